@@ -72,7 +72,11 @@ beforeAll(async () => {
 })
 afterAll(() => all.close())
 
-async function post(path: string, body: string, type = 'application/json'): Promise<readonly [number, unknown]> {
+async function post(
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  type = 'application/json',
+): Promise<readonly [number, unknown]> {
   const answer = await all.ask({ method: 'POST', path: `/bodies/${path}`, headers: { 'content-type': type }, body })
   const parsed = JSON.parse(answer.body)
   return [answer.status, parsed.error?.description ?? parsed]
@@ -83,6 +87,14 @@ describe('a raw body', () => {
     expect(await post('twice', '{"a":1}')).toEqual([200, ['{"a":1}', { a: 1 }, 7]])
     expect(await post('less', 'abc')).toEqual([200, 3])
     expect(await post('less', 'abcd')).toEqual([413, 'The body is larger than 3 bytes'])
+  })
+
+  it.each([
+    ['a byte of Latin-1', '"caf\xe9"'],
+    ['a character that is cut off', '"\xe2\x82'],
+  ])('400: is refused with %s, before a handler sees a text', async (_name, text) => {
+    const body = new Uint8Array(Buffer.from(text, 'latin1'))
+    expect(await post('twice', body)).toEqual([400, 'The body is not UTF-8'])
   })
 
   it.each([['stream-twice'], ['bound']])(

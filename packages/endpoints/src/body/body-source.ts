@@ -16,6 +16,25 @@ export function tooLarge(bytesMax: number): CallError {
   return new CallError(413, PROBLEM_TEXTS.bodyTooLarge({ max: bytesMax }))
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/**
+ * The text of bytes in UTF-8, without a byte order mark.
+ * @throws CallError 400 for other bytes: a decoder that replaces them would store another text than was sent
+ */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch (cause) {
+    throw notUtf8(cause)
+  }
+}
+
+/** The error for bytes that are not UTF-8: 400. */
+export function notUtf8(cause?: unknown): CallError {
+  return new CallError(400, PROBLEM_TEXTS.bodyNotUtf8, { cause })
+}
+
 /** The client left while it sent the body. That is no fault of the application. */
 export function endedEarly(cause?: unknown): CallError {
   return cause instanceof CallError ? cause : new CallError(400, PROBLEM_TEXTS.bodyEndedEarly, { cause })

@@ -2,9 +2,9 @@ import { fromWebStream } from '../answers/byte-stream.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
-import { type BodySource, limitedStream, tooLarge } from './body-source.ts'
+import { type BodySource, decodeUtf8, limitedStream, tooLarge } from './body-source.ts'
 import { type JsonCodec, parseJson } from './json.ts'
-import { isJsonType, type MediaType, parseMediaType } from './media-type.ts'
+import { isJsonType, isUtf8, type MediaType, parseMediaType } from './media-type.ts'
 import { type MultipartLimits, readForm } from './multipart.ts'
 
 /** The arguments of a call that a body gives: keywords, positionals, or neither for a body that is absent. */
@@ -22,8 +22,6 @@ export interface DecodeOptions {
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Reads a body by its media type (reference: Request bodies). A body whose headers are not acceptable is refused unread.
@@ -63,26 +61,14 @@ function decoderOf(options: DecodeOptions): Decoder | undefined {
   const { use, json } = options
   const media = readableType(options)
   if (media === undefined) return undefined
-  if (isJsonType(media.type)) return (bytes) => fromJson(parseJson(decodeText(bytes), json), use)
+  if (isJsonType(media.type)) return (bytes) => fromJson(parseJson(decodeUtf8(bytes), json), use)
   switch (media.type) {
     case 'application/x-www-form-urlencoded':
-      return (bytes) => ({ keywords: parseUrlEncoded(decodeText(bytes)) })
+      return (bytes) => ({ keywords: parseUrlEncoded(decodeUtf8(bytes)) })
     case 'text/plain':
-      return use === 'positionals' ? (bytes) => ({ positionals: [decodeText(bytes)] }) : undefined
+      return use === 'positionals' ? (bytes) => ({ positionals: [decodeUtf8(bytes)] }) : undefined
     default:
       return undefined
-  }
-}
-
-function isUtf8({ parameters }: MediaType): boolean {
-  return /^utf-?8$/i.test(parameters.get('charset') ?? 'utf-8')
-}
-
-function decodeText(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes)
-  } catch (cause) {
-    throw new CallError(400, PROBLEM_TEXTS.bodyNotUtf8, { cause })
   }
 }
 

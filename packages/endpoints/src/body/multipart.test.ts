@@ -35,7 +35,11 @@ beforeAll(async () => {
 })
 afterAll(() => all.close())
 
-async function post(path: string, body: string, type = 'application/json'): Promise<readonly [number, unknown]> {
+async function post(
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  type = 'application/json',
+): Promise<readonly [number, unknown]> {
   const answer = await all.ask({ method: 'POST', path: `/bodies/${path}`, headers: { 'content-type': type }, body })
   return [answer.status, JSON.parse(answer.body)]
 }
@@ -92,6 +96,48 @@ describe('a multipart form', () => {
     [400, 'a forbidden name', [part('__proto__', '1')], 'A keyword has a forbidden name'],
   ])('%i: is refused with %s', async (status, _name, parts, description) => {
     expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual(refusalOf(status, description))
+  })
+
+  // Each character is one byte, as an old client sends it.
+  const latin1 = (text: string) => new Uint8Array(Buffer.from(text, 'latin1'))
+  const typed = (value: string, contentType: string, filename = '') =>
+    `--X\r\nContent-Disposition: form-data; name="a"${filename}\r\nContent-Type: ${contentType}\r\n\r\n${value}\r\n`
+
+  it.each([
+    ['a byte that begins no character', part('a', 'caf\xe9-1')],
+    ['a character that is cut off', part('a', 'x\xe2\x82')],
+    ['an overlong character', part('a', '\xc0\xaf')],
+    ['a surrogate', part('a', '\xed\xa0\x80')],
+    ['UTF-16', part('a', '\xff\xfea\x00')],
+    ['a name in Latin-1', part('caf\xe9', '1')],
+    ['the name of a file in Latin-1', file('f', 'x', 'caf\xe9.txt')],
+    ['a media type in Latin-1', typed('x', 'text/\xe9', '; filename="n"')],
+  ])('400: is refused with %s, by both ways to read it', async (_name, sent) => {
+    const body = latin1(`${sent}--X--\r\n`)
+    const refused = refusalOf(400, 'The body is not UTF-8')
+    expect([await post('form', body, type), await post('parts', body, type)]).toEqual([refused, refused])
+  })
+
+  it.each([
+    ['415', 'a field in another charset', typed('caf\xe9', 'text/plain; charset=iso-8859-1')],
+    ['415', 'a field that only names another charset', typed('x', 'text/plain; charset=UTF-16')],
+  ])('%s: is refused with %s, by both ways to read it', async (_status, _name, sent) => {
+    const refused = [
+      415,
+      errorBody(415, 'UNSUPPORTED_MEDIA_TYPE', 'The media type, charset or encoding of the body is not supported'),
+    ]
+    const body = latin1(`${sent}--X--\r\n`)
+    expect([await post('form', body, type), await post('parts', body, type)]).toEqual([refused, refused])
+  })
+
+  it('200: a field may name the charset UTF-8', async () => {
+    const body = `${typed('é', 'text/plain; charset="UTF-8"')}--X--\r\n`
+    expect(await post('form', body, type)).toEqual([200, [['a', 'é']]])
+  })
+
+  it('200: a file may hold any bytes', async () => {
+    const body = latin1(`${file('f', 'caf\xe9', 'n')}--X--\r\n`)
+    expect(await post('form', body, type)).toEqual([200, [['f', ['n', 'text/plain', 'caf\ufffd']]]])
   })
 
   it('400: is refused when it is cut off anywhere', async () => {

@@ -1,9 +1,10 @@
-import { decodeField, type MultipartError, make, type PartInfo } from 'multipasta'
+import { type MultipartError, make, type PartInfo } from 'multipasta'
 import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
 import { addKeyword, emptyKeywords, type Keywords } from '../binding/keywords.ts'
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
-import { ByteCollector } from './body-source.ts'
+import { ByteCollector, decodeUtf8, notUtf8 } from './body-source.ts'
+import { isUtf8, parseMediaType } from './media-type.ts'
 
 /** Limits of a form: the number of parts, and bytes. */
 export interface MultipartLimits {
@@ -25,7 +26,7 @@ export interface FormPart {
   readonly stream: () => ReadableStream<Uint8Array>
   /** All bytes of the part. */
   readonly bytes: () => Promise<Uint8Array>
-  /** All bytes of the part, as UTF-8. */
+  /** All bytes of the part, as UTF-8. It throws CallError 400 for other bytes, and 415 for a part that names another charset. */
   readonly text: () => Promise<string>
 }
 
@@ -62,11 +63,10 @@ export async function readForm(body: ByteStream, contentType: string, limits: Mu
   const keywords = emptyKeywords()
   for await (const part of formParts(body, contentType, limits)) {
     const { name, filename } = part
-    const bytes = await part.bytes()
     const value =
       filename === undefined
-        ? new TextDecoder().decode(bytes)
-        : new File([new Uint8Array(bytes)], filename, { type: part.type })
+        ? await part.text()
+        : new File([new Uint8Array(await part.bytes())], filename, { type: part.type })
     addKeyword(keywords, name, value)
   }
   return keywords
@@ -169,14 +169,25 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
   }
   const name = dispositionOf(info, 'name')
   if (name === undefined) throw malformed()
+  // The parser replaces bytes of a header that are not UTF-8, so a name in another charset would pass for a text of this one.
+  if (Object.values(info.headers).flat().some((header) => header?.includes('\uFFFD'))) throw notUtf8()
   return {
     name,
     filename: dispositionOf(info, 'filename'),
     type: info.contentType,
     stream: () => toWebStream(stream),
     bytes,
-    text: async () => decodeField(info, await bytes()),
+    text: async () => {
+      if (!hasUtf8(info)) throw new CallError(415)
+      return decodeUtf8(await bytes())
+    },
   }
+}
+
+/** Whether a part has texts in UTF-8. It may name its charset, as a body may. */
+function hasUtf8({ headers }: PartInfo): boolean {
+  const media = parseMediaType(String(headers['content-type'] ?? ''))
+  return media === undefined || isUtf8(media)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { fromWebStream } from '../answers/byte-stream.ts'
 import type { ResponseState } from '../answers/response-state.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
-import { type BodySource, limitedStream, tooLarge } from '../body/body-source.ts'
+import { type BodySource, decodeUtf8, limitedStream, tooLarge } from '../body/body-source.ts'
 import { type JsonCodec, parseJson } from '../body/json.ts'
 import { parseMediaType } from '../body/media-type.ts'
 import { type FormPart, formParts, type MultipartLimits } from '../body/multipart.ts'
@@ -164,8 +164,9 @@ export class EndpointRequest {
     return bytes
   }
 
+  /** @throws CallError 400 when the body is not UTF-8 */
   async text(limit?: number): Promise<string> {
-    return new TextDecoder().decode(await this.bytes(limit))
+    return decodeUtf8(await this.bytes(limit))
   }
 
   /** @throws CallError 400 when the body is not JSON */
