@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The program `endpoints`: serves the controllers of a folder, or prints what it would serve.
-import { writeFileSync } from 'node:fs'
+import { isUtf8 } from 'node:buffer'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { parseCommand, UsageError, usage } from './cli/command.ts'
 import { findModules } from './discovery/find-modules.ts'
@@ -28,6 +29,8 @@ async function main(args: readonly string[]): Promise<void> {
 function readHost(config: string | undefined): string | undefined {
   if (config !== undefined) {
     try {
+      // Node.js would replace other bytes, and a password would be another one.
+      if (!isUtf8(readFileSync(config))) throw new Error('not UTF-8')
       process.loadEnvFile(config)
     } catch (cause) {
       const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'

@@ -14,7 +14,7 @@ export interface StubRequest {
 export interface StubAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A string is sent as it is, anything else as JSON. */
+  /** A string and bytes are sent as they are, anything else as JSON. */
   readonly body?: unknown
 }
 
@@ -48,7 +48,8 @@ export async function startStubProvider(
       requests.push(seen)
       const reply = await answer(seen)
       if (!reply) return
-      const text = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body ?? null)
+      const { body = null } = reply
+      const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
       response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers }).end(text)
     })
   })

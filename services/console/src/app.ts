@@ -1,6 +1,8 @@
+import { type ParsedUrlQuery, parse } from 'node:querystring'
 import formBody from '@fastify/formbody'
 import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
+import { encodesUtf8 } from '@trestle/common/server/encodes-utf8.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
@@ -102,7 +104,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
   })
   // Pages send forms only. A body of another type could come from another site without a question of the browser.
   app.removeAllContentTypeParsers()
-  await app.register(formBody, { bodyLimit: BODY_BYTES_MAX })
+  await app.register(formBody, { bodyLimit: BODY_BYTES_MAX, parser: parseForm })
   await app.register(healthRoutes)
   await app.register(readyRoutes)
   await app.register(assetsRoutes)
@@ -115,6 +117,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
 /** Everything that people see. */
 async function pageRoutes(app: Server): Promise<void> {
   app.setErrorHandler(sendErrorPage)
+  app.addHook('onRequest', async ({ url }) => requireUtf8(url))
   await app.register(signInRoutes)
   await app.register(factorRoutes)
   await app.register(factorsRoutes)
@@ -153,6 +156,16 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(appsRoutes)
   await app.register(appKeysRoutes)
   await app.register(inventoryRoutes)
+}
+
+/** Reads a form. @throws requestMalformed for bytes that are not UTF-8. A form encodes a real U+FFFD */
+function parseForm(text: string): ParsedUrlQuery {
+  requireUtf8(text)
+  return parse(text)
+}
+
+function requireUtf8(text: string): void {
+  if (text.includes('\uFFFD') || !encodesUtf8(text)) throw errorVocabulary.malformed(undefined)
 }
 
 /** The pages of products and stock. */

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { findFileProblem } from '../errors/file-problem.ts'
 import { ConfigError } from './config-error.ts'
 import { requireWholeValues } from './cut-values.ts'
+import { readText } from './read-text.ts'
 
 /** The sources of the variables of a process. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
@@ -30,15 +30,15 @@ export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Rec
 }
 
 function readEnvFile(file: EnvFile | undefined): NodeJS.Dict<string> {
-  const text = file === undefined ? undefined : readText(file)
+  const text = file === undefined ? undefined : readIfThere(file)
   if (file === undefined || text === undefined) return {}
   requireWholeValues(file.path, text)
   return parseEnv(text)
 }
 
-function readText(file: EnvFile): string | undefined {
+function readIfThere(file: EnvFile): string | undefined {
   try {
-    return readFileSync(file.path, 'utf8')
+    return readText(file.path)
   } catch (error) {
     if (!file.isRequired && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     const problem = findFileProblem(error) ?? (error instanceof Error ? error.message : String(error))

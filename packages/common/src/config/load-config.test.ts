@@ -59,6 +59,12 @@ describe('loadConfig', () => {
     expect(run).toThrow(`config: ${path} cannot be read (a folder, not a file)`)
   })
 
+  it('refuses a file that is not UTF-8, because a password would become another one', () => {
+    const path = join(createFolder(), 'settings.env')
+    writeFileSync(path, Buffer.from('X_PASSWORD=caf\xe9\n', 'latin1'))
+    expect(() => load({}, path)).toThrow(new ConfigError([`${path} cannot be read (${path} is not UTF-8)`]))
+  })
+
   it('prefers the environment to the file', () => {
     const file = join(createFolder(), 'settings.env')
     writeFileSync(file, `# comment\nexport X_SITE_URL='https://file'\nX_EXP=60\nX_PASSWORD="a\\nb"\n`)

@@ -4,11 +4,12 @@ import { Readable } from 'node:stream'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createOutbound } from './outbound.ts'
+import { AnswerNotUtf8, createOutbound } from './outbound.ts'
 
 const peer = await startStubProvider(({ url }) => {
   if (url === '/long') return { status: 503, body: 'x'.repeat(1_000_000) }
   if (url === '/big') return { body: 'x'.repeat(2_000) }
+  if (url.startsWith('/bytes')) return { body: Buffer.from('{"name":"caf\xe9"}', 'latin1') }
   if (url === '/list') return { status: 200, headers: { link: '</list?cursor=2>; rel="next"' }, body: [] }
   if (url === '/moved') return { status: 302, headers: { location: '/big' }, body: '' }
   return url === '/silent' ? undefined : { status: 201, body: { ok: true } }
@@ -80,6 +81,17 @@ describe('send', () => {
     const cut = await get('/big', { bytesMax: 1_000, beyondMax: 'cut' })
     expect(cut).toEqual({ status: 200, body: 'x'.repeat(1_000), contentType: 'application/json' })
     await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow('The operation was aborted due to timeout')
+  })
+
+  it('refuses an answer that is not UTF-8', async () => {
+    const fault = new AnswerNotUtf8(`${peer.url} answered bytes that are not UTF-8`)
+    await expect(get('/bytes')).rejects.toThrow(fault)
+    await expect(get('/bytes', { beyondMax: 'cut' })).rejects.toThrow(fault)
+  })
+
+  it('shows a text whose bytes are not UTF-8, where it is asked to', async () => {
+    const shown = { status: 200, body: '{"name":"caf\ufffd"}', contentType: 'application/json' }
+    expect(await get('/bytes', { notUtf8: 'replace' })).toEqual(shown)
   })
 
   it('gives up a server that cannot be reached in time', async () => {

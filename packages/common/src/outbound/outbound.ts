@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -15,11 +16,13 @@ export interface OutboundRequest {
   readonly bytesMax?: number
   /** How a longer answer is handled: it is refused (the default), or cut after this many bytes. */
   readonly beyondMax?: 'refuse' | 'cut'
+  /** How bytes that are not UTF-8 are handled: the answer is refused (the default), or U+FFFD replaces them in a shown text. */
+  readonly notUtf8?: 'refuse' | 'replace'
   /** `operator`: the URL is a setting, and may name a loopback address. `data`: the URL comes from elsewhere. */
   readonly origin: 'operator' | 'data'
 }
 
-/** The answer of another server. `body` is decoded as UTF-8. */
+/** The answer of another server. `body` is decoded as UTF-8. One that was cut may end within a character. */
 export interface OutboundAnswer {
   readonly status: number
   readonly body: string
@@ -44,7 +47,8 @@ export interface Outbound {
   mayCall(request: Pick<OutboundRequest, 'url' | 'origin'>): boolean
   /**
    * Calls a server. It follows no redirects.
-   * @throws AddressRefused when the address is not allowed; Error when the server does not answer in time, or answers too much
+   * @throws AddressRefused when the address is not allowed; AnswerNotUtf8; Error when the server does not answer in time, or
+   * answers too much
    */
   send(request: OutboundRequest): Promise<OutboundAnswer>
   /**
@@ -57,6 +61,11 @@ export interface Outbound {
 /** The address is not allowed. A repeat of the call would fail too. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
+}
+
+/** An answer is not in UTF-8. A decoder that replaces its bytes would store other texts than the server has sent. */
+export class AnswerNotUtf8 extends Error {
+  override readonly name = 'AnswerNotUtf8'
 }
 
 const BYTES_MAX = 1_048_576
@@ -189,7 +198,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 }
 
 async function readAnswer(
-  { url, bytesMax = BYTES_MAX, beyondMax = 'refuse' }: OutboundRequest,
+  { url, bytesMax = BYTES_MAX, beyondMax = 'refuse', notUtf8 = 'refuse' }: OutboundRequest,
   answer: OutboundStream,
 ): Promise<OutboundAnswer> {
   const chunks: Buffer[] = []
@@ -201,10 +210,14 @@ async function readAnswer(
     if (beyondMax === 'refuse') throw new Error(`${new URL(url).origin} answered more than ${bytesMax} bytes`)
     break
   }
+  const bytes = Buffer.concat(chunks)
+  if (notUtf8 === 'refuse' && size <= bytesMax && !isUtf8(bytes)) {
+    throw new AnswerNotUtf8(`${new URL(url).origin} answered bytes that are not UTF-8`)
+  }
   const { 'content-type': contentType = '', link, etag } = answer.headers
   return {
     status: answer.status,
-    body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'),
+    body: bytes.subarray(0, bytesMax).toString('utf8'),
     contentType: String(contentType),
     link: link?.toString(),
     etag: etag?.toString(),

@@ -1,5 +1,5 @@
 import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
-import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { CompactSign, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { countPublishedKeys, NoKeysError, openTokenIssuer, type TokenIssuer } from './token-issuer.ts'
 
@@ -85,6 +85,13 @@ describe('keys of the authentication service', () => {
     await expect(subjectAt(issuer, 10)).rejects.toThrow(NoKeysError)
     answer = { body: jwks }
     expect(await subjectAt(issuer, 10.1)).toBe('u1')
+  })
+
+  it('do not make a token good whose claims are not UTF-8', async () => {
+    const claims = { sub: 'caf\xe9', iss: 'https://auth.example', exp: START / 1_000 + 60 }
+    const bytes = new Uint8Array(Buffer.from(JSON.stringify(claims), 'latin1'))
+    const signed = await new CompactSign(bytes).setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(privateKey)
+    expect(await open().verify(signed)).toBe(undefined)
   })
 
   it('are counted by asking the issuer, not from memory', async () => {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
 import { createOutbound, hostOf } from './outbound.ts'
 import { openRemoteKeys } from './remote-keys.ts'
@@ -56,6 +57,8 @@ export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOpt
   const expected = { issuer, ...(audience === undefined ? {} : { audience }), algorithms: [...algorithms] }
   return {
     verify: async (token) => {
+      // The library replaces bytes that are not UTF-8, so a claim would be another than the issuer has signed.
+      if (!isUtf8(Buffer.from(token.split('.')[1] ?? '', 'base64url'))) return undefined
       const times = { clockTolerance: leewaySeconds, requiredClaims: ['sub', 'exp'], currentDate: options.now() }
       try {
         return (await jwtVerify(token, keys.find, { ...expected, ...times })).payload

@@ -170,7 +170,12 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
   const name = dispositionOf(info, 'name')
   if (name === undefined) throw malformed()
   // The parser replaces bytes of a header that are not UTF-8, so a name in another charset would pass for a text of this one.
-  if (Object.values(info.headers).flat().some((header) => header?.includes('\uFFFD'))) throw notUtf8()
+  if (
+    Object.values(info.headers)
+      .flat()
+      .some((header) => header?.includes('\uFFFD'))
+  )
+    throw notUtf8()
   return {
     name,
     filename: dispositionOf(info, 'filename'),

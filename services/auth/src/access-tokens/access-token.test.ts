@@ -136,6 +136,14 @@ describe('verifyAccessToken', () => {
       'token signature is invalid: signature is invalid',
     ],
     ['claims that are no object', signed([1]), 'token is malformed: could not parse its claims'],
+    [
+      'claims that are not UTF-8',
+      (() => {
+        const data = `${header}.${Buffer.from('{"sub":"caf\xe9"}', 'latin1').toString('base64url')}`
+        return `${data}.${secret.sign(data)}`
+      })(),
+      'token is malformed: could not parse its claims',
+    ],
     ['an exp in the past', signed({ exp: iat - 1 }), 'token has invalid claims: token is expired'],
     ['an exp that is no number', signed({ exp: 'tomorrow' }), 'token has invalid claims: token is expired'],
     ['an nbf in the future', signed({ nbf: iat + 10 }), 'token has invalid claims: token is not valid yet'],

@@ -99,7 +99,7 @@ function parsePart(part: string): Readonly<Record<string, unknown>> | undefined 
   const bytes = decodePart(part)
   if (bytes === undefined) return undefined
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     return isObject(value) ? value : undefined
   } catch {
     return undefined

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { findCutValues, requireWholeValues } from '@trestle/common/config/cut-values.ts'
+import { readText } from '@trestle/common/config/read-text.ts'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
 import { PREFIXES } from '../config/upstream-settings.ts'
@@ -45,7 +46,7 @@ export function readInstallation(path: string): Installation {
   const variables = readEnv(path)
   if (Object.keys(variables).some(isOfService)) {
     // The service reads such a file by itself.
-    requireWholeValues(path, readFileSync(path, 'utf8'))
+    requireWholeValues(path, readText(path))
     return { variables: new Map(Object.entries(variables)), origin: basename(path), unset: [] }
   }
   const compose = COMPOSE_FILES.map((name) => join(dirname(path), name)).find((file) => existsSync(file))
@@ -60,7 +61,7 @@ function isOfService(name: string): boolean {
 
 /** Reads an env file as Compose does, which cuts no value at a `#` that no blank precedes. */
 function readEnv(path: string): Variables {
-  const text = readFileSync(path, 'utf8')
+  const text = readText(path)
   const entries = Object.entries({ ...parseEnv(text), ...Object.fromEntries(findCutValues(text)) })
   return Object.fromEntries(entries.map(([name, value]) => [name, value ?? '']))
 }
@@ -96,7 +97,7 @@ const SIGNS: readonly ((name: string, service: z.output<typeof Service>) => bool
 ]
 
 function readServices(path: string): readonly (readonly [string, z.output<typeof Service>])[] {
-  const document = parseDocument(readFileSync(path, 'utf8'), { merge: true })
+  const document = parseDocument(readText(path), { merge: true })
   const [mistake] = document.errors
   if (mistake !== undefined) throw new Error(`${path} is no Compose file: ${mistake.message.split('\n')[0]}`)
   const compose = Compose.safeParse(document.toJS())

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
@@ -47,6 +48,8 @@ export async function verifyIdToken(
 ): Promise<VerifiedIdToken> {
   const jose = await import('jose')
   const { iss: issuer } = jose.decodeJwt(idToken)
+  // The library replaces bytes that are not UTF-8, so a claim would be another than the issuer has signed.
+  if (!isUtf8(Buffer.from(idToken.split('.')[1] ?? '', 'base64url'))) throw new Error('the id_token is not UTF-8')
   const source = issuer === undefined ? undefined : rules.keysOf(issuer)
   if (issuer === undefined || !source) throw new Error('the id_token is of another issuer')
   const options = { issuer, audience: [...audiences], algorithms: ALGORITHMS, currentDate: now }

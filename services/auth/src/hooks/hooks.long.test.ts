@@ -78,6 +78,7 @@ describe('createHooks', () => {
       hookAnswerNoJson(),
     ],
     ['answers no JSON under that name', [{ body: '{' }], hookFailed()],
+    ['answers bytes that are not UTF-8', [{ body: Buffer.from('{"a":"\xe9"}', 'latin1') }], hookFailed()],
     ['answers no object', [{ body: [1] }], hookFailed()],
     ['fails', [{ status: 500, body: '' }], hookFailed()],
     ['sends elsewhere', [{ status: 302, headers: { location: '/' }, body: '' }], hookFailed()],

@@ -3,7 +3,7 @@ import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import { AddressRefused, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
+import { AddressRefused, AnswerNotUtf8, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
@@ -125,7 +125,9 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
       origin: 'operator',
     })
     const answer = await Promise.race([sent.catch((cause: unknown) => ({ cause })), tooLate])
-    if ('cause' in answer && answer.cause instanceof AddressRefused) failHook(answer.cause)
+    if ('cause' in answer && (answer.cause instanceof AddressRefused || answer.cause instanceof AnswerNotUtf8)) {
+      failHook(answer.cause)
+    }
     if (!('cause' in answer) && !isRetryable(answer)) return answer
     if (attempt === ATTEMPTS_MAX) {
       throw hookTimeoutAfterRetry({ cause: 'cause' in answer ? answer.cause : new Error(`answered ${answer.status}`) })

@@ -1,7 +1,8 @@
 import formbody from '@fastify/formbody'
+import { encodesUtf8 } from '@trestle/common/server/encodes-utf8.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { formNotUtf8, tooManyFormFields } from '../request-errors.ts'
+import { formNotUtf8, malformedRequest, tooManyFormFields } from '../request-errors.ts'
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
 import type { MetadataRules } from '../users/metadata.ts'
 
@@ -38,6 +39,7 @@ export const jsonBody = fp(
     })
     await app.register(formbody, { parser: parseForm })
     app.addHook('preValidation', async (request) => {
+      if (!encodesUtf8(request.url)) throw malformedRequest()
       request.query = normaliseQuery(request.query)
       checkStrings(request.params)
     })
@@ -57,7 +59,7 @@ export function isForm(request: FastifyRequest): boolean {
  */
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.
-  if (text.includes('\uFFFD')) throw formNotUtf8()
+  if (text.includes('\uFFFD') || !encodesUtf8(text)) throw formNotUtf8()
   if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) throw tooManyFormFields({ max: FIELDS_MAX })
   return checkStrings(Object.fromEntries(new URLSearchParams(text)))
 }

@@ -27,7 +27,11 @@ const form = (payload: string, suffix = ''): InjectOptions =>
 
 /** Errors of requests that are not well-formed. */
 export const bodyErrors: ErrorCases = {
-  malformedRequest: [refused(get('/%zz')), refused(get(`/${'x'.repeat(8_192)}`))],
+  malformedRequest: [
+    refused(get('/verify?type=signup&token=%E9')),
+    refused(get('/%zz')),
+    refused(get(`/${'x'.repeat(8_192)}`)),
+  ],
   unsupportedContentType: [refused(form('a=b', '/broken'), invalidGrant)],
   requestTooLarge: [
     refused(post('/signup', `{"a":"${'x'.repeat(262_144)}"}`), { text: 'Request body too large (max 262144 bytes)' }),
@@ -74,7 +78,7 @@ export const bodyErrors: ErrorCases = {
       text: `${JSON_REASON}email: must be a string`,
     }),
   ],
-  formNotUtf8: [refused(form('a=\uFFFD'), invalidGrant)],
+  formNotUtf8: [refused(form('a=\uFFFD'), invalidGrant), refused(form('password=caf%E9'), invalidGrant)],
   tooManyFormFields: [
     refused(form('a&'.repeat(100)), {
       text: 'Could not parse request body as a form: more than 100 fields',

@@ -33,7 +33,11 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
   }
   try {
     const form = new Busboy({ headers: { ...headers, 'content-type': headers['content-type'] ?? '' }, limits: LIMITS })
-    form.on('field', (name, value) => fields.set(name, value))
+    form.on('field', (name, value) => {
+      // The library replaces bytes that are not UTF-8.
+      if (value.includes('\uFFFD')) breakOff(new Error('a field is not UTF-8'))
+      fields.set(name, value)
+    })
     form.on('file', (_field, bytes, name: string | undefined) => {
       // Where nobody reads a file, because its form is refused, an error of it would end the process.
       bytes.on('error', () => {})

@@ -56,6 +56,14 @@ describe('GET /sign-in', () => {
     expect([status, html]).toEqual([200, expect.stringContaining(field)])
   })
 
+  it('400: says that a query in another charset cannot be read', async () => {
+    const { status, text } = await test.browser().open('/sign-in?next=caf%E9')
+    expect([status, text]).toEqual([
+      400,
+      'Trestle console 400 Not valid The request cannot be read. Go to the overview',
+    ])
+  })
+
   it.each(['/sign-in?unended=1', '/sign-in?ended=1'])(
     '200: shows no message of the link %s to a user who is signed in',
     async (path) => {

@@ -46,6 +46,7 @@ describe('readBasicKey', () => {
     [`Basic ${encode('key')}`, undefined],
     [`Basic ${encode(':')}`, undefined],
     ['Basic :key', undefined],
+    [`Basic ${Buffer.from(':caf\xe9', 'latin1').toString('base64')}`, undefined],
     ['Basic Om=tleQ', undefined],
     [`Basic ${encode(':key')} x`, undefined],
   ])('reads the header %j as the key %j', (header, expected) => {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { keyMac } from './app.ts'
@@ -45,6 +46,7 @@ export function readBasicKey(header: string | undefined): string | undefined {
   const decoded = Buffer.from(encoded, 'base64')
   // Buffer ignores characters that are not base64. Encoding again shows whether it ignored more than missing padding.
   if (decoded.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) return undefined
+  if (!isUtf8(decoded)) return undefined
   const credentials = decoded.toString('utf8')
   return credentials.startsWith(':') && credentials.length > 1 ? credentials.slice(1) : undefined
 }

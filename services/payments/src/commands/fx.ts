@@ -1,4 +1,5 @@
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
+import { readText } from '@trestle/common/config/read-text.ts'
 import type { Command } from 'commander'
 import { isCurrency } from '../money/currencies.ts'
 import { readEcbRates } from '../money/ecb-rates.ts'
@@ -19,7 +20,7 @@ const commands: readonly OperatorCommand[] = [
     description: 'store the reference rates of an XML file of the European Central Bank, daily or historical',
     run: async ({ db }, { words: [file = ''] }) => {
       if ((await stat(file)).size > BYTES_MAX) throw new Error(`${file} has more than 5 MB`)
-      const rates = readEcbRates(await readFile(file, 'utf8'))
+      const rates = readEcbRates(readText(file))
       const listed = rates.filter(({ currency }) => isCurrency(currency))
       if (listed.length === 0) throw new Error('none of the currencies is listed')
       const days = listed.map(({ date }) => date).sort()

@@ -117,6 +117,7 @@ function openSender({ now }: OperatorDeps, url: string, secret: string): (event:
         timeoutMs: ANSWER_MS,
         bytesMax: ANSWER_BYTES_MAX,
         beyondMax: 'cut',
+        notUtf8: 'replace',
         origin: 'operator',
       })
       return { verdict: 'answered', status, durationMs: durationMs() }

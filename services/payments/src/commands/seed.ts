@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readText } from '@trestle/common/config/read-text.ts'
 import type { Command } from 'commander'
 import { readSeedFile } from '../seed/seed-file.ts'
 import { seed } from '../use-cases/seed.ts'
@@ -11,7 +11,7 @@ export function seedCommand(operator: Operator): Command {
     description: 'insert apps, merchants and transactions of a JSON file, with its ids and keys',
     run: async (deps, { words: [file = ''] }) => {
       if (!deps.config.seedAllowed) throw new Error('seeding needs PAYMENTS_ALLOW_SEED=yes')
-      return seed(deps, readSeedFile(await readFile(file, 'utf8')))
+      return seed(deps, readSeedFile(readText(file)))
     },
   })
 }

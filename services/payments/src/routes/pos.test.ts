@@ -135,6 +135,15 @@ describe('GET /pos', () => {
     expect([statusCode, pageText(body)]).toEqual([400, problemText(text)])
   })
 
+  it.each([
+    ['text=caf%E9', 'The text of the link is too long.'],
+    ['reference=%C0%AF', 'The reference of the link is too long.'],
+    ['redirect=https://shop.example/%E2%82', 'The return address of the link is not valid.'],
+  ])('400: refuses the link with %s, which is not UTF-8', async (parameter, text) => {
+    const { statusCode, body } = await get(`/pos?key=${shop.key}&test=1&value=10.99&${parameter}`)
+    expect([statusCode, pageText(body)]).toEqual([400, problemText(text)])
+  })
+
   it('400: refuses a test link of a live merchant', async () => {
     const { statusCode, body } = await open({ key: String(live.key), value: '1' })
     expect([statusCode, pageText(body)]).toEqual([

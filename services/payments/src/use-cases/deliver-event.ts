@@ -98,6 +98,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
       timeoutMs: ANSWER_MS,
       bytesMax: ANSWER_BYTES_MAX,
       beyondMax: 'cut',
+      notUtf8: 'replace',
       origin: 'data',
     })
     return toAnsweredAttempt(answer)

@@ -23,5 +23,13 @@ export async function resolveLink(
     { key, currency: chargeable },
     { acquirers: acquirers.names, rateAgeDaysMax },
   )
-  return payee ? judgeLink(query, payee) : { verdict: 'problem', problem: 'key-unknown' }
+  return payee ? refuseLost(judgeLink(query, payee)) : { verdict: 'problem', problem: 'key-unknown' }
+}
+
+/** Refuses a link whose texts are not as they were written: U+FFFD takes the place of escapes that are not UTF-8. */
+function refuseLost(judged: JudgedLink): JudgedLink {
+  if (judged.verdict !== 'read') return judged
+  const { link } = judged
+  const problem = (['redirect', 'reference', 'text'] as const).find((name) => link[name]?.includes('\uFFFD'))
+  return problem === undefined ? judged : { verdict: 'problem', problem }
 }
