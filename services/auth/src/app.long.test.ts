@@ -94,7 +94,7 @@ describe('requests', () => {
     expect((await ask(max + 1)).json()).toEqual(errorBody(413, 'request_entity_too_large', text, oauth))
   })
 
-  it('413: PUT /user refuses a body larger than four times the limit of metadata, in bytes', async () => {
+  it('413: PUT /user refuses a body larger than the limit of bodies with metadata, in bytes', async () => {
     const headers = { authorization: forgeBearer({ sub: randomUUID() }), 'content-type': 'application/json' }
     const ask = (bytes: number) =>
       app.inject({ method: 'PUT', url: '/user', headers, payload: `{"a":"${'x'.repeat(bytes - 8)}"}` })

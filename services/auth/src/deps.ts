@@ -139,7 +139,7 @@ export async function createDeps(
     now,
     randomBytes,
     passwords: createHasher({ runTasks, meter, encryptionKeys }, config),
-    signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
+    signingKeys: openKeyRing(config, { db: database.db, logger, encryptionKeys }),
     encryptionKeys,
     serverKeys,
     ...batchWrites(database.lanes, config),
@@ -160,6 +160,13 @@ export async function createDeps(
       await database.close()
     },
   }
+}
+
+function openKeyRing(
+  { jwt, behaviours }: AuthConfig,
+  rest: Pick<AuthDeps, 'db' | 'logger' | 'encryptionKeys'>,
+): KeyRing {
+  return createKeyRing({ ...rest, jwt, tokenRules: behaviours, randomBytes })
 }
 
 /** The writes of sign-ins, which go to the database in batches. */

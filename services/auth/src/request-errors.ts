@@ -182,7 +182,8 @@ export const roleTooLong = defineError(
 export const metadataTooLarge = defineError(
   400,
   'validation_failed',
-  ({ max }: Limit) => `User metadata may not be larger than ${max} bytes`,
+  ({ max }: Limit) =>
+    `user_metadata and app_metadata together may not be larger than ${max} bytes, because access tokens hold them`,
 )
 export const banDurationMalformed = defineError(
   400,

@@ -93,7 +93,9 @@ const requests: readonly Guarded[] = [
     payload: { data: { x: 'x'.repeat(70_000) } },
     bucket: ['anonymous', 3],
     captcha: true,
-    past: invalid('User metadata may not be larger than 65536 bytes'),
+    past: invalid(
+      'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
+    ),
   },
   {
     method: 'POST',

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { jwtSettings, toJwtConfig } from '../config/jwt.ts'
@@ -67,7 +68,14 @@ function createRing({ keys = [], settings = {}, encryption = encryptionKeys }: C
     API_EXTERNAL_URL: 'http://localhost:8081',
     PROFILE: 'compatible' as const,
   }
-  return createKeyRing({ db: database.db, jwt: toJwtConfig(values), encryptionKeys: encryption, randomBytes })
+  return createKeyRing({
+    db: database.db,
+    jwt: toJwtConfig(values),
+    tokenRules: { headBytesMax: 16_384 },
+    logger: createLogger({ level: 'panic', stdout: false }).logger,
+    encryptionKeys: encryption,
+    randomBytes,
+  })
 }
 
 const headerOf = (token: string): unknown => JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())

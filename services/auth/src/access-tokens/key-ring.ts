@@ -1,3 +1,4 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { Db } from '../database.ts'
@@ -19,6 +20,7 @@ import {
   lockSigningKeys,
   type StoredSigningKey,
 } from './signing-key-repository.ts'
+import { fitClaims, type TokenRules } from './token-size.ts'
 
 /**
  * Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table.
@@ -44,6 +46,8 @@ export interface KeyRing {
 export interface KeyRingOptions extends Sealing {
   readonly db: Db
   readonly jwt: JwtConfig
+  readonly tokenRules: TokenRules
+  readonly logger: Pick<ServiceLogger['logger'], 'warn'>
 }
 
 /** The time between two reads of the table, in milliseconds: after it every process knows of a change. */
@@ -53,7 +57,7 @@ const VERIFIED_CHARACTERS_MAX = 16 * 1024 * 1024
 
 /** The key ring of a process. It caches the claims of verified tokens until they expire or the keys change. */
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { db, jwt, encryptionKeys } = options
+  const { db, jwt, tokenRules, logger, encryptionKeys } = options
   const secretKey = secretSigningKey(jwt.secret, jwt.secretKeyId)
   const toKeySet = (rows: readonly StoredSigningKey[]): KeySet => {
     const stored = rows.map((row) => ({ key: openSigningKey(encryptionKeys, row), state: row.state }))
@@ -86,7 +90,14 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 
   return {
-    sign: (claims) => signAccessToken(keys.signer, claims),
+    sign: (claims) => {
+      const { claims: fitting, leftOut } = fitClaims(tokenRules, claims)
+      if (leftOut.length > 0) {
+        const what = { user_id: Reflect.get(claims, 'sub'), members: leftOut }
+        logger.warn(what, 'user_metadata left out of an access token: with them it would not fit into a header')
+      }
+      return signAccessToken(keys.signer, fitting)
+    },
     verify,
     publicJwks: () => keys.publicJwks,
     load: async () => {

@@ -16,7 +16,7 @@ const signedUp = await createSignedUp(deps)
 /** Processes of one service: each reads the table for itself. */
 const replicas = await Promise.all(
   [1, 2].map(async () => {
-    const signingKeys = createKeyRing({ ...deps, jwt: deps.config.jwt })
+    const signingKeys = createKeyRing({ ...deps, jwt: deps.config.jwt, tokenRules: deps.config.behaviours })
     return { signingKeys, app: await buildApp({ ...deps, signingKeys }) }
   }),
 )

@@ -25,7 +25,7 @@ export interface AcceptedInvitation {
  * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so
  * it confirms the user's email (reference: Invitations at a provider). Runs in a transaction of
  * `withUniqueAccount`.
- * @throws inviteNotFound, consoleUserProtected, invitedEmailElsewhere, userBanned, identityTaken, metadataTooLarge
+ * @throws inviteNotFound, consoleUserProtected, invitedEmailElsewhere, userBanned, identityTaken, StaleView
  */
 export async function acceptInvitation(
   trx: Trx,

@@ -11,7 +11,7 @@ import { adoptProfile, type ExternalOwner, type FindOwnerDeps, freeEmail } from 
 /**
  * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes what a stranger may have left in
  * the account, and leaves an account alone whose email must stay (see `judgeConfirmation`).
- * @throws metadataTooLarge, StaleView
+ * @throws StaleView
  */
 export async function confirmOwner(
   trx: Trx,
@@ -46,8 +46,9 @@ export async function confirmOwner(
     updated_at: at,
   })
   if (!takesOver) return confirmed
-  const data = { ...account.data, ...confirmedData }
-  return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, { data })
+  const { provider, data } = account
+  const claims = { provider, data: { ...data, ...confirmedData } }
+  return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, claims)
 }
 
 /** The protection of an account against strangers: an owner who has claimed it, and a second factor. */

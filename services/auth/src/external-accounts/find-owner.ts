@@ -18,7 +18,7 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { StaleView } from '../users/claim-identifier.ts'
-import { type MetadataRules, mergeMetadata } from '../users/metadata.ts'
+import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
@@ -47,7 +47,7 @@ export interface FindOwnerDeps extends AuditDeps {
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its
  * identity, else the one user with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, signupDisabled, StaleView, metadataTooLarge
+ * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, signupDisabled, StaleView
  */
 export async function findExternalOwner(
   trx: Trx,
@@ -136,13 +136,14 @@ async function create(
   // A concurrent request has taken the email. Look again whose it is, instead of making a second account.
   if (email === null && (await listOwnersOfEmails(trx, emails)).length > 0) throw new StaleView()
   const at = deps.now()
-  const { provider, data } = account
+  const { provider } = account
+  const appMetadata = { provider, providers: [provider] }
   const user = await insertUser(trx, {
     aud: context.audience,
     role: deps.config.jwt.defaultRole,
     email,
-    raw_app_meta_data: { provider, providers: [provider] },
-    raw_user_meta_data: mergeMetadata(deps.config, {}, data),
+    raw_app_meta_data: appMetadata,
+    raw_user_meta_data: mergeFitting(deps, { userMetadata: {}, appMetadata }, account),
     claimed_at: account.email ? null : at,
     created_at: at,
     updated_at: at,
@@ -166,21 +167,29 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
   throw new StaleView()
 }
 
-/**
- * Copies the profile of the provider into the user's metadata, and updates the user's list of providers.
- * @throws metadataTooLarge
- */
+/** Copies the profile of the provider into the user's metadata, as far as it fits, and updates the user's list of providers. */
 export async function adoptProfile(
   trx: Trx,
-  { config, now }: Pick<FindOwnerDeps, 'now'> & { readonly config: MetadataRules },
+  deps: Pick<FindOwnerDeps, 'logger' | 'now'> & { readonly config: MetadataRules },
   user: User,
-  { data }: Pick<ExternalAccount, 'data'>,
+  account: Pick<ExternalAccount, 'data' | 'provider'>,
 ): Promise<User> {
-  await updateUser(trx, user.id, {
-    raw_user_meta_data: mergeMetadata(config, user.userMetadata, data),
-    updated_at: now(),
-  })
+  await updateUser(trx, user.id, { raw_user_meta_data: mergeFitting(deps, user, account), updated_at: deps.now() })
   return updateProviders(trx, user)
+}
+
+/** The metadata of a user with the claims of a provider. What does not fit is logged by name: the values are personal. */
+function mergeFitting(
+  { config, logger }: Pick<FindOwnerDeps, 'logger'> & { readonly config: MetadataRules },
+  user: Pick<User, 'userMetadata' | 'appMetadata'> & Partial<Pick<User, 'id'>>,
+  { data, provider }: Pick<ExternalAccount, 'data' | 'provider'>,
+): Record<string, unknown> {
+  const { merged, leftOut } = mergeClaims(config, user, data)
+  if (leftOut.length > 0) {
+    const what = { provider, claims: leftOut, user_id: user.id }
+    logger.info(what, 'claims of a provider left out: with them no access token would fit into a header')
+  }
+  return merged
 }
 
 async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id: string): Promise<User> {

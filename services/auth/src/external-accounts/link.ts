@@ -45,7 +45,7 @@ export function requireOwnIdentity(known: { readonly userId: string } | undefine
  * gets the email of the account, if it is verified, because access tokens present it as the user's own. In
  * that case a user with a second factor must have shown it. Runs in a transaction of `withUniqueAccount`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
- * sessionNotFound, metadataTooLarge, StaleView
+ * sessionNotFound, StaleView
  */
 export async function linkExternalIdentity(
   trx: Trx,

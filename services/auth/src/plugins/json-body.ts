@@ -11,9 +11,11 @@ export const BODY_BYTES_MAX = 1_048_576
 /** The limit for clients who are no admins. Routes that take metadata set a higher one. */
 export const SMALL_BODY_BYTES_MAX = 65_536
 
-/** The limit of a body with metadata. Escapes may make the metadata four times as long. */
+const METADATA_BODY_BYTES_MIN = 262_144
+
+/** The limit of a body with metadata: larger than the metadata may be, so that metadata that is too large is refused by name. */
 export function metadataBodyBytesMax({ behaviours }: MetadataRules): number {
-  return Math.min(4 * behaviours.metadataBytesMax, BODY_BYTES_MAX)
+  return Math.min(Math.max(4 * behaviours.metadataBytesMax, METADATA_BODY_BYTES_MIN), BODY_BYTES_MAX)
 }
 
 /** The media types of routes that take forms too, for the API document. */

@@ -233,7 +233,7 @@ describe('POST /signup', () => {
       400,
       { email: 'x@example.com', password, data: { a: 'x'.repeat(65_536) } },
       'validation_failed',
-      'User metadata may not be larger than 65536 bytes',
+      'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
     ],
   ])('%d: refuses %j', async (status, body, code, msg) => {
     const answer = await main.post('/signup', body)

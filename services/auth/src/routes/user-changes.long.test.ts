@@ -144,7 +144,10 @@ describe('PUT /user', () => {
   it.each([
     [{ email: 'x' }, 'Unable to validate email address: invalid format'],
     [{ phone: '+0' }, 'Invalid phone number format (E.164 required)'],
-    [{ data: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
+    [
+      { data: { x: 'y'.repeat(65_536) } },
+      'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
+    ],
     [{ email: 'a@b.c', code_challenge: 'x'.repeat(43) }, 'PKCE flow requires code_challenge_method and code_challenge'],
     [{ password: 'x'.repeat(73) }, 'Password cannot be longer than 72 characters'],
   ])('400: refuses %j', async (payload, text) => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
+import { canFit } from '../access-tokens/token-size.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
@@ -32,7 +33,10 @@ export type SessionView = z.output<typeof SessionView>
 /** The settings, the signing key, the clock and the hook that make an access token. */
 export interface SessionViewDeps {
   readonly config: {
-    readonly behaviours: Pick<Behaviours, 'keepSentTimesOfChanges' | 'expireTokensAtTimebox' | 'sendSessionHeaders'>
+    readonly behaviours: Pick<
+      Behaviours,
+      'keepSentTimesOfChanges' | 'expireTokensAtTimebox' | 'sendSessionHeaders' | 'headBytesMax'
+    >
     readonly jwt: JwtConfig
     readonly sessions: SessionConfig
   }
@@ -177,7 +181,7 @@ function toClaims(
  * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 async function customiseClaims(
-  { hooks }: { readonly hooks: Hooks },
+  { hooks, config }: Pick<SessionViewDeps, 'hooks' | 'config'>,
   claims: AccessTokenClaims,
   method: string,
 ): Promise<{ readonly exp: number }> {
@@ -188,6 +192,7 @@ async function customiseClaims(
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     failHook(new Error('the hook names another user or session'))
   }
+  if (!canFit(config.behaviours, wanted)) failHook(new Error('with the claims of the hook no token fits into a header'))
   return keepConsoleRole(wanted, claims)
 }
 

@@ -69,7 +69,7 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
       ...((await isUnclaimed(trx, owner)) ? { encrypted_password: null } : {}),
-      raw_user_meta_data: mergeMetadata(deps.config, beganWithSignUp ? {} : owner.userMetadata, data),
+      raw_user_meta_data: mergeMetadata(deps.config, { ...owner, ...(beganWithSignUp && { userMetadata: {} }) }, data),
       updated_at: at,
     })
   }

@@ -21,7 +21,7 @@ import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
+import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { passwordChange, updateUser } from '../users/user-change-repository.ts'
@@ -111,13 +111,9 @@ async function storeChanges(
   if (prepared) await changePassword(trx, deps, active, { prepared, ip: context.ip })
   const current = await updateUser(trx, user.id, {
     updated_at: deps.now(),
-    ...(data && { raw_user_meta_data: mergeMetadata(deps.config, user.userMetadata, data) }),
-    ...(appMetadata && {
-      raw_app_meta_data: mergeMetadata(
-        deps.config,
-        user.appMetadata,
-        requireOwnConsoleRole(appMetadata, user.consoleRole),
-      ),
+    ...changedMetadata(deps.config, user, {
+      userMetadata: data,
+      appMetadata: appMetadata && requireOwnConsoleRole(appMetadata, user.consoleRole),
     }),
   })
   await changeOwnAddresses(trx, deps, current, { changes, context })

@@ -14,7 +14,7 @@ import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
+import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { requireUser, type User } from '../users/user.ts'
@@ -73,24 +73,21 @@ interface AdminChange {
 /** Changes all but the addresses and the ban. @throws metadataTooLarge, consoleRoleReserved */
 function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promise<User> {
   const { user, wanted, passwordHash, at } = change
-  const userMetadata = userMetadataOf(config, change)
   const appMetadata = wanted.appMetadata && requireOwnConsoleRole(wanted.appMetadata, user.consoleRole)
+  const { userMetadata } = wanted
+  const metadata = changedMetadata(config, user, { userMetadata, appMetadata })
+  const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
   return updateUser(trx, user.id, {
     updated_at: at,
     keep_unconfirmed: true,
     ...(wanted.audience === undefined || config.behaviours.ignoreNewAudience ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
-    ...(userMetadata && { raw_user_meta_data: { ...userMetadata } }),
-    ...(appMetadata && { raw_app_meta_data: mergeMetadata(config, user.appMetadata, appMetadata) }),
+    ...metadata,
+    ...(confirmsEmail && {
+      raw_user_meta_data: confirmedMetadata(config, metadata.raw_user_meta_data ?? user.userMetadata, 'email'),
+    }),
     ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
-}
-
-/** The new metadata, which also says whether the email is confirmed. Undefined when it stays. @throws metadataTooLarge */
-function userMetadataOf(config: AuthConfig, { user, wanted }: AdminChange): User['userMetadata'] | undefined {
-  const merged = wanted.userMetadata && mergeMetadata(config, user.userMetadata, wanted.userMetadata)
-  const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
-  return confirmsEmail ? confirmedMetadata(config, merged ?? user.userMetadata, 'email') : merged
 }
 
 async function updateIdentifiers(

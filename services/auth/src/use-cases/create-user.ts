@@ -17,7 +17,7 @@ import { mailInvitation } from '../sign-ups/invitation.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
+import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { insertUser, updateBan } from '../users/user-change-repository.ts'
@@ -101,7 +101,14 @@ async function insertWantedUser(
   }
   const at = deps.now()
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
-  const metadata = mergeMetadata(deps.config, {}, wanted.userMetadata)
+  const metadata = changedMetadata(
+    deps.config,
+    { userMetadata: {}, appMetadata: { provider: kinds[0], providers: kinds } },
+    {
+      userMetadata: wanted.userMetadata ?? {},
+      appMetadata: requireOwnConsoleRole(wanted.appMetadata ?? {}, null),
+    },
+  )
   const user = await insertUser(trx, {
     ...(id === undefined ? {} : { id }),
     aud: wanted.audience ?? context.audience,
@@ -115,13 +122,11 @@ async function insertWantedUser(
     confirmation_sent_at: isInvited ? at : null,
     keep_unconfirmed: true,
     claimed_at: at,
-    raw_app_meta_data: mergeMetadata(
-      deps.config,
-      { provider: kinds[0], providers: kinds },
-      requireOwnConsoleRole(wanted.appMetadata ?? {}, null),
-    ),
-    raw_user_meta_data:
-      wanted.emailConfirm && email !== undefined ? confirmedMetadata(deps.config, metadata, 'email') : metadata,
+    ...metadata,
+    ...(wanted.emailConfirm &&
+      email !== undefined && {
+        raw_user_meta_data: confirmedMetadata(deps.config, metadata.raw_user_meta_data ?? {}, 'email'),
+      }),
     created_at: at,
     updated_at: at,
   })

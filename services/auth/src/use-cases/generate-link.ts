@@ -25,7 +25,7 @@ import {
   requireOwnerAudience,
   requireUnconfirmed,
 } from '../users/claim-identifier.ts'
-import { mergeMetadata } from '../users/metadata.ts'
+import { mergeMetadata, NO_METADATA } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
@@ -166,7 +166,7 @@ async function addContent(
 ): Promise<User> {
   const content = { audience: user.audience, data, passwordHash: passwordHash ?? null }
   await upsertSignUpContent(trx, user, { kind: 'confirmation', ...content })
-  const metadata = mergeMetadata(config, user.userMetadata, data)
+  const metadata = mergeMetadata(config, user, data)
   return updateUser(trx, user.id, { ...KEEP_UNCONFIRMED, raw_user_meta_data: metadata })
 }
 
@@ -188,7 +188,7 @@ async function createUser(
     identifier,
     audience: context.audience,
     passwordHash: passwordHash ?? hashOfUnknownPassword(deps.randomBytes, algorithm),
-    data: mergeMetadata(deps.config, {}, data),
+    data: mergeMetadata(deps.config, NO_METADATA, data),
     isInvited: true,
     since: KEEP_UNCONFIRMED,
   })

@@ -17,7 +17,7 @@ const defaults: ImportDefaults = {
   audience: 'authenticated',
   role: 'authenticated',
   firebase: undefined,
-  behaviours: { metadataBytesMax: 65_536 },
+  behaviours: { metadataBytesMax: 8_192 },
   now: new Date('2026-01-02T03:04:05.678Z'),
   generateId: randomUUID,
 }

@@ -10,7 +10,7 @@ const defaults: ImportDefaults = {
   audience: 'authenticated',
   role: 'member',
   firebase: undefined,
-  behaviours: { metadataBytesMax: 65_536 },
+  behaviours: { metadataBytesMax: 8_192 },
   now,
   generateId: () => NEW_ID,
 }
@@ -147,7 +147,7 @@ describe('toImportedUser', () => {
     ['{}', 'needs an id, an email or a phone'],
     [{ email: 'nobody' }, 'email: Unable to validate email address: invalid format'],
     [{ phone: '0123' }, 'phone: Invalid phone number format (E.164 required)'],
-    [{ email: 'a@b.c', user_metadata: { x: 'x'.repeat(65_536) } }, 'may not be larger than 65536 bytes'],
+    [{ email: 'a@b.c', user_metadata: { x: 'x'.repeat(65_536) } }, 'may not be larger than 8192 bytes'],
     [{ email: 'a@b.c', user_metadata: { x: '\u0000' } }, 'NUL characters'],
     [
       { email: 'a@b.c', password_hash: `$scrypt$ln=14,r=8,p=1$${'a'.repeat(100)}$${'a'.repeat(160)}` },

@@ -46,16 +46,15 @@ export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'p
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const row = toRow(line, defaults)
   if (row.email === null && row.phone === null && line.id === undefined) throw new Error(IMPORT_TEXTS.nobody)
-  const identities =
-    line.identities?.map((identity) => toImportedIdentity(row, identity, defaults)) ?? ownIdentities(row)
+  const identities = line.identities?.map((identity) => toImportedIdentity(row, identity)) ?? ownIdentities(row)
   const keys = identities.map(identityKey)
   if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
-  const appMetadata = { ...own, ...requireMetadata(defaults, line.app_metadata) }
+  const appMetadata = requireMetadata(defaults, { ...own, ...line.app_metadata }, row.raw_user_meta_data)
   const claimed_at = line.claimed_at ?? (isClaimed(row, identities) ? row.created_at : null)
   return {
-    row: { ...row, raw_app_meta_data: appMetadata, claimed_at },
+    row: { ...row, raw_app_meta_data: { ...appMetadata }, claimed_at },
     identities,
     hasOwnId: line.id !== undefined,
     createdAt: line.created_at === undefined ? undefined : new Date(line.created_at),
@@ -90,7 +89,7 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
     confirmation_sent_at: line.confirmation_sent_at ?? null,
     recovery_sent_at: line.recovery_sent_at ?? null,
     last_sign_in_at: line.last_sign_in_at ?? null,
-    raw_user_meta_data: { ...requireMetadata(defaults, line.user_metadata) },
+    raw_user_meta_data: { ...line.user_metadata },
     banned_until: line.banned_until ?? null,
     is_anonymous: line.is_anonymous ?? false,
     is_sso_user: line.is_sso_user ?? false,
@@ -142,14 +141,14 @@ function ownIdentities(row: ImportedRow): readonly ImportedIdentity[] {
 }
 
 /** Parses an identity of a line. The subject is `id`, as in the API, or `provider_id`, as in a row. */
-function toImportedIdentity(row: ImportedRow, line: IdentityLine, defaults: ImportDefaults): ImportedIdentity {
+function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdentity {
   const isOwn = line.provider === 'email' || line.provider === 'phone'
   const subject = isOwn ? row.id : (line.provider_id ?? line.id)
   if (!subject) throw new Error(IMPORT_TEXTS.identityWithoutId(line))
   return {
     provider: line.provider,
     provider_id: subject,
-    identity_data: { ...requireMetadata(defaults, line.identity_data ?? {}), sub: subject },
+    identity_data: { ...line.identity_data, sub: subject },
     last_sign_in_at: line.last_sign_in_at ?? null,
     created_at: line.created_at ?? row.created_at,
     updated_at: line.updated_at ?? row.updated_at,

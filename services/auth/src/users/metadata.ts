@@ -1,5 +1,6 @@
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
+import { jsonBytes } from '../access-tokens/token-size.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import { consoleRoleReserved } from '../operator-errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
@@ -14,25 +15,107 @@ export interface MetadataRules {
   readonly behaviours: Pick<Behaviours, 'metadataBytesMax'>
 }
 
-/** Metadata enters the access token, so its size is bounded. @throws metadataTooLarge above the limit of the profile, as JSON */
-export function requireMetadata({ behaviours }: MetadataRules, data: Metadata | undefined): Metadata {
-  const { metadataBytesMax: max } = behaviours
+/** The metadata of a user. */
+export interface UserMetadata {
+  readonly userMetadata: Metadata
+  readonly appMetadata: Metadata
+}
+
+/** The metadata of a user who is new. */
+export const NO_METADATA: UserMetadata = { userMetadata: {}, appMetadata: {} }
+
+/**
+ * Metadata enters the access token, so its size is bounded.
+ * @param beside the other metadata of the user, where it is known
+ * @throws metadataTooLarge above the limit of the profile, as JSON
+ */
+export function requireMetadata(
+  { behaviours: { metadataBytesMax: max } }: MetadataRules,
+  data: Metadata | undefined,
+  beside: Metadata = {},
+): Metadata {
   if (data === undefined) return {}
-  if (Buffer.byteLength(JSON.stringify(data)) > max) throw metadataTooLarge({ max })
+  requireSize(max, NO_METADATA, { userMetadata: data, appMetadata: beside })
   return data
 }
 
 /**
- * Merges changes into metadata, key by key. Null deletes a key (reference: Metadata).
- * @throws metadataTooLarge when the result is above the limit of the profile
+ * Merges changes into `user_metadata`, `app_metadata` or both, key by key. Null deletes a key (reference: Metadata).
+ * @param stored the metadata of the user, of a new user none
+ * @returns the columns that change
+ * @throws metadataTooLarge when both together are above the limit of the profile, and grow
+ */
+export function changedMetadata(
+  { behaviours: { metadataBytesMax: max } }: MetadataRules,
+  stored: UserMetadata,
+  changes: { readonly userMetadata?: Metadata | undefined; readonly appMetadata?: Metadata | undefined },
+): { readonly raw_user_meta_data?: Record<string, unknown>; readonly raw_app_meta_data?: Record<string, unknown> } {
+  const { userMetadata, appMetadata } = changes
+  const merged = {
+    userMetadata: merge(stored.userMetadata, userMetadata),
+    appMetadata: merge(stored.appMetadata, appMetadata),
+  }
+  requireSize(max, stored, merged)
+  return {
+    ...(userMetadata && { raw_user_meta_data: merged.userMetadata }),
+    ...(appMetadata && { raw_app_meta_data: merged.appMetadata }),
+  }
+}
+
+/**
+ * Merges changes into the `user_metadata` of a user, key by key. Null deletes a key (reference: Metadata).
+ * @throws metadataTooLarge when the metadata is above the limit of the profile, and grows
  */
 export function mergeMetadata(
   rules: MetadataRules,
-  stored: Metadata,
+  { userMetadata, appMetadata }: UserMetadata,
   changes: Metadata | undefined,
 ): Record<string, unknown> {
-  const merged = { ...stored, ...changes }
-  return { ...requireMetadata(rules, Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))) }
+  const { raw_user_meta_data: merged } = changedMetadata(
+    rules,
+    { userMetadata, appMetadata },
+    { userMetadata: changes ?? {} },
+  )
+  return merged ?? {}
+}
+
+/**
+ * Merges the claims of a provider into the `user_metadata` of a user (reference: Owner of an external account).
+ * Claims that do not fit are left out, the longest first, so that the sign-in goes on.
+ */
+export function mergeClaims(
+  { behaviours: { metadataBytesMax: max } }: MetadataRules,
+  stored: UserMetadata,
+  claims: Metadata,
+): { readonly merged: Record<string, unknown>; readonly leftOut: readonly string[] } {
+  const { userMetadata, appMetadata } = stored
+  const isNew = ([name, value]: readonly [string, unknown]) =>
+    JSON.stringify(value) !== JSON.stringify(userMetadata[name])
+  const longest = Object.entries(claims)
+    .filter(isNew)
+    .toSorted((a, b) => jsonBytes(b) - jsonBytes(a))
+  const mergeFrom = (first: number) => merge(userMetadata, Object.fromEntries(longest.slice(first)))
+  const fits = (_claim: unknown, first: number) =>
+    mayBecome(max, { userMetadata, appMetadata }, { userMetadata: mergeFrom(first), appMetadata })
+  const found = longest.findIndex(fits)
+  const first = found === -1 ? longest.length : found
+  return { merged: mergeFrom(first), leftOut: longest.slice(0, first).map(([name]) => name) }
+}
+
+function merge(stored: Metadata, changes: Metadata | undefined): Record<string, unknown> {
+  const merged = Object.entries({ ...stored, ...changes })
+  return Object.fromEntries(merged.filter(([, value]) => value !== null))
+}
+
+/** @throws metadataTooLarge unless metadata may become what a change makes of it */
+function requireSize(max: number, stored: UserMetadata, merged: UserMetadata): void {
+  if (!mayBecome(max, stored, merged)) throw metadataTooLarge({ max })
+}
+
+/** Whether metadata fits, or is at least no larger than before: rows of others may be above the limit. */
+function mayBecome(max: number, stored: UserMetadata, merged: UserMetadata): boolean {
+  const bytes = ({ userMetadata, appMetadata }: UserMetadata) => jsonBytes(userMetadata) + jsonBytes(appMetadata)
+  return bytes(merged) <= max || bytes(merged) <= bytes(stored)
 }
 
 /** The member of `app_metadata` that shows the console role of an operator. */

@@ -176,7 +176,7 @@ export const memberErrors: ErrorCases = {
   ],
   metadataTooLarge: [
     refused(signUp({ email, data: { a: 'x'.repeat(65_536) } }), {
-      text: 'User metadata may not be larger than 65536 bytes',
+      text: 'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
     }),
   ],
   banDurationMalformed: [

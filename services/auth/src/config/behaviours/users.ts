@@ -12,9 +12,9 @@ export const userBehaviours = {
     reason: 'Triggers and policies read `raw_user_meta_data`, and applications the claims of the token.',
   },
   metadataBytesMax: {
-    subject: 'Size of `user_metadata` and `app_metadata`',
-    compatible: is(65_536, '64 KiB of JSON, in a body of at most 256 KiB'),
-    supabase: is(1_048_576, 'that of a body: 1 MiB'),
+    subject: 'Size of `user_metadata` and `app_metadata` together',
+    compatible: is(8_192, '8 KiB of JSON, so that an access token fits into a header, in a body of at most 256 KiB'),
+    supabase: is(768_000, '750 KiB, for the same reason, in a body of at most 1 MiB'),
     reason: 'Applications keep images in metadata.',
   },
   keepSentTimesOfChanges: {

@@ -267,7 +267,10 @@ describe('POST /admin/users', () => {
     [{ email: 'a@b.c', ban_duration: '1d' }, 'invalid format for ban duration: time: invalid duration "1d"'],
     [{ email: 'a@b.c', aud: 'x'.repeat(256) }, 'An audience may not be longer than 255 characters'],
     [{ email: 'a@b.c', id: 'x' }, 'user_id must be an UUID'],
-    [{ email: 'a@b.c', user_metadata: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
+    [
+      { email: 'a@b.c', user_metadata: { x: 'y'.repeat(65_536) } },
+      'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
+    ],
   ])('400: refuses %j', async (payload, text) => {
     await expectFailure('POST', '/admin/users', payload, [400, 'validation_failed', text])
   })
