@@ -73,6 +73,20 @@ export const mutations: readonly Mutation[] = [
     test: 'services/payments/src/routes/transactions/refunds.test.ts',
   },
   {
+    breaks: 'the balance bounds a payout',
+    file: 'migrations/payments/functions/pay_out.sql',
+    text: 'least(available, available - {{dispute_reserve}}',
+    replacement: '(available - {{dispute_reserve}}',
+    test: 'services/payments/src/payouts/payout-plan.model.test.ts',
+  },
+  {
+    breaks: 'positive lines alone are withheld from a payout',
+    file: 'migrations/payments/functions/not_yet_due.sql',
+    text: ' AND l.balance > 0',
+    replacement: '',
+    test: 'services/payments/src/payouts/payout-plan.model.test.ts',
+  },
+  {
     breaks: 'a refund leaves what disputes may take',
     file: 'migrations/payments/functions/decide_operation.sql',
     text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',

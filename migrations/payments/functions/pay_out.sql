@@ -46,8 +46,9 @@ BEGIN
     disputed := ARRAY(SELECT d.id FROM {{disputes}} d WHERE d.merchant_id = merchant.id);
     PERFORM {{expect_recorded}}(merchant.id, 'disputes', disputed);
     SELECT b.balance INTO available FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id;
-    available := available - {{dispute_reserve}}(merchant.id)
-      - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day');
+    -- The balance bounds a payout by itself, whatever is held back.
+    available := least(available, available - {{dispute_reserve}}(merchant.id)
+      - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day'));
     reason := CASE
       WHEN available < 0 THEN 'negative'
       WHEN available = 0 OR available < p_minimum * ('1e' || {{currency_exponent}}(merchant.currency))::numeric

@@ -87,7 +87,7 @@ async function listViolations(db: Kysely<PaymentsTables>, merchantId: string): P
   const found: object[] = []
   for await (const verified of verifyLedger(db, { merchantId, heads: new Map() })) found.push(...verified.violations)
   // Only in tests does the clock of a live merchant run ahead.
-  return found.filter((violation) => Reflect.get(violation, 'invariant') !== 12)
+  return found.filter((violation) => !String(Reflect.get(violation, 'message')).startsWith('the clock runs'))
 }
 
 /** A merchant whose acquirer is a stub, and what a test does with it. */

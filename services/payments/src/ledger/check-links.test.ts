@@ -57,6 +57,14 @@ describe('a link', () => {
       [['lines', 10, 'says 966 after it; the lines sum to 965']],
     ],
     [
+      'a payout of more than the balance',
+      ([{ row: journal }, , { row }]) => {
+        Object.assign(journal, { kind: 'payout' })
+        Object.assign(row, { kind: 'payout', balance: -1n, balance_after: -1n })
+      },
+      [['lines', 12, 'pays out more than the balance: -1 after it']],
+    ],
+    [
       'a line of another journal',
       ([, , { row }]) => Object.assign(row, { journal_id: 'f'.repeat(24) }),
       [['lines', 13, NO_LINE]],

@@ -206,6 +206,11 @@ function checkLine(state: LinkState, row: LinesTable): readonly Finding[] {
       journal?.id === row.journal_id && journal.kind === row.kind,
       'is not the line of the journal before it',
     ],
+    [
+      'available',
+      row.kind !== 'payout' || row.balance_after >= 0n,
+      `pays out more than the balance: ${row.balance_after} after it`,
+    ],
     ['terms', row.test === (state.test ?? row.test), MIXED],
     ['trailLine', !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail), 'differs from the trail entry before it'],
   ])

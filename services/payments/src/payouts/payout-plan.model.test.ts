@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { disputeRequests } from '../../test/dispute-requests.ts'
+import { createLiveMerchant } from '../../test/live-merchant.ts'
 import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
@@ -11,6 +12,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { TEST_IBAN } from '../../test/payout-requests.ts'
+import { createStubAcquirer } from '../../test/stub-acquirer.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { callAdjust } from '../ledger/line-repository.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
@@ -19,8 +21,9 @@ import { callPayOut } from './payout-repository.ts'
 
 let payments: TestPayments
 let member: TestApp
+const north = createStubAcquirer()
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
   member = await createTestApp(payments)
 })
 afterAll(() => payments.close())
@@ -64,6 +67,51 @@ it.each(EDGES)('the SQL function %s', async (_title, figures, plan) => {
   const { outcome } = await callPayOut(payments.database.lanes, call)
   const paid = outcome?.verdict === 'paid' ? pays(outcome.payout.amount) : undefined
   expect(paid ?? { verdict: 'skip', reason: outcome?.verdict === 'skipped' && outcome.reason }).toEqual(plan)
+})
+
+it('a payout takes no more than the balance where young captures are worth less than their fees', async () => {
+  const { id: merchantId } = await createTestMerchant(payments, member, {
+    test: true,
+    currency: 'EUR',
+    bank: { iban: TEST_IBAN },
+  })
+  await callAdjust(payments.owner.lanes, { merchantId, amount: 3_000, text: 'Due money' })
+  const transactionId = await customerPayment(payments, merchantId, { amount: 1_000 })
+  // Each brings EUR 0.01 and costs EUR 0.25.
+  for (let nth = 0; nth < 30; nth++) await capture(payments, member, transactionId, 1)
+  const young = await customerPayment(payments, merchantId, { amount: 1_000 })
+  await capture(payments, member, young, 1_000)
+  expect(await readFigures(merchantId)).toEqual({ balance: 3_241n, reserve: 0n, notYetDue: 961n })
+  const call = { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS }
+  const { outcome } = await callPayOut(payments.database.lanes, call)
+  expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(2_280n)
+})
+
+it('the balance bounds a payout, whatever is held back', async () => {
+  const merchantId = await merchantWith(position)
+  const { db, lanes } = payments.owner
+  const { rows } = await sql<{ definition: string }>`
+    SELECT pg_get_functiondef('payments.not_yet_due(text, timestamptz)'::regprocedure) AS definition
+  `.execute(db)
+  await sql`
+    CREATE OR REPLACE FUNCTION ${sql.table('not_yet_due')}(p_merchant_id text, p_since timestamptz) RETURNS bigint
+    LANGUAGE sql STABLE AS $$ SELECT -5000::bigint $$`.execute(db)
+  const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS })
+  await sql.raw(rows[0]?.definition ?? '').execute(db)
+  expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(position.balance)
+})
+
+it('a rejected capture withholds nothing, whatever it was worth', async () => {
+  const merchant = await createLiveMerchant(payments, member, { north })
+  const [small, large, partial] = [await merchant.charge(1), await merchant.charge(1_000), await merchant.charge(1_000)]
+  await merchant.answer(await merchant.book('capture', small, 1), { verdict: 'rejected', reason: 'no' })
+  await merchant.answer(await merchant.book('capture', large, 1_000), { verdict: 'rejected', reason: 'no' })
+  expect(await readFigures(merchant.id)).toEqual({ balance: 0n, reserve: 0n, notYetDue: 0n })
+  // The part that was refunded cannot be taken back yet, so it stays withheld.
+  const captured = await merchant.book('capture', partial, 1_000)
+  await merchant.book('refund', partial, 400)
+  await merchant.answer(captured, { verdict: 'rejected', reason: 'no' })
+  expect(await readFigures(merchant.id)).toEqual({ balance: 0n, reserve: 0n, notYetDue: 400n })
 })
 
 const DELAY_DAYS = 1

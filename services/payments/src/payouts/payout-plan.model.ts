@@ -6,7 +6,7 @@ export interface PayoutPosition {
   readonly balance: bigint
   /** The sum that open disputes would take if they were lost, which is not paid out. */
   readonly reserve: bigint
-  /** Captures that are too recent, or that the acquirer has not accepted. */
+  /** The worth of captures that are too recent, or that the acquirer has not accepted, less fees. None counts below 0. */
   readonly notYetDue: bigint
   /** Smaller amounts are not paid out. */
   readonly minimum: bigint
@@ -18,9 +18,13 @@ export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }
   | { readonly verdict: 'skip'; readonly reason: PayoutSkip }
 
-/** Pays out all that is available, or nothing. The model of the SQL function `pay_out` (reference: Making payouts). */
+/**
+ * Pays out all that is available, but never more than the balance, or nothing. The model of the SQL function `pay_out`
+ * (reference: Making payouts).
+ */
 export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: PayoutPosition): PayoutPlan {
-  const available = balance - reserve - notYetDue
+  const left = balance - reserve - notYetDue
+  const available = left < balance ? left : balance
   if (available < 0n) return { verdict: 'skip', reason: 'negative' }
   if (available === 0n || available < minimum) return { verdict: 'skip', reason: 'below_minimum' }
   return hasIban ? { verdict: 'pay', amount: available } : { verdict: 'skip', reason: 'no_iban' }

@@ -29,6 +29,7 @@ export async function showMerchant(
     listMembersOfMerchant(operatorLanes, merchantId),
     listShownWebhooks(operatorLanes, merchantId),
   ])
-  const available = Number(found.merchant.balance) - reserve - notYetDue
+  const balance = Number(found.merchant.balance)
+  const available = Math.min(balance, balance - reserve - notYetDue)
   return { ...found, ...members, available, reserve, webhooks }
 }

@@ -61,8 +61,8 @@ export interface VerifyLedgerInput {
 
 /**
  * Recomputes the ledgers of all merchants, one after another, each as of one moment, and compares them with the heads
- * that were kept (reference: Verification). Memory does not grow with the ledger. Invariant 12 holds at the moment of a
- * payout and cannot be recomputed later.
+ * that were kept (reference: Verification). Memory does not grow with the ledger. Of invariant 12 only two parts can be
+ * recomputed later: no payout has left the balance below 0, and no clock of a live merchant runs ahead.
  */
 export async function* verifyLedger(
   db: Db,
