@@ -87,6 +87,13 @@ export const mutations: readonly Mutation[] = [
     test: 'services/payments/src/payouts/payout-plan.model.test.ts',
   },
   {
+    breaks: 'a snapshot sums a day that is over',
+    file: 'migrations/payments/functions/snapshot_accounts.sql',
+    text: "AT TIME ZONE 'UTC')::date - 1;",
+    replacement: "AT TIME ZONE 'UTC')::date;",
+    test: 'services/payments/src/use-cases/snapshot-accounts.test.ts',
+  },
+  {
     breaks: 'a refund leaves what disputes may take',
     file: 'migrations/payments/functions/decide_operation.sql',
     text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',

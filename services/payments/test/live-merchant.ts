@@ -83,7 +83,8 @@ async function listExceptions(db: Kysely<PaymentsTables>, merchantId: string): P
   return (await rows.orderBy('created').execute()).map(({ payload }) => payload)
 }
 
-async function listViolations(db: Kysely<PaymentsTables>, merchantId: string): Promise<object[]> {
+/** The violations that `ledger verify` finds at a merchant, but for its clock. */
+export async function listViolations(db: Kysely<PaymentsTables>, merchantId: string): Promise<object[]> {
   const found: object[] = []
   for await (const verified of verifyLedger(db, { merchantId, heads: new Map() })) found.push(...verified.violations)
   // Only in tests does the clock of a live merchant run ahead.

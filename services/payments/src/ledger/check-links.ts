@@ -33,6 +33,7 @@ export const INVARIANTS = {
   chain: 16,
   recordedRows: 17,
   terms: 18,
+  snapshots: 19,
 } as const
 
 /** A broken invariant: its number and a text. */

@@ -94,8 +94,7 @@ function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): Verifi
   return { balance, currency, lineCount, clockOffset, length: row.chain_length, head: row.chain_head, states }
 }
 
-/** Sums the accounts of a merchant up to the end of yesterday, by the clock of the database. A second call changes nothing. */
+/** Sums the accounts of a merchant up to the end of the last day that is over. A second call changes nothing. */
 export async function callSnapshotAccounts(db: Db, merchantId: string): Promise<void> {
-  await sql`
-    SELECT ${sql.table('snapshot_accounts')}(${merchantId}, (now() AT TIME ZONE 'UTC')::date - 1)`.execute(db)
+  await sql`SELECT ${sql.table('snapshot_accounts')}(${merchantId})`.execute(db)
 }

@@ -4,7 +4,7 @@ import { type Finding, INVARIANTS } from './check-links.ts'
 
 /** A row whose money moved at terms that nobody agreed to. */
 export interface StrayTerms {
-  readonly table: 'trail_entries' | 'transactions' | 'payouts'
+  readonly table: 'trail_entries' | 'transactions' | 'payouts' | 'account_snapshots'
   readonly id: string
   readonly findings: readonly Finding[]
 }
@@ -18,6 +18,7 @@ export async function listStrayTerms(db: Db, merchantId: string): Promise<readon
     ...(await listRowsOfWrongMode(db, merchantId, 'payouts')),
     ...(await listContradictoryEntries(db, merchantId)),
     ...(await listWrongRates(db, merchantId)),
+    ...(await listWrongSnapshots(db, merchantId)),
   ]
 }
 
@@ -134,4 +135,26 @@ async function listWrongRates(db: Db, merchantId: string): Promise<readonly Stra
   return rows.map(({ id }) =>
     toStrayTerms('trail_entries', id, 'its rate is none of its day with a margin of 0 or more'),
   )
+}
+
+/** Snapshots that are not the sum of their entries, or of a day that is not over. Each is compared with the one before. */
+async function listWrongSnapshots(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+  const endOf = (date: RawBuilder<unknown>) => sql`${sql.table('first_id')}((${date} + 1) AT TIME ZONE 'UTC')`
+  const { rows } = await sql<{ id: string; isOver: boolean }>`
+    SELECT concat_ws(' ', s.account, s.currency, s.date) AS id, s.date < (now() AT TIME ZONE 'UTC')::date AS "isOver" FROM (
+      SELECT a.*, lag(a.sum) OVER days AS sum_before, lag(a.date) OVER days AS date_before
+      FROM ${sql.table('account_snapshots')} a WHERE a.merchant_id = ${merchantId}
+      WINDOW days AS (PARTITION BY a.account, a.currency, a.test ORDER BY a.date)
+    ) s
+    WHERE s.date >= (now() AT TIME ZONE 'UTC')::date OR s.sum IS DISTINCT FROM coalesce(s.sum_before, 0) + coalesce((
+      SELECT sum(e.amount) FROM ${sql.table('entries')} e
+      WHERE e.merchant_id = ${merchantId} AND e.account = s.account AND e.currency = s.currency AND e.test = s.test
+        AND e.journal_id >= coalesce(${endOf(sql`s.date_before`)}, '') AND e.journal_id < ${endOf(sql`s.date`)}
+    ), 0)
+    ORDER BY 1 LIMIT ${STRAY_MAX}`.execute(db)
+  return rows.map(({ id, isOver }) => ({
+    table: 'account_snapshots',
+    id,
+    findings: [[INVARIANTS.snapshots, isOver ? 'is not the sum of its entries' : 'is of a day that is not over']],
+  }))
 }

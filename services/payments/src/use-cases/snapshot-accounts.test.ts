@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
+import { listViolations } from '../../test/live-merchant.ts'
 import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
@@ -31,18 +32,48 @@ describe('snapshotAccounts', () => {
         .orderBy('currency')
         .execute()
     ).map(({ account, currency, sum }) => `${account} ${currency} ${sum}`)
-  const snapshotOf = (merchantId: string, days: number) =>
-    sql`SELECT ${sql.table('snapshot_accounts')}(${merchantId}, (now() AT TIME ZONE 'UTC')::date + ${days}::int)`.execute(
-      payments.database.db,
-    )
+  const snapshot = () => snapshotAccounts({ db: payments.service.db, logger: payments.deps.logger })
+  const violations = (merchantId: string) => listViolations(payments.owner.db, merchantId)
 
-  it('sums the entries up to the end of a past day, starting from the day before', async () => {
-    const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
-    const transactionId = await customerPayment(payments, id, { amount: 1_000, currency: 'USD' })
-    await capture(payments, app, transactionId, 400)
-    await snapshotAccounts({ db: payments.database.db, logger: payments.deps.logger })
+  /** Lets everything happen some days ago, by the ids that the merchant gives out. */
+  async function daysAgo<T>(days: number, happen: () => Promise<T>): Promise<T> {
+    const { db } = payments.owner
+    const next = (body: string) =>
+      sql`CREATE OR REPLACE FUNCTION ${sql.table('next_number')}(p_last_id text) RETURNS bigint LANGUAGE sql AS $$
+        SELECT greatest(${sql.raw(body)}, ${sql.table('id_number')}(p_last_id) + 1) $$`.execute(db)
+    const number = (offset: string) =>
+      `floor(extract(epoch FROM clock_timestamp() ${offset}) * 1000)::bigint * 1048576 + nextval('payments.id_counter')`
+    await next(number(`- interval '${days} days'`))
+    try {
+      return await happen()
+    } finally {
+      await next(number(''))
+    }
+  }
+
+  /** A merchant who was made three days ago, with a capture of that day. */
+  async function oldMerchant(changes: object = { test: true }) {
+    return daysAgo(3, async () => {
+      const { id } = await createTestMerchant(payments, app, { currency: 'EUR', ...changes })
+      await sql`
+        UPDATE ${sql.table('merchant_balances')} SET last_id = ${sql.table('first_id')}(now() - interval '3 days') || right(last_id, 8)
+        WHERE merchant_id = ${id}`.execute(payments.owner.db)
+      const transactionId = await customerPayment(payments, id, { amount: 1_000, currency: 'USD' })
+      await sql`
+        UPDATE ${sql.table('merchant_balances')} SET last_id = ${sql.table('first_id')}(now() - interval '3 days') || right(last_id, 8)
+        WHERE merchant_id = ${id}`.execute(payments.owner.db)
+      await capture(payments, app, transactionId, 400)
+      return { id, transactionId }
+    })
+  }
+
+  it('sums the entries up to the end of the last day that is over, starting from the day before', async () => {
+    const { id, transactionId } = await oldMerchant()
+    await snapshot()
+    // Nothing came after the day of the capture, so another entry could still get an id of that day.
     expect(await sums(id)).toEqual([])
-    await snapshotOf(id, 0)
+    await daysAgo(2, () => capture(payments, app, transactionId, 100))
+    await snapshot()
     const first = await sums(id)
     expect(first.map((text) => text.replace(/ -?\d+$/, ''))).toEqual([
       'fee_income EUR',
@@ -51,20 +82,47 @@ describe('snapshotAccounts', () => {
       'merchant EUR',
       'scheme_receivable USD',
     ])
-    await snapshotOf(id, 0)
-    expect(await sums(id)).toEqual(first)
-    // New ids begin tomorrow, so entries that are posted now count for that day.
+    await capture(payments, app, transactionId, 200)
+    await snapshot()
+    await snapshot()
+    const all = await sums(id)
+    expect([all.length, all.slice(0, first.length)]).toEqual([2 * first.length, first])
+    expect(all.at(-1)).toBe('scheme_receivable USD -500')
+    expect(await violations(id)).toEqual([])
+  })
+
+  it('takes no day from its caller', async () => {
+    const { id } = await oldMerchant()
+    const call = sql`SELECT ${sql.table('snapshot_accounts')}(${id}, '2099-01-01'::date)`
+    await expect(call.execute(payments.service.db)).rejects.toHaveProperty('code', '42883')
+    const row = sql`INSERT INTO ${sql.table('account_snapshots')} VALUES (${id}, 'merchant', 'EUR', true, '2099-01-01', 0)`
+    await expect(row.execute(payments.service.db)).rejects.toHaveProperty('code', '42501')
+  })
+
+  it('is compared with the entries by ledger verify', async () => {
+    const { id, transactionId } = await oldMerchant()
+    await capture(payments, app, transactionId, 100)
+    await snapshot()
+    const { db } = payments.owner
+    const own = sql`merchant_id = ${id} AND account = 'merchant'`
+    const finding = (date: string, message: string) => ({
+      merchantId: id,
+      invariant: 19,
+      table: 'account_snapshots',
+      id: `merchant EUR ${date}`,
+      message,
+    })
+    const { rows } = await sql<{ date: string }>`
+      SELECT date::text FROM ${sql.table('account_snapshots')} WHERE ${own}`.execute(db)
+    const day = rows[0]?.date ?? ''
+    await sql`UPDATE ${sql.table('account_snapshots')} SET sum = sum + 1 WHERE ${own}`.execute(db)
+    expect(await violations(id)).toEqual([finding(day, 'is not the sum of its entries')])
+    await sql`UPDATE ${sql.table('account_snapshots')} SET sum = sum - 1 WHERE ${own}`.execute(db)
     await sql`
-      UPDATE ${sql.table('merchant_balances')} SET last_id = ${sql.table('first_id')}(
-        ((now() AT TIME ZONE 'UTC')::date + 1) AT TIME ZONE 'UTC') || right(last_id, 8)
-      WHERE merchant_id = ${id}`.execute(payments.database.db)
-    await capture(payments, app, transactionId, 600)
-    await snapshotOf(id, 0)
-    expect(await sums(id)).toEqual(first)
-    await snapshotOf(id, 1)
-    const { rows } = await sql<{ text: string }>`
-      SELECT account || ' ' || currency || ' ' || sum(amount) AS text FROM ${sql.table('entries')}
-      WHERE merchant_id = ${id} GROUP BY account, currency ORDER BY account, currency`.execute(payments.database.db)
-    expect((await sums(id)).slice(first.length)).toEqual(rows.map(({ text }) => text))
+      INSERT INTO ${sql.table('account_snapshots')}
+      SELECT merchant_id, account, currency, test, '2099-01-01', (
+        SELECT sum(amount) FROM ${sql.table('entries')} WHERE ${own}
+      ) FROM ${sql.table('account_snapshots')} WHERE ${own}`.execute(db)
+    expect(await violations(id)).toEqual([finding('2099-01-01', 'is of a day that is not over')])
   })
 })

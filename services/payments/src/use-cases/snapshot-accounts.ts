@@ -6,13 +6,13 @@ import { forEachMerchant } from '../merchants/each-merchant.ts'
 
 type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>
 
-/** UTC. Every database transaction that took ids on the day before has ended by then. */
+/** UTC. */
 const WELL_AFTER_MIDNIGHT = '41 1 * * *'
 
 /**
- * Sums the accounts of all merchants up to the end of yesterday, so that house accounts need no running total (reference:
- * Accounts). A second run of the day stores nothing: the key of a sum is its account and day. A missed day loses nothing, because
- * the next sum continues from the last one.
+ * Sums the accounts of all merchants up to the end of the last day that is over, so that house accounts need no running total
+ * (reference: Accounts). A second run of the day stores nothing: the key of a sum is its account and day. A missed day loses
+ * nothing, because the next sum continues from the last one.
  * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
  */
 export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
