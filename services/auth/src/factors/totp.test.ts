@@ -37,12 +37,12 @@ describe('generateTotpSecret', () => {
 })
 
 describe('totpUri', () => {
-  it('names issuer and account, escaped', () => {
+  it('names issuer and account, escaped and without a colon of their own', () => {
     expect(totpUri({ issuer: 'example.com', account: 'ann@example.com', secret: SECRET })).toBe(
       `otpauth://totp/example.com:ann%40example.com?algorithm=SHA1&digits=6&issuer=example.com&period=30&secret=${SECRET}`,
     )
     expect(totpUri({ issuer: 'A & B: co?', account: '14155550100', secret: SECRET })).toBe(
-      `otpauth://totp/A%20%26%20B%3A%20co%3F:14155550100?algorithm=SHA1&digits=6&issuer=A%20%26%20B%3A%20co%3F&period=30&secret=${SECRET}`,
+      `otpauth://totp/A%20%26%20B-%20co%3F:14155550100?algorithm=SHA1&digits=6&issuer=A%20%26%20B-%20co%3F&period=30&secret=${SECRET}`,
     )
   })
 })

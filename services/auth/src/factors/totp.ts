@@ -25,7 +25,8 @@ export interface TotpAccount {
 /** The URI in the QR code of an authenticator app, in the Key Uri Format (reference: Enrolment). */
 export function totpUri({ issuer, account, secret }: TotpAccount): string {
   const { algorithm, digits, period } = FORM
-  const [name, label] = [encodeURIComponent(issuer), encodeURIComponent(account)]
+  // The first colon ends the issuer for many apps, an escaped one too.
+  const [name, label] = [issuer, account].map((text) => encodeURIComponent(text.replaceAll(':', '-')))
   return `otpauth://totp/${name}:${label}?algorithm=${algorithm}&digits=${digits}&issuer=${name}&period=${period}&secret=${secret}`
 }
 

@@ -25,7 +25,8 @@ const EnrolBody = z
     friendly_name: friendlyNameField,
     issuer: z.string().optional().meta({
       maxLength: ISSUER_LENGTH_MAX,
-      description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default',
+      description:
+        'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default. A dash takes the place of a colon',
     }),
     phone: z
       .string()
@@ -98,7 +99,8 @@ function parseFactor(body: z.output<typeof EnrolBody>): NewFactor {
 
 /** Limits the issuer to what fits into a QR code. */
 function readIssuer({ config }: { readonly config: AuthConfig }, issuer: string | undefined): string {
-  if (!issuer) return new URL(config.signup.redirects.siteUrl).host
+  // Without its port.
+  if (!issuer) return new URL(config.signup.redirects.siteUrl).hostname
   if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer
   throw issuerTooLong({ max: ISSUER_LENGTH_MAX })
 }
