@@ -146,6 +146,12 @@ describe('htmlToText', () => {
     ['<table><tr><td>one</td><td>two</td></tr></table>', 'one\ntwo'],
     ['<!--[if mso]><p>Outlook</p><![endif]--><p>others</p>', 'others'],
     ['<p>Take <a href="https://h/">this link</a> soon.</p>', 'Take this link:\nhttps://h/\nsoon.'],
+    ['<a href="https://a.example"><img alt="Help" src="h.png"></a>', 'Help: https://a.example'],
+    ['<a href="https://a.example"><b><img alt="Get help" src="h.png"></b>\n</a>', 'Get help: https://a.example'],
+    ['<a href="https://a.example"><img src="h.png"></a>', 'https://a.example'],
+    ['<a href="https://a.example"><img alt="" src="h.png"> Help</a> us', 'Help:\nhttps://a.example\nus'],
+    ['<a href="https://a.example"><img alt="Logo"> Help</a>', 'Logo Help:\nhttps://a.example'],
+    ['<img alt="Logo" src="l.png"><p>x</p>', 'x'],
     ['plain', 'plain'],
   ])('writes %j as text', (html, text) => {
     expect(htmlToText(html)).toBe(text)

@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import { compile, type FormatCallback } from 'html-to-text'
+import { compile, type DomNode, type FormatCallback } from 'html-to-text'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
 import { MAIL_KINDS, type MailKind } from './default-templates.ts'
@@ -121,10 +121,19 @@ function toHeaders(headers: SmtpConfig['headers'], kind: MailKind) {
   )
 }
 
-/** Writes the address of a link on its own line below the text, where a mail program makes it a link again. */
+/**
+ * Writes the address of a link on its own line below the text, where a mail program makes it a link again. A link that is a
+ * picture is its alternative text and its address.
+ */
 const formatLink: FormatCallback = (element, walk, builder) => {
   let words = ''
   const address = element.attribs?.href ?? ''
+  if (address !== '' && isBlank(element)) {
+    const texts = pictureTexts(element).filter((text) => text !== address)
+    builder.addInline(texts.length === 0 ? address : `${texts.join(' ')}: ${address}`)
+    builder.addLineBreak()
+    return
+  }
   builder.pushWordTransform((word) => {
     words += word
     return word
@@ -138,6 +147,25 @@ const formatLink: FormatCallback = (element, walk, builder) => {
   builder.addLineBreak()
 }
 
+/** Writes the alternative text of a picture in a link. Other pictures are left out. */
+const formatPicture: FormatCallback = (element, _walk, builder) => {
+  if (isInLink(element)) builder.addInline(element.attribs?.alt ?? '')
+}
+
+function isInLink({ parent }: DomNode): boolean {
+  return parent ? parent.name === 'a' || isInLink(parent) : false
+}
+
+/** Whether a node has no text of its own, but perhaps pictures. */
+function isBlank({ type, data, children = [] }: DomNode): boolean {
+  return type === 'comment' || ((data ?? '').trim() === '' && children.every(isBlank))
+}
+
+function pictureTexts({ name, attribs, children = [] }: DomNode): readonly string[] {
+  const alt = name === 'img' ? (attribs?.alt?.trim() ?? '') : ''
+  return [...(alt === '' ? [] : [alt]), ...children.flatMap(pictureTexts)]
+}
+
 /**
  * The most characters of HTML that are converted. The parser's work grows with the square of the number of unclosed elements;
  * this limit bounds it to 0.3 s.
@@ -147,10 +175,10 @@ const INPUT_LENGTH_MAX = 100_000
 const convert = compile({
   wordwrap: false,
   limits: { maxDepth: 100, maxChildNodes: 10_000, ellipsis: '…' },
-  formatters: { formatLink },
+  formatters: { formatLink, formatPicture },
   selectors: [
     { selector: 'a', format: 'formatLink' },
-    { selector: 'img', format: 'skip' },
+    { selector: 'img', format: 'formatPicture' },
     { selector: 'title', format: 'skip' },
     { selector: 'td', format: 'block', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
