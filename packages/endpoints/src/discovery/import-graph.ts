@@ -48,7 +48,13 @@ function hookImports(): ImportGraph | undefined {
   if (typeof registerHooks === 'function') {
     registerHooks({
       resolve(specifier, context, next) {
-        const resolved = next(specifier, context)
+        let resolved: ReturnType<typeof next>
+        try {
+          resolved = next(specifier, context)
+        } catch (error) {
+          addImport(edges, wanted(specifier, context.parentURL), own)
+          throw error
+        }
         const resolving = { specifier, parent: context.parentURL, url: resolved.url }
         addImport(edges, resolving, own)
         const isRequired = context.conditions.includes('require')
@@ -64,7 +70,7 @@ function hookImports(): ImportGraph | undefined {
       for (const listener of listeners) listener()
     })
     port1.unref()
-    const code = `${threadHooks}; const versioned = ${versioned}; const isOwnModule = ${isOwnModule}`
+    const code = `${threadHooks}; const wanted = ${wanted}; const versioned = ${versioned}; const isOwnModule = ${isOwnModule}`
     const url = `data:text/javascript,${encodeURIComponent(code)}`
     register(url, { data: { port: port2 satisfies MessagePort, own }, transferList: [port2] })
   } else {
@@ -77,11 +83,20 @@ const threadHooks = `
 let port, own
 export const initialize = (data) => { port = data.port; own = data.own }
 export const resolve = async (specifier, context, next) => {
-  const resolved = await next(specifier, context)
+  const resolved = await next(specifier, context).catch((error) => {
+    port.postMessage(wanted(specifier, context.parentURL))
+    throw error
+  })
   const resolving = { specifier, parent: context.parentURL, url: resolved.url }
   if (context.parentURL !== undefined) port.postMessage(resolving)
   return { ...resolved, url: versioned(resolving, own) }
 }`
+
+/** The import of a module that cannot be resolved. It may be a file that is not written yet, and is then watched for. */
+function wanted(specifier: string, parent: string | undefined): Resolving {
+  const isByPath = /^(?:[./]|file:)/.test(specifier)
+  return { specifier, parent, url: isByPath ? (URL.parse(specifier, parent)?.href ?? '') : '' }
+}
 
 /** Adds the version of the importing module to the URL of an import that is reloaded with it. */
 function versioned({ specifier, parent, url }: Resolving, own: string): string {

@@ -103,6 +103,41 @@ it('still sees saves while a module never ends loading', async () => {
   await program.answers(3)
 })
 
+it('sees saves in a folder that was moved away for a while, and came back', async () => {
+  using folder = moduleFolder({
+    'package.json': '{"type":"module"}',
+    'controllers/index.js': controller('word', "import { word } from '../lib/deep/word.js'"),
+    'lib/deep/word.js': 'export const word = 1',
+  })
+  const program = await watch(folder.path)
+  const [path, away] = [join(folder.path, 'controllers'), join(folder.path, 'away')]
+  renameSync(path, away)
+  await program.prints(/the controllers stay as they were/)
+  renameSync(away, path)
+  replace(join(path, 'index.js'), controller('word + 1', "import { word } from '../lib/deep/word.js'"))
+  await program.answers(2)
+  renameSync(join(folder.path, 'lib'), away)
+  await program.prints(/lib\/deep\/word\.js/)
+  mkdirSync(join(folder.path, 'lib/deep'), { recursive: true })
+  writeFileSync(join(folder.path, 'lib/deep/word.js'), 'export const word = 2')
+  await program.answers(3)
+  replace(join(folder.path, 'lib/deep/word.js'), 'export const word = 3')
+  await program.answers(4)
+})
+
+it('sees an imported file that is written after the import, in a folder of its own', async () => {
+  using folder = moduleFolder({ 'package.json': '{"type":"module"}', 'controllers/index.js': controller('1') })
+  const program = await watch(folder.path)
+  replace(join(folder.path, 'controllers/index.js'), controller('word', "import { word } from '../lib/deep/word.js'"))
+  await program.prints(/the controllers stay as they were/)
+  mkdirSync(join(folder.path, 'lib'))
+  mkdirSync(join(folder.path, 'lib/deep'))
+  writeFileSync(join(folder.path, 'lib/deep/word.js'), 'export const word = 2')
+  await program.answers(2)
+  replace(join(folder.path, 'lib/deep/word.js'), 'export const word = 3')
+  await program.answers(3)
+})
+
 it('sees folders that are created, deleted and created again', async () => {
   using folder = moduleFolder({ 'package.json': '{"type":"module"}', 'controllers/index.js': controller('1') })
   const program = await watch(folder.path)

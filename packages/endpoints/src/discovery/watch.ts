@@ -30,8 +30,10 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
     // A further change does not restart the timer. Constant writes would otherwise delay the reload for ever.
     if (!ended) timer ??= setTimeout(reloadChanged, SETTLE_MS)
   }, warn)
+  let known: Found = { prefixes: [], controllers: [] }
   const refresh = (): ReadonlySet<string> => {
-    const watched = watchedFolders(sources, graph)
+    known = findSources(sources, known)
+    const watched = watchedFolders(known, graph, sources.dir)
     if (!ended) folders.watch(watched.folders)
     return watched.files
   }
@@ -68,10 +70,30 @@ interface Watched {
   readonly files: ReadonlySet<string>
 }
 
-/** The folders of the prefixes and of imported files, with the names that matter in each. */
-function watchedFolders(sources: WatchOptions['sources'], graph: ImportGraph): Watched {
-  const { statSync, readdirSync } = process.getBuiltinModule('node:fs')
-  const { basename, dirname, join } = process.getBuiltinModule('node:path')
+/** The prefixes, and the files of the controllers in them. */
+interface Found {
+  readonly prefixes: readonly string[]
+  readonly controllers: readonly string[]
+}
+
+/**
+ * Finds prefixes and controllers. Those of before stay: a folder that is moved away for a moment cannot be found, and nothing
+ * would watch the place to which it returns.
+ */
+function findSources(sources: WatchOptions['sources'], before: Found): Found {
+  const prefixes = attempt(() => prefixesOf(sources)) ?? before.prefixes
+  const found = prefixes.flatMap((prefix) => attempt(() => findModules(prefix)) ?? []).map(({ file }) => file)
+  return { prefixes, controllers: [...new Set([...before.controllers, ...found])] }
+}
+
+/**
+ * The folders of the prefixes and of imported files, with the names that matter in each.
+ * @param dir the working directory by default. The folders between it and a file may be replaced as well
+ */
+function watchedFolders({ prefixes, controllers }: Found, graph: ImportGraph, dir = '.'): Watched {
+  const { existsSync, statSync, readdirSync } = process.getBuiltinModule('node:fs')
+  const { basename, dirname, join, resolve, sep } = process.getBuiltinModule('node:path')
+  const root = resolve(dir)
   const folders = new Map<string, Matters[]>()
   const add = (folder: string, matters: Matters): void =>
     void folders.set(folder, [...(folders.get(folder) ?? []), matters])
@@ -81,17 +103,21 @@ function watchedFolders(sources: WatchOptions['sources'], graph: ImportGraph): W
       if (entry.isDirectory() && !/^\.|^node_modules$/.test(entry.name)) addTree(join(folder, entry.name))
     }
   }
-  const controllers: string[] = []
-  for (const prefix of attempt(() => prefixesOf(sources)) ?? []) {
-    // The prefix itself may be replaced.
-    add(dirname(prefix), (name) => name === basename(prefix))
-    attempt(() => {
-      if (statSync(prefix).isDirectory()) addTree(prefix)
-      controllers.push(...findModules(prefix).map(({ file }) => file))
-    })
+  // A missing folder is watched by the folder that would hold it.
+  const addPath = (path: string): void => {
+    const parent = dirname(path)
+    const isFirst = !folders.has(parent)
+    add(parent, (name) => name === basename(path))
+    const isInside = parent.startsWith(root + sep)
+    if (parent !== path && (!existsSync(parent) || (isInside && isFirst))) addPath(parent)
   }
   const files = graph.filesOf(controllers)
-  for (const file of files) add(dirname(file), (name) => name === basename(file))
+  for (const path of [...prefixes, ...files]) addPath(path)
+  for (const prefix of prefixes) {
+    attempt(() => {
+      if (statSync(prefix).isDirectory()) addTree(prefix)
+    })
+  }
   return { folders, files }
 }
 
