@@ -4,7 +4,8 @@ import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
 import { portOf } from '../../test/port-of.ts'
-import { Controller } from '../endpoints.ts'
+import { errorBody } from '../../test/whole-answers.ts'
+import { Conflict, Controller } from '../endpoints.ts'
 
 const TEXT = 'upstream '.repeat(1_000)
 const gzipped = gzipSync(TEXT)
@@ -41,10 +42,37 @@ class Gateway extends Controller {
   }
 }
 
+/** Sets the answer before its first value. */
+class Begun extends Controller {
+  async *GET() {
+    this.#set()
+    yield 'a'
+    yield 'b'
+  }
+  *GET_sync() {
+    this.#set()
+    yield 'a'
+    yield 'b'
+  }
+  async *GET_empty() {
+    this.#set()
+    if (this.request.method === 'PUT') yield 'never'
+  }
+  async *GET_refused() {
+    this.#set()
+    yield await Promise.reject(new Conflict('too late'))
+  }
+  #set() {
+    this.response.status = 201
+    this.response.type = 'text/event-stream'
+    this.response.headers.set('x-set', 'yes')
+  }
+}
+
 let all: EveryInterface
 beforeAll(async () => {
   await once(upstream.listen(0, '127.0.0.1'), 'listening')
-  all = await everyInterface({ modules: { index: { Gateway } } })
+  all = await everyInterface({ modules: { index: { Begun, Gateway } } })
 })
 afterAll(async () => {
   await all.close()
@@ -62,6 +90,35 @@ it.each([['gzip'], ['x-gzip'], ['deflate'], ['br'], ['zstd'], ['gzip, br']])(
     })
   },
 )
+
+const set = { 'x-set': 'yes', 'x-request-id': 'test' }
+
+it('what an async generator sets before its first value counts', async () => {
+  expect(await all.ask({ path: '/begun' })).toEqual({
+    status: 201,
+    headers: { ...set, 'content-type': 'text/event-stream; charset=utf-8' },
+    body: 'data: a\n\ndata: b\n\n',
+  })
+})
+
+it('what a generator without values sets counts', async () => {
+  const { status, headers } = await all.app.inject({ path: '/begun/empty' })
+  expect([status, headers.get('content-type'), headers.get('x-set')]).toEqual([
+    201,
+    'text/event-stream; charset=utf-8',
+    'yes',
+  ])
+})
+
+it('what a generator sets before its first value counts', async () => {
+  const { status, headers, body } = await all.ask({ path: '/begun/sync' })
+  expect([status, headers['x-set'], body]).toEqual([201, 'yes', '["a","b"]'])
+})
+
+it('409: an error before the first value is an answer of its own', async () => {
+  const { status, body } = await all.ask({ path: '/begun/refused' })
+  expect([status, JSON.parse(body)]).toEqual([409, errorBody(409, 'CONFLICT', 'too late')])
+})
 
 it('an answer may be the Response of a library', async () => {
   vi.stubGlobal('Response', class Response extends globalThis.Response {})

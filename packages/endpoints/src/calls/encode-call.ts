@@ -10,11 +10,19 @@ import { type Call, report } from './call.ts'
  * @throws TypeError for a function, a symbol, a circular object or a header that cannot be sent, RangeError for such a status
  */
 export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
-  const { response, core } = call
   if (isWebResponse(value)) {
     const { status, body } = copyFetched(call, value)
     return buildEncoded(call, status, { type: undefined, body })
   }
+  if (isIterator(value)) return encodeBegun(call, [...value], route)
+  // The answer to HEAD has no body, so its generator never runs.
+  if (!isAsyncIterator(value) || call.incoming.method === 'HEAD') return encodeBegun(call, value, route)
+  return begin(value, call.incoming.signal()).then((begun) => encodeBegun(call, begun, route))
+}
+
+/** Encodes a value. What its generator sets before its first `yield` is set by now. */
+function encodeBegun(call: Call, value: unknown, route: Route | undefined): Answer | Promise<Answer> {
+  const { response, core } = call
   const status = response.status ?? route?.status ?? (value === undefined ? 204 : 200)
   const encoded = encode(value, {
     type: response.type ?? route?.type,
@@ -23,6 +31,60 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
   })
   if (encoded instanceof Promise) return encoded.then((awaited) => buildEncoded(call, status, awaited))
   return buildEncoded(call, status, encoded)
+}
+
+function isIterator(value: unknown): value is IterableIterator<unknown> {
+  return hasNext(value) && Symbol.iterator in value && !('toJSON' in value)
+}
+
+/** Whether a value is an async generator or another iterator. A stream of Node.js or of the web has no `next`. */
+function isAsyncIterator(value: unknown): value is AsyncIterableIterator<unknown> {
+  return hasNext(value) && Symbol.asyncIterator in value
+}
+
+function hasNext(value: unknown): value is { readonly next: () => unknown } {
+  return typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
+}
+
+/** Runs an iterator up to its first value. The iterator that it returns begins with that value. */
+async function begin(
+  iterator: AsyncIterableIterator<unknown>,
+  signal: AbortSignal,
+): Promise<AsyncIterableIterator<unknown>> {
+  const leave = (): void => void new Promise((resolve) => resolve(iterator.return?.())).catch(() => {})
+  if (signal.aborted) leave()
+  else signal.addEventListener('abort', leave, { once: true })
+  try {
+    return new BegunIterator(iterator, await iterator.next())
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
+
+/** An iterator whose first value has been read. */
+class BegunIterator implements AsyncIterableIterator<unknown> {
+  readonly #iterator: AsyncIterableIterator<unknown>
+  #first: IteratorResult<unknown> | undefined
+
+  constructor(iterator: AsyncIterableIterator<unknown>, first: IteratorResult<unknown>) {
+    this.#iterator = iterator
+    this.#first = first
+  }
+
+  async next(): Promise<IteratorResult<unknown>> {
+    const first = this.#first
+    this.#first = undefined
+    return first ?? this.#iterator.next()
+  }
+
+  async return(): Promise<IteratorResult<unknown>> {
+    this.#first = undefined
+    return (await this.#iterator.return?.()) ?? { done: true, value: undefined }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
 }
 
 function buildEncoded(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
