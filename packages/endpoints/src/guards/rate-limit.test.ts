@@ -79,9 +79,23 @@ describe('rate limits', () => {
     expect(() => rateLimit(options)).toThrow('must be a number')
   })
 
-  it('forget the key that was not seen for the longest time', async () => {
+  it('forget no window that lasts, however many other keys come', async () => {
     const store = memoryStore(2)
-    const hits = ['a', 'b', 'a', 'c', 'a', 'b'].map((key) => store.hit(key, 10, 0))
-    expect((await Promise.all(hits)).map(({ count }) => count)).toEqual([1, 1, 2, 1, 3, 1])
+    const countOf = async (key: string, nowMs = 0) => (await store.hit(key, 10, nowMs)).count
+    expect([await countOf('a'), await countOf('b'), await countOf('late'), await countOf('late')]).toEqual([1, 1, 1, 2])
+    for (let other = 0; other < 6_000; other += 1) await countOf(`other ${other}`)
+    expect([await countOf('a'), await countOf('b')]).toEqual([2, 2])
+    expect(await countOf('late')).toBeGreaterThanOrEqual(3)
+    // A key that gets a window of its own goes on where it was counted before.
+    const young = memoryStore(1)
+    const hits = [
+      ['a', 0],
+      ['b', 5_000],
+      ['b', 9_000],
+      ['b', 10_000],
+      ['b', 15_000],
+    ] as const
+    const counted = await Promise.all(hits.map(([key, nowMs]) => young.hit(key, 10, nowMs)))
+    expect(counted.map(({ count }) => count)).toEqual([1, 1, 2, 3, 1])
   })
 })

@@ -31,6 +31,10 @@ export interface RateLimitOptions {
 }
 
 const KEYS_MAX = 5_000
+/** How many counters the keys beyond that share, and how many of them each key has. */
+const [CELLS, ROWS] = [4_096, 4]
+/** Ended windows are looked for at most this often. */
+const CLEAN_UP_MS = 1_000
 
 /**
  * A guard that refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request
@@ -67,24 +71,60 @@ export function rateLimit(options: RateLimitOptions): Guard {
   return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttlSeconds} seconds` } })
 }
 
-/** Counts in memory, for at most 5,000 keys. The key that was unused for the longest time is dropped first. */
+/**
+ * Counts in memory. At most `keysMax` keys have a window of their own, which no other key takes from them while it lasts. Further
+ * keys share counters, several each, of which the lowest counts: they may be refused early, and are never forgotten.
+ */
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()
+  const shared = new Map<number, Window>()
+  const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
+  let cleanUpAtMs = 0
+  const cleanUp = (nowMs: number): void => {
+    if (nowMs < cleanUpAtMs) return
+    cleanUpAtMs = nowMs + CLEAN_UP_MS
+    dropEnded(windows, nowMs)
+    dropEnded(shared, nowMs)
+  }
+  const lowest = (cells: readonly number[], nowMs: number): Window | undefined => {
+    const found = cells.map((cell) => liveOf(shared.get(cell), nowMs))
+    if (found.includes(undefined)) return undefined
+    return found.reduce((one, other) => (one && other && other.count < one.count ? other : one))
+  }
   return {
     hit(key, ttlSeconds, nowMs) {
-      const known = windows.get(key)
-      const window =
-        known === undefined || known.endsAtMs <= nowMs
-          ? { count: 1, endsAtMs: nowMs + ttlSeconds * 1_000 }
-          : { count: known.count + 1, endsAtMs: known.endsAtMs }
-      // A map keeps the order of insertion, so the first key was unused for the longest time.
-      windows.delete(key)
-      windows.set(key, window)
-      const [oldest] = windows.keys()
-      if (windows.size > keysMax && oldest !== undefined) windows.delete(oldest)
+      const begun = { count: 0, endsAtMs: nowMs + ttlSeconds * 1_000 }
+      const add = (window: Window = begun): Window => ({ count: window.count + 1, endsAtMs: window.endsAtMs })
+      const known = liveOf(windows.get(key), nowMs)
+      if (known === undefined && windows.size >= keysMax) cleanUp(nowMs)
+      const hasRoom = windows.has(key) || windows.size < keysMax
+      const cells = shared.size === 0 && hasRoom ? [] : cellsOf(key, seed)
+      // A key that gets a window of its own goes on from where it was counted before.
+      const window = add(known ?? (cells.length === 0 ? undefined : lowest(cells, nowMs)))
+      if (hasRoom) windows.set(key, window)
+      else for (const cell of cells) shared.set(cell, add(liveOf(shared.get(cell), nowMs)))
       return window
     },
   }
+}
+
+function liveOf(window: Window | undefined, nowMs: number): Window | undefined {
+  return window !== undefined && window.endsAtMs > nowMs ? window : undefined
+}
+
+function dropEnded<Key>(windows: Map<Key, Window>, nowMs: number): void {
+  for (const [key, { endsAtMs }] of windows) if (endsAtMs <= nowMs) windows.delete(key)
+}
+
+/** The shared counters of a key: one of each row. The seed keeps a client from choosing keys that share those of another. */
+function cellsOf(key: string, seed: number): readonly number[] {
+  return Array.from({ length: ROWS }, (_, row) => {
+    let hash = (seed ^ Math.imul(row + 1, 0x9e3779b1)) >>> 0
+    // FNV-1a, with a last mix that spreads keys which differ in their end alone.
+    for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193)
+    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+    return row * CELLS + (((hash ^ (hash >>> 13)) >>> 0) % CELLS)
+  })
 }
 
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */
