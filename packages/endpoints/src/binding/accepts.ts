@@ -38,6 +38,8 @@ export interface AcceptsSpec<
   readonly bodyLimit?: number
   /** Limits of a form. Default: the limits of the application. */
   readonly multipart?: Partial<MultipartLimits>
+  /** Whether an empty value of a query or form counts as absent. Default: as in the application. */
+  readonly emptyAsAbsent?: boolean
   /** Versions that `Accept: …;version=…` may ask for. */
   readonly version?: readonly string[]
   readonly summary?: string
@@ -109,6 +111,7 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
   use: ['a list of guards', (value) => Array.isArray(value) && value.every((each) => typeof each === 'function')],
   bodyLimit: ['a number of bytes', (value) => typeof value === 'number'],
   multipart: ['an object of limits', isRecord],
+  emptyAsAbsent: ['true or false', isFlag],
   version: ['a list of versions', isTextList],
   summary: ['a text', isText],
   description: ['a text', isText],

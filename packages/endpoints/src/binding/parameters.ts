@@ -9,7 +9,8 @@ interface Bounds {
 const LIST_ITEMS_MAX = 1_000
 
 const booleans: ReadonlyMap<string, boolean> = new Map([
-  ...['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
+  // An empty text stands for a bare name in a query, as in `?active`.
+  ...['', 'true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
   ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
 ])
 
@@ -31,7 +32,7 @@ function number(bounds: Bounds = {}) {
   return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/), schema)
 }
 
-/** true/1/yes/on/t/y or false/0/no/off/f/n in any case, or a JSON boolean. */
+/** true/1/yes/on/t/y, a bare name, or false/0/no/off/f/n in any case, or a JSON boolean. */
 function bool() {
   const read = (value: unknown): unknown =>
     typeof value === 'string' ? (booleans.get(value.toLowerCase()) ?? value) : value
@@ -39,15 +40,13 @@ function bool() {
 }
 
 /**
- * A list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is false, texts with commas. A single value is
- * a list of one item.
+ * A list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is false, texts with commas. A single value, a
+ * file or JSON object too, is a list of one item.
  */
 function list<T extends ZodType>(item: T, { split = true }: { readonly split?: boolean } = {}) {
   const read = (value: unknown): unknown => {
-    if (typeof value !== 'string' && !Array.isArray(value)) {
-      // Zod reads the length of an object, and throws when that is an object too. `{}` is refused in the same way.
-      return typeof value === 'object' && value !== null ? {} : value
-    }
+    // Zod says of a missing value that it is required.
+    if (value === undefined || value === null) return value
     const values: readonly unknown[] = Array.isArray(value) ? value : [value]
     return split
       ? values.flatMap((each) => (typeof each === 'string' ? each.split(',', LIST_ITEMS_MAX + 1) : [each]))

@@ -66,6 +66,18 @@ describe('reflectSignature', () => {
   })
 
   it.each([
+    'return this.arguments',
+    'return this?.arguments',
+    'return { arguments: a }',
+    'const { arguments: b } = a; return b',
+    'return { arguments() {} }',
+    'return class { arguments = 1 }',
+    'return "arguments"',
+  ])('reads one positional, a, though a member is named arguments: %s', (body) => {
+    expect(reflectSignature(method('a', { body }))).toEqual({ min: 1, max: 1, names: ['a'] })
+  })
+
+  it.each([
     ['[a]', 'array pattern'],
     ['...[a]', 'array pattern'],
     ['{ a }, { b }', 'two object patterns'],

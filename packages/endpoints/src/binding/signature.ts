@@ -24,7 +24,7 @@ type AnyFunction = (...args: never[]) => unknown
 export function reflectSignature(handler: AnyFunction): Signature {
   const parsed = parseFunction(handler)
   if (parsed === undefined) throw new Error('has no readable source')
-  if (parsed.words.some((word) => traces.has(word))) {
+  if (parsed.words.some((word, at) => traces.has(word) && !isMember(parsed.words, at))) {
     throw new Error('was compiled to JavaScript older than ES2022, which hides its parameters')
   }
   let min = 0
@@ -110,6 +110,15 @@ const traces = new Set([
   ...['__awaiter', '__generator', '__rest', '__asyncGenerator', '__async', '__objRest'],
   ...['_asyncToGenerator', '_wrapAsyncGenerator', '_objectWithoutProperties', '_objectWithoutPropertiesLoose'],
 ])
+
+/**
+ * Whether a word only names a member, as in `this.arguments` and `{ arguments: 1 }`. No strict code writes to `arguments`, or
+ * calls it.
+ */
+function isMember(words: readonly string[], at: number): boolean {
+  const [before = '', after = ''] = [words[at - 1], words[at + 1]]
+  return words[at] === 'arguments' && (/^\??\.$/.test(before) || /^[:(=]$/.test(after))
+}
 
 function readKeywords(pattern: ObjectPattern, index: number): KeywordPattern {
   const required: string[] = []

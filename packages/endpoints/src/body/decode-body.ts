@@ -19,6 +19,8 @@ export interface DecodeOptions {
   readonly bytesMax: number
   readonly json: JsonCodec
   readonly multipart: MultipartLimits
+  /** Whether an empty field of a form counts as absent. */
+  readonly emptyAsAbsent: boolean
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
@@ -32,7 +34,7 @@ export async function decodeBody(source: BodySource, options: DecodeOptions): Pr
   if (source.length !== undefined && source.length > options.bytesMax) throw tooLarge(options.bytesMax)
   if (isForm(options)) {
     const body = fromWebStream(limitedStream(source.stream(), options.bytesMax))
-    return { keywords: await readForm(body, options.contentType ?? '', options.multipart) }
+    return { keywords: await readForm(body, options) }
   }
   const decode = decoderOf(options)
   // A body without a length may turn out to be empty, which is not an error.
@@ -64,7 +66,7 @@ function decoderOf(options: DecodeOptions): Decoder | undefined {
   if (isJsonType(media.type)) return (bytes) => fromJson(parseJson(decodeUtf8(bytes), json), use)
   switch (media.type) {
     case 'application/x-www-form-urlencoded':
-      return (bytes) => ({ keywords: parseUrlEncoded(decodeUtf8(bytes)) })
+      return (bytes) => ({ keywords: parseUrlEncoded(decodeUtf8(bytes), options) })
     case 'text/plain':
       return use === 'positionals' ? (bytes) => ({ positionals: [decodeUtf8(bytes)] }) : undefined
     default:

@@ -19,9 +19,9 @@ export function parseMediaType(text: string): MediaType | undefined {
   return { type: essence, parameters }
 }
 
-/** Whether the charset of a media type is UTF-8, which a type without one has. */
+/** Whether the charset of a media type is UTF-8, which a type without one has, or US-ASCII, which is a part of it. */
 export function isUtf8({ parameters }: Pick<MediaType, 'parameters'>): boolean {
-  return /^utf-?8$/i.test(parameters.get('charset') ?? 'utf-8')
+  return /^(?:utf-?8|us-ascii)$/i.test(parameters.get('charset') ?? 'utf-8')
 }
 
 /** Whether a media type is JSON or ends in `+json` (RFC 6839, section 3.1), whatever its parameters are. */

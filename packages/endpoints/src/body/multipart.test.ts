@@ -74,6 +74,8 @@ describe('a multipart form', () => {
         ['f', ['e', 'text/plain', '']],
       ],
     ],
+    ['a file input without a file', [part('a', '1'), file('f', '', ''), file('g', '', '')], [['a', '1']]],
+    ['a file without a name', [file('f', 'x', '')], [['f', ['', 'text/plain', 'x']]]],
     ['a name that comes twice', [part('a', '1'), part('a', '2')], [['a', ['1', '2']]]],
     ['nothing', [], []],
   ])('200: is read with %s', async (_name, parts, expected) => {

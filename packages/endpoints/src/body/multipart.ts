@@ -58,16 +58,26 @@ export async function* formParts(
   }
 }
 
+/** How the fields of a form become keywords. */
+interface FormOptions {
+  readonly contentType: string | undefined
+  readonly multipart: MultipartLimits
+  readonly emptyAsAbsent: boolean
+}
+
 /** Reads a form: fields as texts, files as `File`. @throws CallError as `formParts` does */
-export async function readForm(body: ByteStream, contentType: string, limits: MultipartLimits): Promise<Keywords> {
+export async function readForm(
+  body: ByteStream,
+  { contentType = '', multipart, emptyAsAbsent }: FormOptions,
+): Promise<Keywords> {
   const keywords = emptyKeywords()
-  for await (const part of formParts(body, contentType, limits)) {
+  for await (const part of formParts(body, contentType, multipart)) {
     const { name, filename } = part
     const value =
       filename === undefined
         ? await part.text()
         : new File([new Uint8Array(await part.bytes())], filename, { type: part.type })
-    addKeyword(keywords, name, value)
+    if (value !== '' || !emptyAsAbsent) addKeyword(keywords, name, value)
   }
   return keywords
 }
@@ -92,10 +102,16 @@ class PartReader {
       maxParts: parts,
       onField: () => {},
       onFile: (info) => {
-        if (dispositionOf(info, 'filename') === undefined) return this.#collectField(info, fieldBytes)
-        this.#found.push({ info, field: undefined })
+        const filename = dispositionOf(info, 'filename')
+        if (filename === undefined) return this.#collectField(info, fieldBytes)
         let size = 0
+        // A browser sends a file without a name and without bytes where no file was chosen.
+        let isHeld = filename === ''
+        if (!isHeld) this.#found.push({ info, field: undefined })
         return (chunk) => {
+          if (isHeld && (chunk?.byteLength ?? 0) === 0) return
+          if (isHeld) this.#found.push({ info, field: undefined })
+          isHeld = false
           size += chunk?.byteLength ?? 0
           if (size > fileBytes) this.#fault ??= new CallError(413, PROBLEM_TEXTS.fileTooLarge)
           this.#found.push(chunk === null ? 'end of file' : { chunk })
@@ -182,17 +198,15 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
     type: info.contentType,
     stream: () => toWebStream(stream),
     bytes,
-    text: async () => {
-      if (!hasUtf8(info)) throw new CallError(415)
-      return decodeUtf8(await bytes())
-    },
+    text: async () => decodeUtf8(requireUtf8(info, await bytes())),
   }
 }
 
-/** Whether a part has texts in UTF-8. It may name its charset, as a body may. */
-function hasUtf8({ headers }: PartInfo): boolean {
+/** A part may name its charset, as a body may. @throws CallError 415 for another one than UTF-8 */
+function requireUtf8({ headers }: PartInfo, bytes: Uint8Array): Uint8Array {
   const media = parseMediaType(String(headers['content-type'] ?? ''))
-  return media === undefined || isUtf8(media)
+  if (media !== undefined && !isUtf8(media)) throw new CallError(415)
+  return bytes
 }
 
 /**

@@ -35,6 +35,8 @@ export interface ApplicationOptions<Context = unknown> {
   readonly bodyLimit?: number
   /** Limits of forms, within `bodyLimit`. Default: 100 parts, 10 MiB a file, 1 MiB a field. */
   readonly multipart?: Partial<MultipartLimits>
+  /** Whether an empty value of a query or form, as in `a=`, counts as absent. Default: false. */
+  readonly emptyAsAbsent?: boolean
   /**
    * A client of `app.listener` that takes no byte of an answer for so many milliseconds is cut off; 0 for never. Default: 30 s.
    * Fastify and fetch servers have limits of their own.
@@ -93,6 +95,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     signatures: options.signatures ?? true,
     bodyBytesMax: checkLimit('bodyLimit', options.bodyLimit ?? BODY_BYTES_MAX),
     multipart: multipartLimits(options.multipart, MULTIPART),
+    emptyAsAbsent: options.emptyAsAbsent ?? false,
     writeTimeoutMs: checkLimit('writeTimeoutMs', options.writeTimeoutMs ?? WRITE_TIMEOUT_MS),
     use: options.use ?? [],
     cors: corsPolicy(options.cors),

@@ -15,6 +15,8 @@ export interface Settings {
   readonly signatures: boolean
   readonly bodyBytesMax: number
   readonly multipart: MultipartLimits
+  /** Whether an empty value of a query or form counts as absent. */
+  readonly emptyAsAbsent: boolean
   /** How long a client may take no byte of an answer; 0 for no limit. */
   readonly writeTimeoutMs: number
   readonly use: readonly Guard[]

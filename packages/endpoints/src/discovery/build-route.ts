@@ -82,6 +82,7 @@ function buildRoute(
     returns: spec?.returns,
     bodyBytesMax: checkLimit('bodyLimit', spec?.bodyLimit ?? settings.bodyBytesMax),
     multipart: multipartLimits(spec?.multipart, settings.multipart),
+    emptyAsAbsent: spec?.emptyAsAbsent ?? settings.emptyAsAbsent,
     spec,
   }
 }

@@ -53,6 +53,18 @@ const cases: readonly (readonly [string, Readonly<Record<string, string>>, strin
     "controllers/index.js cannot be imported: Unexpected identifier 'is' (lib/two.js:2:8)",
   ],
   [
+    'a controller has a decorator',
+    {
+      'controllers/index.ts': `${base}\nconst d = (value: unknown) => value\n@d\nexport class Default extends Controller {}`,
+    },
+    'controllers/index.ts cannot be imported: it has a decorator, and decorators do not run unbuilt: compile the module, or do without (controllers/index.ts:3:1)',
+  ],
+  [
+    'a module that a controller imports has a decorator',
+    { 'controllers/index.js': "import '../lib/one.js'", 'lib/one.js': 'export class One {\n  @d one() {}\n}' },
+    'controllers/index.js cannot be imported: it has a decorator, and decorators do not run unbuilt: compile the module, or do without (lib/one.js:2:3)',
+  ],
+  [
     'a module is no TypeScript',
     { 'controllers/index.ts': 'const a: number = 1\nconst b: = 2' },
     /^controllers\/index\.ts cannot be imported: .*\(controllers\/index\.ts:2\)$/s,

@@ -115,6 +115,13 @@ export function placeOfMethod(source: string, className: string, method: string)
   return line === -1 ? source : `${source}:${line + 1}`
 }
 
+/** Whether the runtime has stopped at a decorator, which it does not know. @param place as `placeOfFault` returns it */
+export function isDecorator(cause: unknown, place: string): boolean {
+  const [, file = '', line = '', column = ''] = /^(.*?):(\d+)(?::(\d+))?$/.exec(place) ?? []
+  const text = linesOf(file)[Number(line) - 1] ?? ''
+  return cause instanceof SyntaxError && (text.trimStart().startsWith('@') || text[Number(column) - 1] === '@')
+}
+
 function linesOf(source: string): readonly string[] {
   try {
     return process.getBuiltinModule('node:fs').readFileSync(source, 'utf8').split('\n')

@@ -1,7 +1,7 @@
 import { prefixesFromEnvironment } from '../config/environment.ts'
 import type { ApplicationOptions, ModuleMap } from '../config/options.ts'
 import type { LoadedModule } from './build-table.ts'
-import { placeOfFault } from './fault-place.ts'
+import { isDecorator, placeOfFault } from './fault-place.ts'
 import { findModules, hasPrefix, locatePrefix, type ModuleFile } from './find-modules.ts'
 import { urlName } from './url-name.ts'
 
@@ -72,10 +72,13 @@ async function importModule(source: string, load: () => Promise<object>): Promis
 export class ImportError extends Error {
   constructor(source: string, cause: unknown) {
     const place = hasFiles() ? placeOfFault(cause, source) : undefined
-    super(`${source} cannot be imported: ${reasonOf(cause)}${place === undefined ? '' : ` (${place})`}`, { cause })
+    const reason = place !== undefined && isDecorator(cause, place) ? DECORATOR : reasonOf(cause)
+    super(`${source} cannot be imported: ${reason}${place === undefined ? '' : ` (${place})`}`, { cause })
     this.name = 'ImportError'
   }
 }
+
+const DECORATOR = 'it has a decorator, and decorators do not run unbuilt: compile the module, or do without'
 
 function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause)

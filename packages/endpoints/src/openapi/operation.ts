@@ -113,13 +113,28 @@ function buildRequestBody(call: DocumentedCall, components: SchemaComponents): J
   const schema = keywordsSchema(call.route, components)
   if (schema === undefined) return undefined
   // Only a multipart form can hold a file.
-  const types = JSON.stringify(schema).includes('"format":"binary"')
+  const types = holdsFile(schema, components)
     ? ['multipart/form-data']
     : ['application/json', 'application/x-www-form-urlencoded']
   // A schema without required members may say that an object without members is not enough.
   const required =
     (Array.isArray(schema.required) && schema.required.length > 0) || Number(schema.minProperties ?? 0) > 0
   return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
+}
+
+/** Whether a schema, or one that it refers to, has a file. */
+function holdsFile(
+  schema: JsonSchema,
+  { schemas }: Pick<SchemaComponents, 'schemas'>,
+  seen: ReadonlySet<string> = new Set(),
+): boolean {
+  const text = JSON.stringify(schema)
+  if (text.includes('"format":"binary"')) return true
+  const names = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
+  return names.some((name) => {
+    const { [name]: named } = schemas
+    return named !== undefined && !seen.has(name) && holdsFile(named, { schemas }, new Set([...seen, name]))
+  })
 }
 
 function keywordsSchema({ spec, binding }: Route, components: SchemaComponents): JsonSchema | undefined {

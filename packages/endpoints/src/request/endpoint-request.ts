@@ -21,6 +21,7 @@ export interface RequestHost {
     readonly trustedProxies: number
     readonly bodyBytesMax: number
     readonly multipart: MultipartLimits
+    readonly emptyAsAbsent: boolean
     readonly json: JsonCodec
   }
 }
@@ -80,7 +81,7 @@ export class EndpointRequest {
 
   /** The query by name. A repeated name has a list. @throws CallError 400 for a malformed query */
   get query(): Readonly<Keywords> {
-    this.#query ??= parseUrlEncoded(this.#target.query)
+    this.#query ??= parseUrlEncoded(this.#target.query, this.#found?.route ?? this.#host.settings)
     return this.#query
   }
 
