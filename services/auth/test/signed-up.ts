@@ -43,3 +43,14 @@ export async function createSignedUp(
   })
   return { user, email, password }
 }
+
+/** Stores one more user who has verified an email, at a provider. */
+export async function createSecondOwner(
+  { deps }: { readonly deps: Pick<AuthDeps, 'db' | 'passwords'> },
+  email: string,
+): Promise<void> {
+  const { user } = await createSignedUp(deps)
+  const identity_data = { email, email_verified: true }
+  const identity = { user_id: user.id, provider: 'github', provider_id: user.id, identity_data }
+  await deps.db.insertInto('identities').values(identity).execute()
+}

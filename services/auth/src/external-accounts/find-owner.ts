@@ -17,7 +17,7 @@ import { type Identity, identitySince } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
-import { StaleView } from '../users/claim-identifier.ts'
+import { refuseTaken, StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
@@ -47,7 +47,7 @@ export interface FindOwnerDeps extends AuditDeps {
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its
  * identity, else the one user with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, signupDisabled, StaleView
+ * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, emailExists, signupDisabled, StaleView
  */
 export async function findExternalOwner(
   trx: Trx,
@@ -60,7 +60,7 @@ export async function findExternalOwner(
   const trust = deps.config.mail.autoconfirm ? 'all' : 'verified'
   const emails = trustedEmails(account, trust)
   const [ownerId, another] = await listOwnersOfEmails(trx, emails)
-  if (another !== undefined) throw severalOwners()
+  if (another !== undefined) refuseSeveralOwners(deps)
   if (ownerId === undefined) return create(trx, deps, account, { emails, context })
   const user = await lockActiveUser(trx, deps, ownerId)
   // The lock may have waited for a change of the email by which the user was found.
@@ -77,6 +77,12 @@ export async function findExternalOwner(
  */
 export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provider'>, user: User): void {
   if (provider.startsWith(CUSTOM_PREFIX)) leaveToOperators(user)
+}
+
+/** Refuses an external account whose address several users have: none of them may get it. @throws severalOwners, emailExists */
+function refuseSeveralOwners({ config }: Pick<FindOwnerDeps, 'config'>): never {
+  if (config.behaviours.refuseSharedEmailAsTaken) refuseTaken('email')
+  throw severalOwners()
 }
 
 async function signInKnownIdentity(

@@ -8,6 +8,7 @@ import { type Landing, land } from '../external/external-app.ts'
 import { JWKS, signIdToken } from '../external/provider-stub.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
+import { createSecondOwner, createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 const KEYCLOAK = 'https://keycloak.example.com/realms/test'
@@ -90,6 +91,21 @@ export const providerCases = {
       }),
     compatible: ['keycloak', 'string'],
     supabase: [undefined, 'string'],
+  },
+  refuseSharedEmailAsTaken: {
+    settings,
+    observe: async (service) => {
+      const email = 'shared@example.com'
+      await createSignedUp(service.deps, { email })
+      await createSecondOwner(service, email)
+      const profile = { sub: 'shared', email, email_verified: true }
+      return atProvider(service, profile, async ({ signIn, grant }) => {
+        const { query } = await signIn()
+        return [query.error_code, await grant(profile, { provider: 'keycloak' })]
+      })
+    },
+    compatible: ['email_exists', 'email_exists'],
+    supabase: ['unexpected_failure', 'unexpected_failure'],
   },
   mergeProfileOnLinking: {
     settings,

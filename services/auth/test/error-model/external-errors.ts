@@ -4,7 +4,7 @@ import { answerBehind } from '../answer-behind.ts'
 import { type Anybody, type AnybodyProvider, begin, beginLinking, toCode } from '../external/anybody-provider.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
-import { createSignedUp } from '../signed-up.ts'
+import { createSecondOwner, createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
@@ -31,6 +31,17 @@ const newAccount = (changes: Partial<Anybody> = {}): Anybody => {
 const callback = (state: string, rest: Readonly<Record<string, string>> = {}): InjectOptions =>
   get(`/callback?${new URLSearchParams({ state, ...rest })}`)
 const back = (state: string, account: Anybody): InjectOptions => callback(state, { code: toCode(account) })
+
+/** An error case of a new account whose email two users have. */
+const sharedEmail = (settings: Readonly<Record<string, string>>): ErrorCase => ({
+  redirected: 'server_error',
+  raise: async (world, send) => {
+    const service = await world.service(settings)
+    const { email } = await createSignedUp(service.deps)
+    await createSecondOwner(service, email)
+    return send(service, back(await begin(service, 'keycloak'), newAccount({ email })))
+  },
+})
 
 interface Return {
   readonly provider: AnybodyProvider
@@ -173,20 +184,7 @@ export const externalErrors: ErrorCases = {
     }),
   ],
   profileWithoutEmail: [onReturn((_service, state) => back(state, { sub: 'nowhere' }), { redirected: 'server_error' })],
-  severalOwners: [
-    {
-      redirected: 'server_error',
-      raise: async (world, send) => {
-        const service = await world.service(FEATURES)
-        const { email } = await createSignedUp(service.deps)
-        const { user } = await createSignedUp(service.deps)
-        const identity_data = { email, email_verified: true }
-        const identity = { user_id: user.id, provider: 'github', provider_id: user.id, identity_data }
-        await service.deps.db.insertInto('identities').values(identity).execute()
-        return send(service, back(await begin(service, 'keycloak'), newAccount({ email })))
-      },
-    },
-  ],
+  severalOwners: [sharedEmail({ ...FEATURES, AUTH_PROFILE: 'supabase' })],
   signupDisabled: [
     onReturn((_service, state) => back(state, newAccount()), {
       redirected: 'access_denied',
@@ -243,6 +241,7 @@ export const externalErrors: ErrorCases = {
     ),
   ],
   emailExists: [
+    sharedEmail(FEATURES),
     onLinking(
       async ({ deps }) => newAccount({ email: (await createSignedUp(deps)).email }),
       { redirected: 'server_error' },

@@ -20,6 +20,12 @@ export const providerBehaviours = {
     supabase: is(false, 'has no `error_code`'),
     reason: 'Applications tell by it whether the user or this service has refused.',
   },
+  refuseSharedEmailAsTaken: {
+    subject: 'A first sign-in at a provider with a verified email that several users have',
+    compatible: is(true, '422 `email_exists`'),
+    supabase: is(false, '500 `unexpected_failure`'),
+    reason: 'The answer of supabase/auth is kept for its clients. The user can do something about a taken address.',
+  },
   mergeProfileOnLinking: {
     subject: 'Linking an identity',
     compatible: is(true, 'merges the profile of the provider into `user_metadata`'),
