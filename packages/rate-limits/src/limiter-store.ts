@@ -26,7 +26,7 @@ export interface Limiter {
   consume(key: string): Promise<number | undefined>
   /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
   waitMs(key: string): Promise<number | undefined>
-  /** Takes one use back; the window must be returnable. */
+  /** Takes one use back, where the key has one in its window; the window must be returnable. */
   reward(key: string): Promise<void>
 }
 
@@ -182,7 +182,12 @@ function toLimiter(limiter: RateLimiterAbstract): Limiter {
       return state && state.remainingPoints <= 0 ? state.msBeforeNext : undefined
     },
     reward: async (key) => {
-      await limiter.reward(key)
+      // A use of a window that is over, or of another process, must not become one more use in this window.
+      if (hasUses(await limiter.get(key))) await limiter.reward(key)
     },
   }
+}
+
+function hasUses(state: RateLimiterRes | null): boolean {
+  return state !== null && state.consumedPoints > 0
 }

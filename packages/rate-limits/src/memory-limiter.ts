@@ -17,7 +17,7 @@ export interface MemoryLimiter {
   readonly consume: (key: string) => Promise<number | undefined>
   /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
   readonly waitMs: (key: string) => Promise<number | undefined>
-  /** Takes one use back. */
+  /** Takes one use back, where the key has one in its window. */
   readonly reward: (key: string) => Promise<void>
 }
 
@@ -61,7 +61,8 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
       return usesBefore(key) >= points ? periodMs : undefined
     },
     reward: async (key: string): Promise<void> => {
-      await limiter.reward(key)
+      const state = await limiter.get(key)
+      if (state !== null && state.consumedPoints > 0) await limiter.reward(key)
     },
   }
 }

@@ -6,8 +6,8 @@ import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { countEmailChange } from '../messages/message-request.ts'
 import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
+import { requireChangeIntervals } from '../rate-limits/change-intervals.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
-import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { User } from '../users/user.ts'
@@ -81,15 +81,12 @@ export async function changeOwnAddresses(
   if (newEmail !== undefined && isAppliedAtOnce(deps, user)) {
     current = await applyEmailChange(trx, deps, user, { newEmail, ip })
   } else if (newEmail !== undefined) {
-    // The interval belongs to the identifier that POST /resend takes. An interval of the new address would allow a mail to each
-    // of any number of addresses.
-    const identifier = user.email ?? user.phone ?? user.id
-    await requireInterval(trx, deps, { kind: 'email_change', identifier, audience: user.audience })
+    await requireChangeIntervals(trx, deps, user, { kind: 'email_change', address: newEmail })
     await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context })
   }
   if (newPhone === undefined) return
   if (deps.config.sms.autoconfirm) return void (await applyPhoneChange(trx, deps, current, { newPhone, ip }))
-  await requireInterval(trx, deps, { kind: 'sms', identifier: newPhone, audience: user.audience })
+  await requireChangeIntervals(trx, deps, user, { kind: 'sms', address: newPhone })
   const message = { newPhone, channel: changes.channel, messageId: randomUUID() }
   await sendPhoneChange(trx, deps, current, message)
 }

@@ -8,7 +8,7 @@ import { issueSmsCode, type SmsCode, type SmsCodeDeps } from '../messages/sms-co
 import { queueSms } from '../messages/sms-job.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import { findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
-import { touchInterval } from '../rate-limits/send-interval.ts'
+import { claimResend } from '../rate-limits/change-intervals.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
@@ -106,7 +106,7 @@ const YOUNG_MS = 86_400_000
 
 /**
  * Sends the mails of a pending change of email again; both addresses must confirm anew.
- * @returns whether a young change is pending
+ * @returns false where no young change is pending, or an interval of the change is not over; only this job knows the user
  */
 export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request: MessageRequest): Promise<boolean> {
   const user = await lockRecipient(trx, request)
@@ -116,10 +116,11 @@ export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request
   await sendEmailChange(trx, deps, user, message)
   return true
 }
+  if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return false
 
 /**
  * Sends the code of a pending change of phone again.
- * @returns false where no young change is pending, or the interval of the new number is not over; only this job knows the number
+ * @returns false where no young change is pending, or an interval of the change is not over; only this job knows the number
  */
 export async function resendPhoneChange(
   trx: Trx,

@@ -5,7 +5,7 @@ import { externalEmailMailed, externalEmailUnverified, linkedEmailUnverified } f
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
 import { runHooked } from '../messages/hooked-transaction.ts'
-import { requireInterval } from '../rate-limits/send-interval.ts'
+import { requireChangeIntervals } from '../rate-limits/change-intervals.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireShownFactor } from '../sessions/require-owner.ts'
@@ -58,7 +58,8 @@ async function mailEmailChange(
   const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
     await runHooked(deps, async (trx, repeatable) => {
-      await requireInterval(trx, repeatable, { kind: 'email_change', identifier: user.id, audience: user.audience })
+      const changing = { ...user, email: null, phone: null }
+      await requireChangeIntervals(trx, repeatable, changing, { kind: 'email_change', address: newEmail })
       const caller = await lockLinkingUser(trx, repeatable, target)
       const owner = caller.user
       if (owner.email !== null) return

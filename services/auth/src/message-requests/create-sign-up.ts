@@ -13,7 +13,7 @@ import { type SmsAllowanceDeps, takeSms } from '../messages/sms-allowance.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { type Allowance, NOTHING_TAKEN, type RateLimits } from '../rate-limits/rate-limits.ts'
-import { refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
+import { confirmationInterval, refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
@@ -74,12 +74,18 @@ export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Pr
   const allowance = user.isConfirmed ? NOTHING_TAKEN : await takeAllowance(deps, identifier, context.limitKey)
   try {
     const stored = await storeSignUp(deps, input, user)
-    return await answerSignUp(deps, input, user, stored)
+    const answer = await answerSignUp(deps, input, user, stored)
+    if (stored.outcome.verdict === 'taken' || stored.outcome.verdict === 'repeated') giveBackLater(deps, allowance)
+    return answer
   } catch (error) {
-    // A duplicate gives nothing back. Otherwise the limit would reveal to the next request that nothing was sent.
     await allowance.giveBack()
     throw error
   }
+}
+
+/** Gives a message back that a duplicate does not send. The answer does not wait for it: its time would tell a duplicate. */
+function giveBackLater({ logger }: Pick<CreateSignUpDeps, 'logger'>, allowance: Allowance): void {
+  allowance.giveBackUnsent().catch((err: unknown) => logger.warn({ err }, 'a message is not given back to its limit'))
 }
 
 /** A user who is made if nobody has the identifier. */
@@ -189,10 +195,9 @@ async function answerDuplicate(
   const concealed = { ...fresh.user, role: '', userMetadata: data }
   if (verdict === 'taken') return revealTakenAddress ? { user: concealed, identities: [] } : fresh
   if (!revealRepeatedSignUp) return fresh
-  const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
-  const waitMs =
-    verdict === 'repeated' && (await restOfInterval(deps.db, deps, { kind, identifier: identifier.value, audience }))
-  if (waitMs) refuseTooSoon({ kind }, waitMs)
+  const interval = confirmationInterval(identifier, { audience })
+  const waitMs = verdict === 'repeated' && (await restOfInterval(deps.db, deps, interval))
+  if (waitMs) refuseTooSoon(interval, waitMs)
   const stored = await findProfileById(deps.db, actorId)
   // The user may have been deleted since.
   if (stored === undefined) return fresh

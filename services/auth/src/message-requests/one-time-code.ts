@@ -1,7 +1,12 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { otpDisabled } from '../errors.ts'
-import { type ReservedInterval, reserveInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
+import {
+  magicLinkInterval,
+  type ReservedInterval,
+  reserveInterval,
+  restoreIntervals,
+} from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
@@ -85,6 +90,6 @@ async function reserveUnrevealedInterval(
 ): Promise<readonly ReservedInterval[]> {
   const { behaviours, mail } = deps.config
   if (identifier.kind !== 'email' || mail.autoconfirm || behaviours.revealRepeatedSignUp) return []
-  const key = { kind: 'recovery', identifier: identifier.value, audience: context.audience } as const
+  const key = magicLinkInterval(behaviours, { identifier: identifier.value, audience: context.audience })
   return [await reserveInterval(deps.db, deps, key)]
 }

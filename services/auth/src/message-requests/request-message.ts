@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
 import { type HookedDeps, isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
-import {
-  countMessages,
-  type MessagePurpose,
-  type MessageRequest,
-  messageMedium,
-  messageRequestTask,
-} from '../messages/message-request.ts'
+import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
-import { type IntervalKind, requireInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import {
+  confirmationInterval,
+  type IntervalKey,
+  magicLinkInterval,
+  requireInterval,
+  requireIntervalOver,
+  restoreIntervals,
+} from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import { type SendDeps, sendRequested } from './send-requested.ts'
@@ -44,22 +44,21 @@ export interface RequestMessageInput
  * @throws overEmailRateLimit, overSmsRateLimit, emailTooSoon, smsTooSoon
  */
 export async function requestMessage(deps: MessageRequestDeps, input: RequestMessageInput): Promise<string> {
-  const { purpose, identifier } = input
   const request = toMessageRequest(deps, input)
   const allowance = await takeAllowance(deps, request, input.context.limitKey)
-  try {
-    await runHooked(deps, async (trx, repeatable) => {
-      const { audience } = request
-      const interval = { kind: intervalKind(purpose, identifier), identifier: identifier.value, audience }
-      const used = await requireInterval(trx, repeatable, interval)
-      if (!isSentAtOnce(deps, request)) return void (await deps.jobs.send(trx, messageRequestTask, request))
-      const hasRecipient = await sendRequested(trx, repeatable, request)
-      if (used && !hasRecipient && isFree(deps, request)) await restoreIntervals(trx, [used])
-    })
-  } catch (error) {
+  const isUnsent = await runHooked(deps, async (trx, repeatable) => {
+    const { own, before } = requestIntervals(deps.config, request)
+    if (before) await requireIntervalOver(trx, repeatable, before)
+    const used = await requireInterval(trx, repeatable, own)
+    if (!isSentAtOnce(deps, request)) return void (await deps.jobs.send(trx, messageRequestTask, request))
+    const hasRecipient = await sendRequested(trx, repeatable, request)
+    if (used && !hasRecipient && isFree(deps, request)) await restoreIntervals(trx, [used])
+    return !hasRecipient
+  }).catch(async (error: unknown) => {
     await allowance.giveBack()
     throw error
-  }
+  })
+  if (isUnsent) await allowance.giveBackUnsent()
   return request.messageId
 }
 
@@ -106,9 +105,26 @@ function takeAllowance(
   return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', limitKey)
 }
 
-function intervalKind(purpose: MessagePurpose, { kind }: UserIdentifier): IntervalKind {
-  if (purpose === 'magiclink') return 'recovery'
-  if (purpose === 'phone_change') return 'sms'
-  if (purpose === 'confirmation') return kind === 'email' ? 'confirmation' : 'sms'
-  return purpose
+interface RequestIntervals {
+  /** The interval that the request uses up, whether or not anybody gets a message. */
+  readonly own: IntervalKey
+  /** The interval of another request that always sends a message. This request waits for it, and does not use it up. */
+  readonly before?: IntervalKey
+}
+
+/**
+ * The intervals of a request. A request that may send nothing has an interval of its own: if it used up the interval of others,
+ * a stranger could hold off a message without sending one, and a refusal would tell whether one was sent.
+ */
+function requestIntervals(
+  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  { purpose, identifier: { kind, value }, audience }: MessageRequest,
+): RequestIntervals {
+  const key = { identifier: value, audience }
+  if (purpose === 'magiclink') return { own: magicLinkInterval(behaviours, key) }
+  if (purpose === 'recovery') return { own: { ...key, kind: 'recovery' } }
+  if (purpose === 'email_change') return { own: { ...key, kind: 'email_change', scope: 'resend' } }
+  if (purpose === 'phone_change') return { own: { ...key, kind: 'sms', scope: 'resend' } }
+  const own = confirmationInterval({ kind, value }, { audience })
+  return kind === 'email' ? { own } : { own, before: { ...key, kind: 'sms' } }
 }

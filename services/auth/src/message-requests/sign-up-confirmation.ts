@@ -9,7 +9,7 @@ import { messageRequestTask } from '../messages/message-request.ts'
 import { prepareSmsCode } from '../messages/sms-code.ts'
 import { queueSms, type SmsJob, smsTask } from '../messages/sms-job.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
-import { hashIntervalKey, intervalMs } from '../rate-limits/send-interval.ts'
+import { confirmationInterval, hashIntervalKey, intervalMs } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import {
@@ -45,8 +45,8 @@ export async function insertUnconfirmed(
   input: ConfirmedSignUp,
 ): Promise<SignUpOutcome> {
   const { identifier, pkce, context, channel } = input
-  const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
-  const interval = { kind, identifier: identifier.value, audience: context.audience } as const
+  const interval = confirmationInterval(identifier, context)
+  const { kind } = interval
   const { secrets, mail, sms } = prepareMessage(deps, input, signUp.userId)
   const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
   const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, kind))

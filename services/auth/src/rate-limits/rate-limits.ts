@@ -32,13 +32,21 @@ export type Bucket = keyof typeof BUCKETS
 /** A sign-up without an identifier is counted as anonymous, once its body has been read. */
 export type ReturnableBucket = 'signup'
 
-/** A message that was counted. Call `giveBack` when it is not sent after all. */
+/** A message that was counted. */
 export interface Allowance {
+  /** Gives the message back: the request was refused or has failed. */
   giveBack(): Promise<void>
+  /**
+   * Gives the message back to the limit of all clients: the request was answered, and nobody is there to get a message. It still
+   * counts for the share of its client, so that no later answer to this client tells who has an account.
+   */
+  giveBackUnsent(): Promise<void>
 }
 
+const nothing = async () => {}
+
 /** The allowance of a request that sends no message. */
-export const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
+export const NOTHING_TAKEN: Allowance = { giveBack: nothing, giveBackUnsent: nothing }
 
 /** A limit for messages of one kind, for all users together. A client may use half of it at most. */
 export interface MessageLimit {
@@ -47,7 +55,7 @@ export interface MessageLimit {
    * @throws overEmailRateLimit or overSmsRateLimit
    */
   take(limitKey: string | undefined): Promise<Allowance>
-  /** Gives a message back that another part of the service has counted, and that is not sent after all. */
+  /** Gives a message back to the limit of all clients. Another part of the service has counted it, and it is not sent. */
   giveBack(): Promise<void>
 }
 
@@ -142,7 +150,6 @@ function shortenKey(key: string): string {
 }
 
 function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: LimiterStore): MessageLimit {
-  const nothing = NOTHING_TAKEN.giveBack
   if (rate === 'off') return { take: async () => NOTHING_TAKEN, giveBack: nothing }
   const window = toWindow(rate.points, rate.windowMs / 1_000, rate.points)
   if (rate.points === 0 || !window) {
@@ -153,7 +160,8 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
   const ofClients = store(`message-client:${name}`, { ...window, points: share, returnable: true })
   const takeFrom = async (limiter: Limiter, key: string) => {
     const waitMs = await limiter.consume(key)
-    if (waitMs === undefined) return toAllowance(limiter, key)
+    const giveBack = once(() => limiter.reward(key))
+    if (waitMs === undefined) return { giveBack, giveBackUnsent: limiter === all ? giveBack : nothing }
     // Stores count refused messages too. This message was not sent, so it must not delay the next one.
     await limiter.reward(key)
     return refuseMessage(name, waitMs)
@@ -173,14 +181,12 @@ function refuseMessage(name: 'email' | 'sms', waitMs: number): never {
   throw overSmsRateLimit(retryAfter(waitMs))
 }
 
-/** Returns an allowance that gives the message back once, also when it is asked twice. */
-function toAllowance(limiter: Limiter, key: string): Allowance {
-  let returned: Promise<void> | undefined
-  return {
-    giveBack: () => {
-      returned ??= limiter.reward(key)
-      return returned
-    },
+/** Returns a function that runs once, also when it is called twice. */
+function once(run: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => {
+    done ??= run()
+    return done
   }
 }
 
@@ -211,11 +217,14 @@ export async function takeAllowances(takes: readonly (() => Promise<Allowance>)[
   const giveBack = async () => {
     for (const allowance of taken) await allowance.giveBack()
   }
+  const giveBackUnsent = async () => {
+    for (const allowance of taken) await allowance.giveBackUnsent()
+  }
   try {
     for (const take of takes) taken.push(await take())
   } catch (error) {
     await giveBack()
     throw error
   }
-  return { giveBack }
+  return { giveBack, giveBackUnsent }
 }

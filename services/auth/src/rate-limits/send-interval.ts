@@ -3,10 +3,11 @@ import { sql } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import { retryAfterSeconds } from './windows.ts'
 
-/** Messages that share an interval: a magic link counts as a recovery. */
+/** Messages whose intervals have the same length: that of a magic link is as long as that of a recovery. */
 export type IntervalKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
 
 /** The settings of intervals, and the default audience. */
@@ -26,9 +27,18 @@ export interface IntervalDeps {
   readonly recordInterval?: (key: IntervalKey) => void
 }
 
-/** A kind of message to a normalised email or phone. */
+/**
+ * What an interval of a kind belongs to, beside an address that has none of these. Intervals of different scopes are counted apart.
+ * `confirmation`: confirmations of sign-ups by phone. `magiclink`: magic links. `resend`: requests of strangers to send the message
+ * of a change again. `user`: messages that a signed-in user asks for; the identifier is the user's id. `reauthentication`: nonces
+ * of such a user by SMS. `new-address`: messages to an address that somebody wants and does not have, whoever asks.
+ */
+export type IntervalScope = 'confirmation' | 'magiclink' | 'resend' | 'user' | 'reauthentication' | 'new-address'
+
+/** A kind of message to a normalised email or phone, or for a user. */
 export interface IntervalKey {
   readonly kind: IntervalKind
+  readonly scope?: IntervalScope
   readonly identifier: string
   /**
    * The audience of the request. A request for a user of another audience sends no message, and must not use the interval up.
@@ -52,6 +62,36 @@ export async function requireInterval(
   if (waitMs !== undefined) refuseTooSoon(key, waitMs)
   if (used) deps.recordInterval?.(key)
   return used
+}
+
+/**
+ * Requires that an interval is over, without using it up. @throws emailTooSoon or smsTooSoon
+ */
+export async function requireIntervalOver(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<void> {
+  const waitMs = await restOfInterval(trx, deps, key)
+  if (waitMs) refuseTooSoon(key, waitMs)
+}
+
+/** The interval of a magic link to an email. */
+export function magicLinkInterval(
+  { shareRecoveryInterval }: Pick<Behaviours, 'shareRecoveryInterval'>,
+  key: Pick<IntervalKey, 'identifier' | 'audience'>,
+): IntervalKey {
+  return shareRecoveryInterval ? { ...key, kind: 'recovery' } : { ...key, kind: 'recovery', scope: 'magiclink' }
+}
+
+/** The interval between confirmations of sign-ups with an identifier. */
+export function confirmationInterval(
+  { kind, value: identifier }: UserIdentifier,
+  { audience }: Pick<IntervalKey, 'audience'>,
+): IntervalKey {
+  if (kind === 'email') return { kind: 'confirmation', identifier, audience }
+  return { kind: 'sms', scope: 'confirmation', identifier, audience }
+}
+
+/** The interval between codes for the factors of a user at a phone. The factors of others at this phone have their own. */
+export function factorInterval(userId: string, phone: string): IntervalKey {
+  return { kind: 'mfa_sms', scope: 'user', identifier: `${userId}\0${phone}`, audience: undefined }
 }
 
 /** Tells when the next message may go out. @throws emailTooSoon or smsTooSoon */
@@ -121,31 +161,6 @@ async function useInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promis
   return row && { keyHash, kind, at, before: row.before }
 }
 
-interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
-  readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'startIntervalAtGeneratedLink'> }
-  readonly db: Db
-}
-
-/** A link that an admin gets, by the kind of its token. */
-interface AdminLink extends Omit<IntervalKey, 'kind'> {
-  readonly kind: 'confirmation' | 'recovery' | 'email_change_new' | 'email_change_current'
-}
-
-/**
- * Starts the interval of a link that an admin gets, where such links count. The caller has committed: a
- * sign-up locks the interval before its user, and the caller has locked the user first.
- */
-export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
-  if (!deps.config.behaviours.startIntervalAtGeneratedLink) return
-  const kind = link.kind === 'confirmation' || link.kind === 'recovery' ? link.kind : 'email_change'
-  const sentAt = deps.now()
-  await deps.db
-    .insertInto('send_throttle')
-    .values({ key_hash: hashIntervalKey(deps, { ...link, kind }), kind, sent_at: sentAt })
-    .onConflict((conflict) => conflict.columns(['key_hash', 'kind']).doUpdateSet({ sent_at: sentAt }))
-    .execute()
-}
-
 /** The milliseconds that are left of an interval; 0 when it is over, undefined when no message has been requested. */
 export async function restOfInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
   const dueBeforeMs = deps.now().getTime() - intervalMs(deps.config, key.kind)
@@ -170,8 +185,9 @@ export function intervalMs({ mail, mfa, sms }: Omit<IntervalConfig, 'jwt'>, kind
 /** The key of an interval as the table holds it: a keyed hash, so that the table lists nobody. */
 export function hashIntervalKey(
   { config, serverKeys }: Pick<IntervalDeps, 'serverKeys'> & { readonly config: Pick<IntervalConfig, 'jwt'> },
-  { kind, identifier, audience = config.jwt.audience }: IntervalKey,
+  { kind, scope, identifier, audience = config.jwt.audience }: IntervalKey,
 ): Buffer {
-  const key = `throttle\0${kind}\0${identifier}${audience === config.jwt.audience ? '' : `\0${audience}`}`
+  const name = scope === undefined ? kind : `${kind}/${scope}`
+  const key = `throttle\0${name}\0${identifier}${audience === config.jwt.audience ? '' : `\0${audience}`}`
   return createHmac('sha256', serverKeys.hmac).update(key).digest()
 }

@@ -93,7 +93,7 @@ describe('POST /recover', () => {
     expect(main.recipients().filter((to) => to === email || to?.match(/^(nobody|staged)@/))).toEqual([])
   })
 
-  it('429: accepts one request per interval for known and unknown addresses alike, magic links included', async () => {
+  it('429: accepts one request per interval for known and unknown addresses alike, and holds off no magic link', async () => {
     const { email } = await createSignedUp(deps)
     for (const address of [email, 'unknown@example.com']) {
       expect(statusAndBody(await recover({ email: address }))).toEqual([200, {}])
@@ -107,15 +107,7 @@ describe('POST /recover', () => {
         ),
       )
       expect(again.headers['retry-after']).toBe('60')
-      const magicLink = await main.post('/magiclink', { email: address })
-      expect(statusAndBody(magicLink)).toEqual([
-        429,
-        errorBody(
-          429,
-          'over_email_send_rate_limit',
-          'For security purposes, you can only request this after 60 seconds.',
-        ),
-      ])
+      expect((await main.post('/magiclink', { email: address })).statusCode).toBe(200)
     }
   })
 
@@ -150,13 +142,16 @@ describe('POST /recover under settings', () => {
     await open.close()
   })
 
-  it('429: the remaining mails do not reveal whether an address is known', async () => {
+  it('429: the remaining mails of a client do not reveal whether an address is known', async () => {
     for (const isKnown of [true, false]) {
-      const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
-      const email = isKnown ? (await createSignedUp(open.deps)).email : 'nobody@example.com'
-      expect(statusAndBody(await open.post('/recover', { email }))).toEqual([200, {}])
-      await open.idle()
-      expect(statusAndBody(await open.post('/recover', { email: 'next@example.com' }))).toEqual([
+      const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '4', AUTH_TRUSTED_PROXIES: '1' })
+      const ask = (email: string) => open.post('/recover', { email }, { 'x-forwarded-for': '203.0.113.1' })
+      for (const nobody of ['nobody@example.com', 'nobody-else@example.com']) {
+        const email = isKnown ? (await createSignedUp(open.deps)).email : nobody
+        expect(statusAndBody(await ask(email))).toEqual([200, {}])
+        await open.idle()
+      }
+      expect(statusAndBody(await ask('next@example.com'))).toEqual([
         429,
         errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded'),
       ])

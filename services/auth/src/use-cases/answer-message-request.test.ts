@@ -32,12 +32,16 @@ describe('answerMessageRequest', () => {
     await expect(email.take(undefined)).rejects.toEqual(refused)
   })
 
-  it('counts a message to an unknown address like one to a user', async () => {
+  it('returns a message to an unknown address to the limit of all clients, not to the share of its client', async () => {
     const { deps } = test
     const { email } = deps.rateLimits
-    // The request has taken the message, as for a user.
-    await email.take(undefined)
-    expect(await answerMessageRequest(deps, askForNobody(test), 1)).toBe('dropped')
-    await expect(email.take(undefined)).rejects.toEqual(refused)
+    for (const client of ['a', 'a', 'b']) {
+      // The request has taken the message, as for a user.
+      await email.take(client)
+      expect(await answerMessageRequest(deps, askForNobody(test), 1)).toBe('dropped')
+    }
+    await expect(email.take('a')).rejects.toEqual(refused)
+    await email.take('b')
+    await expect(email.take('c')).rejects.toEqual(refused)
   })
 })

@@ -5,8 +5,8 @@ import { countMessages, type MessageRequest, messageMedium, messageRequestTask }
 import { findTestCode } from '../messages/test-code.ts'
 
 /**
- * Sends the message of a request, if it has a recipient. The limits count the message either way. If they counted only messages
- * that are sent, the next refusal would reveal who has an account.
+ * Sends the message of a request, if it has a recipient. The share of the client counts the message either way. The limit of all
+ * clients gets a message back that nobody is there to get: a stranger must not use it up without a message.
  *
  * A process may die after the commit and before the queue hears of it. The next attempt then sends the message again, with a new
  * code in place of the earlier one. The limits do not count that message again.
@@ -16,13 +16,12 @@ export async function answerMessageRequest(
   request: MessageRequest,
   attempt: number,
 ): Promise<Outcome> {
-  if (isExpired(deps, request)) {
-    // Only the first attempt gives the allowance back. An earlier attempt may have done so before its process died.
-    if (attempt === 1 && isCounted(deps, request)) await returnAllowance(deps, request)
-    return 'dropped'
-  }
-  const isSent = await deps.db.transaction().execute((trx) => sendRequested(trx, deps, request))
-  return isSent ? 'done' : 'dropped'
+  const isSent =
+    !isExpired(deps, request) && (await deps.db.transaction().execute((trx) => sendRequested(trx, deps, request)))
+  if (isSent) return 'done'
+  // Only the first attempt gives the allowance back. An earlier attempt may have done so before its process died.
+  if (attempt === 1 && isCounted(deps, request)) await returnAllowance(deps, request)
+  return 'dropped'
 }
 
 async function returnAllowance({ config, rateLimits }: MessageRequestDeps, request: MessageRequest): Promise<void> {

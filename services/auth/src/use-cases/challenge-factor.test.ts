@@ -37,6 +37,7 @@ describe('challengeFactor', () => {
     const take = async () => {
       taken += 1
       return {
+        giveBackUnsent: async () => {},
         giveBack: async () => {
           taken -= 1
         },

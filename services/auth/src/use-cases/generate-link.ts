@@ -12,7 +12,7 @@ import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-t
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireSignUpPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
-import { startInterval } from '../rate-limits/send-interval.ts'
+import { startInterval } from '../rate-limits/start-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
@@ -74,7 +74,8 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
     return storeLink(trx, repeatable, owner, input)
   })
   const { kind } = LINK_RULES[link.verificationType]
-  await startInterval(deps, { kind, identifier: input.email, audience: input.context.audience })
+  const { id: userId } = link.user
+  await startInterval(deps, { kind, userId, identifier: input.email, audience: input.context.audience })
   return link
 }
 

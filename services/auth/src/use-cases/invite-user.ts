@@ -3,7 +3,7 @@ import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { startInterval } from '../rate-limits/send-interval.ts'
+import { startInterval } from '../rate-limits/start-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { getOrCreateInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
@@ -38,7 +38,7 @@ export async function inviteUser<Answer>(
     throw error
   })
   const { email, context } = input
-  await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
+  await startInterval(deps, { kind: 'invitation', userId: null, identifier: email, audience: context.audience })
   return answer
 }
 

@@ -40,6 +40,7 @@ const email = {
   take: async () => {
     taken += 1
     return {
+      giveBackUnsent: async () => {},
       giveBack: async () => {
         taken -= 1
       },

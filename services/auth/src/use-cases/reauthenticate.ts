@@ -55,11 +55,8 @@ export async function reauthenticate(
   const allowance = await (kind === 'phone'
     ? takeSms(deps, identifier, limitKey)
     : deps.rateLimits.email.take(limitKey))
-  const interval = {
-    kind: kind === 'phone' ? 'sms' : 'reauthentication',
-    identifier,
-    audience: found.audience,
-  } as const
+  const key = { scope: 'reauthentication', identifier: found.id, audience: found.audience } as const
+  const interval = { ...key, kind: kind === 'phone' ? 'sms' : 'reauthentication' } as const
   const messageId = randomUUID()
   try {
     const medium = await runHooked(deps, async (trx, repeatable) => {

@@ -94,13 +94,18 @@ async function sendSms(deps: OneTimeCodeDeps, { channel, ...wanted }: WantedSms)
     else if (stage) await askBeforeOwnUser(deps, wanted)
   }
   const allowance = await takeSms(deps, wanted.identifier.value, wanted.context.limitKey)
-  let held: HeldSms | undefined
-  try {
-    held = await storeCode(deps, { ...wanted, channel, stage, messageId })
-  } finally {
-    if (!held) await allowance.giveBack()
+  const code = { ...wanted, channel, stage, messageId }
+  const held = await storeCode(deps, code).catch(async (error: unknown) => {
+    await allowance.giveBack()
+    throw error
+  })
+  if (!held) await allowance.giveBackUnsent()
+  if (held && !isSentInRequest(deps, 'sms')) {
+    await sendHeldSms(deps, held).catch(async (error: unknown) => {
+      await allowance.giveBackUnsent()
+      throw error
+    })
   }
-  if (held && !isSentInRequest(deps, 'sms')) await sendHeldSms(deps, held)
   return messageId
 }
 

@@ -1,6 +1,7 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { AuthDeps } from '../deps.ts'
+import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { attemptDelivery, type DropReason } from '../messages/attempt-delivery.ts'
 import { type MailJob, mailTask } from '../messages/mail-job.ts'
 import { sendMailByHook } from '../messages/message-hooks.ts'
@@ -34,7 +35,14 @@ async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason
   return (await deps.mailer.send(job, at)) ? undefined : 'no mail server is set'
 }
 
-/** Starts to send the mails of the queue. */
-export async function startMails(deps: SendMailDeps & Pick<AuthDeps, 'jobs'>): Promise<void> {
-  await deps.jobs.work(mailTask, (job, { attempt }) => sendMail(deps, job, attempt))
+/**
+ * Starts to send the mails of the queue. A mail to a wanted address that somebody has by then is not sent, and is given back to
+ * the limit of all clients. Other mails that are dropped may be ones that the limit does not count.
+ */
+export async function startMails(deps: SendMailDeps & Pick<MessageRequestDeps, 'jobs' | 'rateLimits'>): Promise<void> {
+  await deps.jobs.work(mailTask, async (job, { attempt }) => {
+    const outcome = await sendMail(deps, job, attempt)
+    if (outcome === 'dropped' && job.onlyIfFree) await deps.rateLimits.email.giveBack()
+    return outcome
+  })
 }

@@ -68,6 +68,14 @@ export const messageCases = {
     compatible: [200, 200, 200, 200],
     supabase: [TOO_SOON, TOO_SOON, TOO_SOON, TOO_SOON],
   },
+  shareRecoveryInterval: {
+    observe: async (service) => {
+      const { email } = await createSignedUp(service.deps)
+      return [await outcome(service, '/recover', { email }), await outcome(service, '/magiclink', { email })]
+    },
+    compatible: [200, 200],
+    supabase: [200, TOO_SOON],
+  },
   mailsPerEmailChange: {
     settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '2' },
     observe: async (service) => {

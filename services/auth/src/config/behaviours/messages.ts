@@ -17,6 +17,12 @@ export const messageBehaviours = {
     ),
     reason: 'One interval covers all links of a kind, whoever asks for them.',
   },
+  shareRecoveryInterval: {
+    subject: '`POST /recover`, and a magic link to the same email',
+    compatible: is(false, 'have an interval each'),
+    supabase: is(true, 'share an interval'),
+    reason: 'A request to recover an account that nobody has uses up no interval of a mail that goes out.',
+  },
   mailsPerEmailChange: {
     subject: 'A change of email that both addresses confirm, in the hourly limit of mails',
     compatible: is(2, 'two mails'),
