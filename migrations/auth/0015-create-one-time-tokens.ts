@@ -22,8 +22,8 @@ export const createOneTimeTokens: MigrationSource = (names) => ({
         expires_at timestamptz NOT NULL,
         CONSTRAINT ${names.local('one_time_tokens_user_fkey')}
           FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
-        CONSTRAINT ${names.local('one_time_tokens_kind')} CHECK (kind IN ('confirmation', 'recovery', 'email_change_new',
-          'email_change_current', 'sms', 'phone_change', 'reauthentication')),
+        CONSTRAINT ${names.local('one_time_tokens_kind')} CHECK (kind IN ('confirmation', 'invitation', 'recovery',
+          'email_change_new', 'email_change_current', 'sms', 'phone_change', 'reauthentication')),
         CONSTRAINT ${names.local('one_time_tokens_user_key')} UNIQUE (user_id, kind)
       ) WITH (fillfactor = 80)`.execute(db)
     await sql`CREATE INDEX ${names.local('one_time_tokens_link_idx')} ON ${tokens} (link_hash)`.execute(db)

@@ -22,7 +22,15 @@ export const CODES: readonly CodePlace[] = [
     address: sql`lower(u.email)`,
     token: 'confirmation_token',
     sentAt: 'confirmation_sent_at',
-    when: sql`u.email <> '' AND u.email_confirmed_at IS NULL`,
+    when: sql`u.email <> '' AND u.email_confirmed_at IS NULL AND u.invited_at IS NULL`,
+    methods: ['email/signup', 'magiclink'],
+  },
+  {
+    kind: 'invitation',
+    address: sql`lower(u.email)`,
+    token: 'confirmation_token',
+    sentAt: 'confirmation_sent_at',
+    when: sql`u.email <> '' AND u.email_confirmed_at IS NULL AND u.invited_at IS NOT NULL`,
     methods: ['email/signup', 'invite', 'magiclink'],
   },
   {

@@ -5,6 +5,7 @@ import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { identitySince } from '../identities/identity.ts'
 import { claimToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
+import { ACCEPTED_KINDS } from '../one-time-tokens/verify-type.ts'
 import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -54,7 +55,7 @@ export async function acceptInvitation(
 }
 
 async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, linkHash: Buffer): Promise<User> {
-  const token = await findTokenByLink(trx, linkHash, ['confirmation'])
+  const token = await findTokenByLink(trx, linkHash, ACCEPTED_KINDS.invite)
   const user = token && (await lockUserById(trx, token.userId))
   const isValid = token && Date.parse(token.expiresAt) > now().getTime()
   if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()

@@ -17,7 +17,7 @@ export type LinkType = (typeof LINK_TYPES)[number]
 /** How a type of link is stored and logged. */
 interface LinkRule {
   /** The message whose place the link takes. */
-  readonly kind: TokenKind & ('confirmation' | 'recovery' | 'email_change_current' | 'email_change_new')
+  readonly kind: TokenKind & ('confirmation' | 'invitation' | 'recovery' | 'email_change_current' | 'email_change_new')
   /** The `type` in the link itself, which `GET /verify` takes. */
   readonly linkType: 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change'
   /** The column of the user that holds when the link was made. */
@@ -39,7 +39,7 @@ const EMAIL_CHANGE = {
 /** How each type of link is stored and logged (reference: Generated links). */
 export const LINK_RULES: Readonly<Record<LinkType, LinkRule>> = {
   signup: { ...CONFIRMATION, linkType: 'signup', action: 'user_confirmation_requested' },
-  invite: { ...CONFIRMATION, linkType: 'invite', action: 'user_invited' },
+  invite: { ...CONFIRMATION, kind: 'invitation', linkType: 'invite', action: 'user_invited' },
   magiclink: { ...RECOVERY, linkType: 'magiclink', makesUser: true },
   recovery: { ...RECOVERY, linkType: 'recovery', makesUser: false },
   email_change_current: { ...EMAIL_CHANGE, kind: 'email_change_current' },

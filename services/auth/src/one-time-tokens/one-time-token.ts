@@ -6,6 +6,7 @@ import type { RandomBytes } from '../secrets/sealed-secret.ts'
 /** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
 export type TokenKind =
   | 'confirmation'
+  | 'invitation'
   | 'recovery'
   | 'email_change_new'
   | 'email_change_current'

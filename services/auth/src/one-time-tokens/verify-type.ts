@@ -18,11 +18,11 @@ export type VerifyType = (typeof VERIFY_TYPES)[number]
 
 /** The kinds of message that a type accepts, before the user is known (reference: Verification types). */
 export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> = {
-  signup: ['confirmation', 'recovery'],
-  invite: ['confirmation'],
+  signup: ['confirmation', 'invitation', 'recovery'],
+  invite: ['confirmation', 'invitation'],
   recovery: ['recovery'],
   magiclink: ['recovery'],
-  email: ['confirmation', 'recovery'],
+  email: ['confirmation', 'invitation', 'recovery'],
   email_change: ['email_change_new', 'email_change_current'],
   sms: ['sms'],
   phone_change: ['phone_change'],
@@ -66,6 +66,6 @@ export function addressFor(
 /** The `type` of the answer; undefined for a message to a phone (reference: Session object). */
 export function answeredType(type: VerifyType, kind: TokenKind): string | undefined {
   if (isPhoneType(type)) return undefined
-  if (type === 'email') return kind === 'confirmation' ? 'signup' : 'magiclink'
+  if (type === 'email') return kind === 'recovery' ? 'magiclink' : 'signup'
   return type
 }

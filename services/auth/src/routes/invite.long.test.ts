@@ -224,6 +224,48 @@ describe('POST /invite', () => {
 })
 
 describe('POST /invite under settings', () => {
+  it.each(['compatible', 'supabase', 'strict'])(
+    '200: in the profile %s, an invitation outlives messages that a stranger asks for',
+    async (profile) => {
+      const settings = { AUTH_PROFILE: profile, AUTH_SMTP_MAX_FREQUENCY: '60s', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' }
+      const open = await openMailApp({ ...settings, AUTH_TRUSTED_PROXIES: '1', AUTH_SMTP_REQUIRE_TLS: 'false' })
+      for (const { url, payload } of [
+        { url: '/signup', payload: { password: 'the password of a stranger' } },
+        { url: '/resend', payload: { type: 'signup' } },
+        { url: '/otp', payload: { data: { name: 'Eve' } } },
+        { url: '/magiclink', payload: {} },
+        { url: '/recover', payload: {} },
+      ]) {
+        const email = `${url.slice(1)}@example.com`
+        await open.post('/invite', { email }, OPERATOR)
+        const { token } = await open.readMail(email)
+        open.clock.advance(60_000)
+        expect((await open.post(url, { email, ...payload })).statusCode).toBe(200)
+        await open.readMail(email)
+        const followed = await open.post('/verify', { type: 'invite', token_hash: token })
+        const { user, error_code } = followed.json()
+        expect([url, followed.statusCode, error_code, user?.email]).toEqual([url, 200, undefined, email])
+      }
+      await open.close()
+    },
+  )
+
+  it('403: refuses an invitation that another invitation has replaced, and one that has expired', async () => {
+    const open = await openMailApp({ AUTH_MAILER_OTP_EXP: '600', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+    const email = 'ada@example.com'
+    const follow = async (token: string) =>
+      statusAndBody(await open.post('/verify', { type: 'invite', token_hash: token }))
+    await open.post('/invite', { email }, OPERATOR)
+    const first = await open.readMail(email)
+    await open.post('/invite', { email }, OPERATOR)
+    const second = await open.readMail(email)
+    const over = [403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')]
+    expect(await follow(first.token)).toEqual(over)
+    open.clock.advance(600_000)
+    expect(await follow(second.token)).toEqual(over)
+    await open.close()
+  })
+
   it('429: counts a mail that is queued, although its interval could not start', async () => {
     const settings = { AUTH_PROFILE: 'supabase', AUTH_RATE_LIMIT_EMAIL_SENT: '1' }
     const open = await openMailApp(settings)

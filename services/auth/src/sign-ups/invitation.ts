@@ -1,6 +1,7 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
 import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
+import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -22,7 +23,10 @@ interface InvitationMailDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 
-/** Queues the mail of an invitation, with new secrets. */
+/**
+ * Queues the mail of an invitation, with new secrets. They have a row of their own, so no sign-up or request of a stranger takes
+ * the place of an invitation.
+ */
 export async function mailInvitation(
   trx: Trx,
   deps: InvitationMailDeps,
@@ -30,7 +34,7 @@ export async function mailInvitation(
 ): Promise<void> {
   await issueMailToken(trx, deps, {
     ...message,
-    tokenKind: 'confirmation',
+    tokenKind: 'invitation',
     mailKind: 'INVITE',
     linkType: 'invite',
     linkPath: deps.config.mail.linkPaths.invite,
@@ -64,6 +68,8 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
       data,
       passwordHash: null,
     })
+    // A mail that a stranger has asked for before the invitation ends with it.
+    await deleteTokensOfKinds(trx, owner.id, ['confirmation'])
     if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
     return updateUser(trx, owner.id, {
       ...since,

@@ -7,6 +7,7 @@ import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow 
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
+import { ACCEPTED_KINDS } from '../one-time-tokens/verify-type.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'
@@ -81,7 +82,7 @@ async function findInvitation(
 ): Promise<Buffer | null> {
   if (token === undefined) return null
   const hash = hashLinkToken(token)
-  const found = await findTokenByLink(db, hash, ['confirmation'])
+  const found = await findTokenByLink(db, hash, ACCEPTED_KINDS.invite)
   requireUser(found && Date.parse(found.expiresAt) > now().getTime() ? found.userId : undefined)
   return hash
 }
