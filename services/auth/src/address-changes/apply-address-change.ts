@@ -36,6 +36,8 @@ export async function confirmEmailChange(
     return 'applied'
   }
   await updateUser(trx, user.id, { email_change_confirm_status: 1, updated_at: deps.now() })
+  const traits = { provider: 'email', confirmed_by: used === 'email_change_new' ? 'new' : 'current' }
+  await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip, traits })
   return 'other-address-left'
 }
 

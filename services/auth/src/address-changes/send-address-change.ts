@@ -1,4 +1,5 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
@@ -108,15 +109,20 @@ const YOUNG_MS = 86_400_000
  * Sends the mails of a pending change of email again; both addresses must confirm anew.
  * @returns false where no young change is pending, or an interval of the change is not over; only this job knows the user
  */
-export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request: MessageRequest): Promise<boolean> {
+export async function resendEmailChange(
+  trx: Trx,
+  deps: EmailChangeDeps & PhoneChangeDeps & AuditDeps,
+  request: MessageRequest,
+): Promise<boolean> {
   const user = await lockRecipient(trx, request)
   if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return false
+  if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return false
   const { pkce, messageId } = request
   const message = { newEmail: user.emailChange, pkce, context: request, messageId, isAgain: true } as const
   await sendEmailChange(trx, deps, user, message)
+  await recordResend(trx, deps, user, { provider: 'email', ip: request.ip })
   return true
 }
-  if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return false
 
 /**
  * Sends the code of a pending change of phone again.
@@ -124,14 +130,24 @@ export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request
  */
 export async function resendPhoneChange(
   trx: Trx,
-  deps: PhoneChangeDeps,
+  deps: PhoneChangeDeps & AuditDeps,
   { channel = 'sms', messageId, ...request }: MessageRequest,
 ): Promise<boolean> {
   const user = await lockRecipient(trx, request)
   if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return false
-  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.audience })
-  if (waitMs !== undefined) return false
-  return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId, isAgain: true })
+  if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return false
+  const message = { newPhone: user.phoneChange, channel, messageId, isAgain: true } as const
+  await recordResend(trx, deps, user, { provider: 'phone', ip: request.ip })
+  return sendPhoneChange(trx, deps, user, message)
+}
+
+function recordResend(
+  trx: Trx,
+  deps: AuditDeps,
+  user: User,
+  { ip, ...traits }: { readonly provider: IdentifierKind; readonly ip: string },
+): Promise<void> {
+  return recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip, traits })
 }
 
 /** Locks the user of a request. It names the user by a current email or phone, whichever of the two changes. */

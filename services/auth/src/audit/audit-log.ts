@@ -1,11 +1,14 @@
-import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
+import { OPERATOR_ACTIONS, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { AuthConfig } from '../config.ts'
-import type { Trx } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { auditName, type User } from '../users/user.ts'
 
 /** The user or admin who acted, as the audit log records them. The token of an admin may name no user. */
 export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
+
+/** Nobody who is known: the actor of a failed attempt with an address that has no user. */
+export const UNKNOWN_ACTOR: AuditActor = { id: null, email: null, phone: null, userMetadata: {}, isSsoUser: false }
 
 /** Stands for an actor without an id, as clients of the audit log know it. */
 const NOBODY = NIL_UUID
@@ -13,11 +16,13 @@ const NOBODY = NIL_UUID
 /** Audit actions and the group of each (reference: Audit log). */
 const LOG_TYPES = {
   login: 'account',
+  login_failed: 'account',
   logout: 'account',
   invite_accepted: 'account',
   user_signedup: 'team',
   user_invited: 'team',
   user_deleted: 'team',
+  users_imported: 'team',
   token_revoked: 'token',
   token_refreshed: 'token',
   user_modified: 'user',
@@ -25,6 +30,8 @@ const LOG_TYPES = {
   user_reauthenticate_requested: 'user',
   user_confirmation_requested: 'user',
   user_repeated_signup: 'user',
+  verification_failed: 'user',
+  reauthentication_failed: 'user',
   user_updated_password: 'user',
   identity_linked: 'user',
   identity_unlinked: 'user',
@@ -35,8 +42,12 @@ const LOG_TYPES = {
   factor_unenrolled: 'factor',
   challenge_created: 'factor',
   verification_attempted: 'factor',
+  factor_verification_failed: 'factor',
   factor_deleted: 'factor',
   factor_updated: 'factor',
+  provider_created: 'provider',
+  provider_updated: 'provider',
+  provider_deleted: 'provider',
 } as const
 
 type UsualAction = keyof typeof LOG_TYPES
@@ -79,8 +90,16 @@ export interface AuditEvent {
   readonly traits?: Readonly<Record<string, unknown>>
 }
 
-/** Records an event in the transaction that causes it, or only in the log where AUDIT_LOG_DISABLE_POSTGRES is set. */
-export async function recordAudit(trx: Trx, deps: AuditDeps, event: AuditEvent): Promise<void> {
+/** Whether a text is an action of the audit log. */
+export function isAuditAction(action: string): action is AuditAction {
+  return action in LOG_TYPES || action.slice('operator.'.length) in OPERATOR_ACTIONS
+}
+
+/**
+ * Records an event in the transaction that causes it, or only in the log where AUDIT_LOG_DISABLE_POSTGRES is set. An attempt that
+ * has failed changes nothing, so it needs no transaction.
+ */
+export async function recordAudit(trx: Db, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
   if (isLogged(deps)) deps.logger.info({ auth_event: { ...payload, ip_address: ip } }, 'audit')

@@ -15,12 +15,13 @@ import {
   listSigningKeyStatus,
   type SigningKeyStatus,
 } from '../access-tokens/signing-key-repository.ts'
-import { runWorkAlone } from '../audit/audit-log.ts'
+import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
 import { type Retirement, retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
+import { OPERATOR } from './operator-context.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
@@ -127,12 +128,40 @@ function keyForPrograms({ kid, alg, state, createdAt, retireAt, verifies }: Sign
   return { kid, alg, state, created_at: createdAt, retire_at: retireAt, verifies }
 }
 
+/** How a key was changed, for the audit log; undefined where nothing has changed. */
+type KeyChanges = object | undefined
+
+/** Records the change of a key by a command, as that of an operator is recorded (reference: Audit log). */
+function recordKeyChange<Result>(kid: string, toChanges: (result: Result) => KeyChanges): RunWork<Result, Result> {
+  return async (trx, deps, work) => {
+    const result = await work()
+    const changes = toChanges(result)
+    if (changes === undefined) return result
+    const action = 'signing-keys.manage'
+    const traits = { action, object: { kind: 'signing-key', id: kid }, changes }
+    await recordAudit(trx, deps, { action: `operator.${action}`, actor: OPERATOR.actor, ip: '', traits })
+    return result
+  }
+}
+
+function toAddition(key: SigningKeyStatus | undefined): KeyChanges {
+  return key && { algorithm: key.alg, state: 'next' }
+}
+
+function toPromotion({ verdict }: Promotion): KeyChanges {
+  return verdict === 'promoted' ? { state: 'active' } : undefined
+}
+
+function toRetirement({ verdict }: Retirement): KeyChanges {
+  return verdict === 'retired' ? { state: 'retired' } : undefined
+}
+
 async function add(
   deps: OperatorDeps,
   { alg, kid }: { readonly alg: SigningAlgorithm; readonly kid: string },
 ): Promise<readonly string[]> {
   if (!KID.test(kid)) throw new Error('--kid takes 1 to 128 letters, digits, dots, colons, _ and -')
-  if (!(await addSigningKey(deps, { alg, kid }, runWorkAlone)))
+  if (!(await addSigningKey(deps, { alg, kid }, recordKeyChange(kid, toAddition))))
     throw new Error(`the key id ${kid} is taken, and never given again`)
   return [`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`]
 }
@@ -140,7 +169,7 @@ async function add(
 async function promote(deps: OperatorDeps, kid: string): Promise<readonly string[]> {
   return describePromotion(
     kid,
-    await promoteSigningKey(deps, { kid, ageSecondsMin: JWKS_MAX_AGE_SECONDS }, runWorkAlone),
+    await promoteSigningKey(deps, { kid, ageSecondsMin: JWKS_MAX_AGE_SECONDS }, recordKeyChange(kid, toPromotion)),
   )
 }
 
@@ -150,11 +179,11 @@ async function promoteNow(
   { print, pause }: { readonly print: Print; readonly pause: (ms: number) => Promise<unknown> },
 ): Promise<readonly string[]> {
   const input = { kid, ageSecondsMin: KNOWN_AFTER_SECONDS }
-  let result = await promoteSigningKey(deps, input, runWorkAlone<Promotion>)
+  let result = await promoteSigningKey(deps, input, recordKeyChange(kid, toPromotion))
   if (result.verdict === 'too-young') {
     print(`waiting ${result.waitSeconds} s, until every process knows ${kid}`)
     await pause(result.waitSeconds * 1_000)
-    result = await promoteSigningKey(deps, input, runWorkAlone<Promotion>)
+    result = await promoteSigningKey(deps, input, recordKeyChange(kid, toPromotion))
   }
   return describePromotion(kid, result)
 }
@@ -182,7 +211,7 @@ function describePromotion(kid: string, result: Promotion): readonly string[] {
 }
 
 async function retire(deps: OperatorDeps, kid: string, tokens: TokensOfRetired): Promise<readonly string[]> {
-  const result = await retireSigningKey(deps, { kid, tokens }, runWorkAlone<Retirement>)
+  const result = await retireSigningKey(deps, { kid, tokens }, recordKeyChange(kid, toRetirement))
   if (result.verdict === 'unknown') throw unknownKey(kid)
   if (result.verdict === 'in-use') throw new Error(`tokens of ${kid} may be valid`)
   if (result.verdict === 'retired-already') return [`${kid} is retired already`]

@@ -90,7 +90,7 @@ export function addTransferCommands(command: Command, options: TransferOptions):
 }
 
 async function runImport(
-  deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,
+  deps: Pick<OperatorDeps, 'config' | 'db' | 'logger' | 'names' | 'now'>,
   { file, flags, firebase }: ImportRun,
   { now, stdin, stdout, report }: TransferOptions,
 ): Promise<void> {

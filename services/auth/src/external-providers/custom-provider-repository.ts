@@ -89,10 +89,13 @@ export async function updateCustomProvider(
   return row && toCustomProvider(row)
 }
 
-/** Deletes a provider. Its identities stay, but nobody can sign in by them. @throws customProviderNotFound */
-export async function deleteCustomProvider(db: Db, identifier: string): Promise<void> {
+/**
+ * Deletes a provider. Its identities stay, but nobody can sign in by them.
+ * @returns its id @throws customProviderNotFound
+ */
+export async function deleteCustomProvider(db: Db, identifier: string): Promise<string> {
   const query = db.deleteFrom('custom_oauth_providers').where('identifier', '=', identifier)
-  requireProvider(await query.returning('id').executeTakeFirst())
+  return requireProvider(await query.returning('id').executeTakeFirst()).id
 }
 
 function requireProvider<Found>(provider: Found | undefined): Found {

@@ -1,3 +1,4 @@
+import { recordAudit } from '../audit/audit-log.ts'
 import { currentPasswordInvalid, currentPasswordRequired, reauthenticationNeeded, samePassword } from '../errors.ts'
 import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
 import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
@@ -12,6 +13,7 @@ interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPasswordRules {
   readonly config: NonceDeps['config'] &
     AttemptHookDeps['config'] &
     NewPasswordRules['config'] & { readonly security: { readonly currentPasswordForPassword: boolean } }
+  readonly logger: NewPasswordRules['logger']
   readonly passwords: PasswordHasher
 }
 
@@ -95,7 +97,15 @@ async function requireCurrentPassword(
   const { matches } = await deps.passwords.verify(user.passwordHash, currentPassword, user.id)
   const isRight = matches && !(await isBlocked(deps, check))
   // A failed check is counted before the hook is called, since the hook may refuse or take long.
-  if (!isRight) await recordFailedCheck(deps, check)
+  if (!isRight) {
+    await recordFailedCheck(deps, check)
+    await recordAudit(deps.db, deps, {
+      action: 'reauthentication_failed',
+      actor: user,
+      ip,
+      traits: { proof: 'password' },
+    })
+  }
   await judgePasswordAttempt(deps, user.id, { isRight })
   if (isRight) return true
   return refuseCurrentPassword()

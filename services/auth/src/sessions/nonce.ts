@@ -1,3 +1,4 @@
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { matchesCode } from '../one-time-tokens/one-time-token.ts'
@@ -10,8 +11,8 @@ import { findAddressChange } from '../users/user-change-repository.ts'
 import { PASSWORD_PROOF_MS } from './proof-repository.ts'
 
 /** The dependencies of nonces. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
-export interface NonceDeps extends FailedCheckDeps {
-  readonly config: {
+export interface NonceDeps extends FailedCheckDeps, AuditDeps {
+  readonly config: AuditDeps['config'] & {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
   }
   readonly db: Db
@@ -32,7 +33,7 @@ export interface CheckedNonce {
  */
 export async function findNonceAddress(
   db: Db,
-  { config, now }: Pick<NonceDeps, 'config' | 'now'>,
+  { config, now }: Pick<NonceDeps, 'now'> & { readonly config: Pick<NonceDeps['config'], 'security'> },
   user: User,
 ): Promise<UserIdentifier | undefined> {
   for (const kind of ['email', 'phone'] as const) {
@@ -68,6 +69,7 @@ export async function checkNonce(
     if (matchesCode(deps.serverKeys.hmacs, token, { identifier, code: nonce })) return { id, codeHash }
   }
   await recordFailedCheck(deps, check)
+  await recordAudit(deps.db, deps, { action: 'reauthentication_failed', actor: user, ip, traits: { proof: 'nonce' } })
   return refuseNonce()
 }
 

@@ -1,3 +1,4 @@
+import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { customProviderChanged } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
@@ -8,11 +9,18 @@ import {
   updateCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
+import type { Admin } from '../sessions/admin.ts'
 
-type ChangeCustomProviderDeps = Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
+type ChangeCustomProviderDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
+>
 
 /** A provider, and its members that change. */
 export interface ChangeCustomProviderInput {
+  readonly admin: Admin
+  /** The client's address, for the audit log. */
+  readonly ip: string
   readonly identifier: string
   readonly changes: CustomProviderChanges
 }
@@ -24,12 +32,17 @@ export interface ChangeCustomProviderInput {
  */
 export async function changeCustomProvider(
   deps: ChangeCustomProviderDeps,
-  { identifier, changes: { client_secret: secret, ...changes } }: ChangeCustomProviderInput,
+  { identifier, admin, ip, changes: { client_secret: secret, ...changes } }: ChangeCustomProviderInput,
 ): Promise<CustomProvider> {
   const provider = await getCustomProvider(deps.db, identifier)
   const settings = await completeSettings(deps, { ...provider.settings, ...changes })
   const sealed = secret === undefined ? provider.secret : sealSecret(deps, provider.id, secret)
-  const changed = await updateCustomProvider(deps.db, provider, { secret: sealed, settings }, deps.now())
-  if (!changed) throw customProviderChanged()
-  return changed
+  const members = Object.keys(secret === undefined ? changes : { ...changes, client_secret: secret })
+  return deps.db.transaction().execute(async (trx) => {
+    const changed = await updateCustomProvider(trx, provider, { secret: sealed, settings }, deps.now())
+    if (!changed) throw customProviderChanged()
+    const traits = { provider: identifier, provider_id: provider.id, changed: members }
+    await recordAudit(trx, deps, { action: 'provider_updated', actor: admin.actor, ip, traits })
+    return changed
+  })
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
@@ -10,8 +11,20 @@ import {
   insertCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
+import type { Admin } from '../sessions/admin.ts'
 
-type CreateCustomProviderDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
+type CreateCustomProviderDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
+>
+
+/** A provider that an admin adds. */
+export interface CreateCustomProviderInput {
+  readonly admin: Admin
+  /** The client's address, for the audit log. */
+  readonly ip: string
+  readonly provider: NewCustomProvider
+}
 
 /**
  * Adds a provider (reference: Custom providers).
@@ -19,9 +32,10 @@ type CreateCustomProviderDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'random
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
-  { identifier, client_secret: secret, ...wanted }: NewCustomProvider,
+  { provider, admin, ip }: CreateCustomProviderInput,
 ): Promise<CustomProvider> {
   const { config, db } = deps
+  const { identifier, client_secret: secret, ...wanted } = provider
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
   const settings = await completeSettings(deps, wanted)
   const id = randomUUID()
@@ -31,6 +45,9 @@ export async function createCustomProvider(
     const count = await countLockedProviders(trx)
     if (await findCustomProvider(trx, identifier)) throw customProviderExists()
     if (providersMax > 0 && count >= providersMax) throw tooManyCustomProviders()
-    return insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
+    const created = await insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
+    const traits = { provider: identifier, provider_id: id }
+    await recordAudit(trx, deps, { action: 'provider_created', actor: admin.actor, ip, traits })
+    return created
   })
 }

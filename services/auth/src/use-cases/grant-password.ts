@@ -1,4 +1,4 @@
-import { auditToLog } from '../audit/audit-log.ts'
+import { auditToLog, recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailNotConfirmed, phoneNotConfirmed, phoneSignInsDisabled } from '../errors.ts'
 import { requireEmailSignIns } from '../messages/message-switches.ts'
@@ -91,7 +91,7 @@ interface VerifiedPassword {
  */
 async function checkPassword(
   deps: GrantPasswordDeps,
-  { password = '', failedAs }: GrantPasswordInput,
+  { password = '', failedAs, ip }: GrantPasswordInput,
   { identifier, user }: PasswordGuess,
 ): Promise<VerifiedPassword | undefined> {
   const check = { identifier: identifier.value, client: failedAs }
@@ -104,6 +104,9 @@ async function checkPassword(
   if (user && verifiedHash !== null && matches && !blocked && mayRevealUnconfirmed)
     return { user, verifiedHash, isOutdated, provider: identifier.kind }
   await recordFailedCheck(deps, check)
+  // Also for an unknown address: an entry takes time, which would tell who has an account.
+  const actor = user ? { ...UNKNOWN_ACTOR, id: user.id, [identifier.kind]: identifier.value } : UNKNOWN_ACTOR
+  await recordAudit(deps.db, deps, { action: 'login_failed', actor, ip, traits: { provider: identifier.kind } })
   return undefined
 }
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
+import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
@@ -32,6 +34,8 @@ export interface ImportSummary {
   readonly ignored: readonly string[]
 }
 
+type ImportUsersDeps = Pick<OperatorDeps, 'config' | 'db' | 'logger' | 'names' | 'now'>
+
 interface Candidate {
   readonly number: number
   readonly user: ImportedUser
@@ -44,10 +48,7 @@ const ATTEMPTS_MAX = 5
  * Stores the users of a file, with a transaction for each batch. A user who exists is left unchanged, so an
  * interrupted run can be started again.
  */
-export async function importUsers(
-  deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,
-  input: ImportUsersInput,
-): Promise<ImportSummary> {
+export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput): Promise<ImportSummary> {
   const counts = { created: 0, present: 0, refused: 0 }
   const ignored = new Set<string>()
   const refuse = (number: number, reason: string): void => {
@@ -99,16 +100,14 @@ function decodeLine({ bytes }: Line): string {
 }
 
 /** Tries again when another transaction adds one of the users meanwhile: the next attempt sees them. */
-async function storeBatch(
-  deps: Pick<OperatorDeps, 'db' | 'names'>,
-  batch: readonly Candidate[],
-): Promise<readonly LineVerdict[]> {
+async function storeBatch(deps: ImportUsersDeps, batch: readonly Candidate[]): Promise<readonly LineVerdict[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await deps.db.transaction().execute(async (trx) => {
         const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noOwners())
         const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
         await insertImportedUsers(trx, fresh)
+        if (fresh.length > 0) await recordImport(trx, deps, fresh.length)
         return verdicts
       })
     } catch (error) {
@@ -117,6 +116,12 @@ async function storeBatch(
       if (attempt === ATTEMPTS_MAX || !isRace) throw error
     }
   }
+}
+
+/** One entry for a batch: an import may create a million users. */
+function recordImport(trx: Trx, deps: ImportUsersDeps, created: number): Promise<void> {
+  const actor = { ...UNKNOWN_ACTOR, email: 'operator' }
+  return recordAudit(trx, deps, { action: 'users_imported', actor, ip: '', traits: { created } })
 }
 
 async function judgeBatch(

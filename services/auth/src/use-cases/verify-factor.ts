@@ -92,6 +92,9 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   if (raised) return raised
   // A proof that another request has used before is a wrong answer too.
   if (proof) await failedChecks.record()
+  const traits = { factor_id: factor.id, challenge_id: challenge.id }
+  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
+  await recordAudit(deps.db, deps, event)
   if (guessesLeft === 0) await deleteChallenge(deps.db, challenge.id)
   return refuseAnswer(factor.factorType)
 }

@@ -1,4 +1,5 @@
 import { siteKey } from '@trestle/common/server/address-key.ts'
+import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { otpExpired } from '../errors.ts'
 import { findTestCode } from '../messages/test-code.ts'
@@ -138,7 +139,7 @@ interface OpenGuess {
 
 /** Counts a guess, and then compares its code. A wrong code is a failed check. @throws otpExpired for a wrong code */
 async function guessCode(
-  deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'now' | 'rateLimits' | 'serverKeys'>,
+  deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'logger' | 'now' | 'rateLimits' | 'serverKeys'>,
   input: VerifyCodeInput,
   { guess, owner, blocked }: OpenGuess,
 ): Promise<StoredCode> {
@@ -146,6 +147,15 @@ async function guessCode(
   const token = matchCode(deps, input, owner, candidates)
   if (token) return token
   await recordFailedCheck(deps, failedCheckOf(input))
+  // Also for an unknown address: an entry takes time, which would tell who has an account.
+  const { type, context } = input
+  const event = {
+    action: 'verification_failed',
+    actor: owner ?? UNKNOWN_ACTOR,
+    ip: context.ip,
+    traits: { type },
+  } as const
+  await recordAudit(deps.db, deps, event)
   return refuseCode()
 }
 

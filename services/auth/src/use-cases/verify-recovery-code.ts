@@ -58,6 +58,9 @@ export async function verifyRecoveryCode(
     // A code that another request has used before is a wrong one too.
     await failedChecks.record()
   }
+  const traits = { factor_id: factor.id }
+  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
+  await recordAudit(deps.db, deps, event)
   throw recoveryCodeWrong()
 }
 

@@ -3,6 +3,7 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { sql } from 'kysely'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { BY_COMMAND } from '../../src/commands/operator-context.ts'
 import { deleteCustomProvider } from '../../src/external-providers/custom-provider-repository.ts'
 import { createEncryptionKeys, readUpstreamSecret } from '../../src/secrets/sealed-secret.ts'
 import { changeCustomProvider } from '../../src/use-cases/change-custom-provider.ts'
@@ -321,10 +322,11 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
     const restored = await restoreAdopted(version)
     const { deps } = await openAdopted(restored)
     await changeCustomProvider(deps, {
+      ...BY_COMMAND,
       identifier: 'custom:fixture',
       changes: { ...ADDRESSES, enabled: false, client_secret: 'another secret' },
     })
-    const { id } = await createCustomProvider(deps, NEW)
+    const { id } = await createCustomProvider(deps, { ...BY_COMMAND, provider: NEW })
     await undo(restored)
     const found = await read(restored)
     const open = (row: Record<string, unknown>) => ({
@@ -344,7 +346,7 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
     const { deps } = await openAdopted(restored)
     await deleteCustomProvider(deps.db, 'custom:fixture')
     const name = 'N'.repeat(101)
-    await createCustomProvider(deps, { ...NEW, name })
+    await createCustomProvider(deps, { ...BY_COMMAND, provider: { ...NEW, name } })
     const costs: unknown[] = []
     await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)
     const sessions = { ended: 0, all: expect.any(Number) }
@@ -382,14 +384,17 @@ it('adopt --undo names the secrets that no key opens before it asks, and changes
   const payload = { factor_type: 'totp', friendly_name: 'since' }
   const enrolled = await app.inject({ method: 'POST', url: '/factors', headers, payload })
   const provider = await createCustomProvider(deps, {
-    provider_type: 'oauth2',
-    identifier: 'custom:new',
-    name: 'New',
-    client_id: 'new',
-    client_secret: 'the new secret',
-    authorization_url: 'https://idp.example.com/authorize',
-    token_url: 'https://idp.example.com/token',
-    userinfo_url: 'https://idp.example.com/userinfo',
+    ...BY_COMMAND,
+    provider: {
+      provider_type: 'oauth2',
+      identifier: 'custom:new',
+      name: 'New',
+      client_id: 'new',
+      client_secret: 'the new secret',
+      authorization_url: 'https://idp.example.com/authorize',
+      token_url: 'https://idp.example.com/token',
+      userinfo_url: 'https://idp.example.com/userinfo',
+    },
   })
   const { encryptionKeys } = restored.deps
   const lacking = { ...restored.deps, encryptionKeys: createEncryptionKeys(Buffer.alloc(32, 1), []) }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
@@ -9,12 +10,12 @@ import {
 } from '../../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
-  deleteCustomProvider,
   getCustomProvider,
   listCustomProviders,
 } from '../../external-providers/custom-provider-repository.ts'
 import { changeCustomProvider } from '../../use-cases/change-custom-provider.ts'
 import { createCustomProvider } from '../../use-cases/create-custom-provider.ts'
+import { removeCustomProvider } from '../../use-cases/remove-custom-provider.ts'
 
 const ProviderPath = z.object({ identifier: z.string() })
 
@@ -74,9 +75,10 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     providers: (await listCustomProviders(deps.db, query.type)).map(viewCustomProvider),
   }))
 
-  app.post('/admin/custom-providers', { schema: addSchema, config: { namesFields: true } }, async ({ body }, reply) =>
-    reply.code(201).send(viewCustomProvider(await createCustomProvider(deps, body))),
-  )
+  app.post('/admin/custom-providers', { schema: addSchema, config: { namesFields: true } }, async (request, reply) => {
+    const created = await createCustomProvider(deps, { ...callerOf(request), provider: request.body })
+    return reply.code(201).send(viewCustomProvider(created))
+  })
 
   app.get(
     '/admin/custom-providers/:identifier',
@@ -98,7 +100,9 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: changeSchema,
     },
     async (request) =>
-      viewCustomProvider(await changeCustomProvider(deps, { ...request.params, changes: request.body })),
+      viewCustomProvider(
+        await changeCustomProvider(deps, { ...callerOf(request), ...request.params, changes: request.body }),
+      ),
   )
 
   app.delete(
@@ -113,10 +117,14 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await deleteCustomProvider(deps.db, request.params.identifier)
+      await removeCustomProvider(deps, { ...callerOf(request), ...request.params })
       return reply.code(204).send()
     },
   )
+}
+
+function callerOf({ admin, clientAddress }: Pick<FastifyRequest, 'admin' | 'clientAddress'>) {
+  return { admin, ip: clientAddress.ip }
 }
 
 function viewCustomProvider(provider: CustomProvider): CustomProviderView {

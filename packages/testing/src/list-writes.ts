@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+
+/** How a route or a command that writes can be traced: by entries of an audit log, or by something else, with the reason. */
+export type Trace = { readonly entries: readonly string[] } | { readonly reason: string }
+
+/** Methods that never write. A GET that writes is named by its service. */
+const READS: ReadonlySet<string> = new Set(['get', 'head', 'options'])
+
+/**
+ * Lists the routes of a service that may write, as `POST /merchants`, in the order of their names. A test of each service compares
+ * its API document with its routes, so the document has every route.
+ * @param writingReads routes with GET that write
+ */
+export async function listWritingRoutes(document: URL, writingReads: readonly string[] = []): Promise<string[]> {
+  const { paths }: { paths: Record<string, Record<string, unknown>> } = JSON.parse(await readFile(document, 'utf8'))
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => ({ name: `${method.toUpperCase()} ${path}`, writes: !READS.has(method) })),
+  )
+  return routes.flatMap(({ name, writes }) => (writes || writingReads.includes(name) ? [name] : [])).sort()
+}
+
+/** Lists all commands of a program, as `keys add`, in the order of their names. */
+export async function listCommands(loaders: Readonly<Record<string, () => Promise<Command>>>): Promise<string[]> {
+  const names: string[] = []
+  const walk = (command: Command, path: string): void => {
+    if (command.commands.length === 0) names.push(path)
+    for (const child of command.commands) walk(child, `${path} ${child.name()}`)
+  }
+  for (const [name, load] of Object.entries(loaders)) walk(await load(), name)
+  return names.sort()
+}
