@@ -179,11 +179,7 @@ describe.each(['compatible', 'supabase'])('AUTH_PROFILE=%s', (AUTH_PROFILE) => {
 
     it('what strangers ask for holds off no nonce of a user without an email', async () => {
       const phone = nextPhone()
-      const { headers } = await createSignedIn(service, {
-        phone,
-        phone_confirmed_at: new Date(),
-        email_confirmed_at: null,
-      })
+      const { headers } = await createSignedIn(service, { phone, phone_confirmed_at: new Date() })
       await service.deps.db.updateTable('users').set({ email: null }).where('phone', '=', phone).execute()
       expect(await statusOf(service.post('/otp', { phone }))).toBe(200)
       const asked = await service.app.inject({ method: 'GET', url: '/reauthenticate', headers })
