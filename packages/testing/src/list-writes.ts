@@ -8,16 +8,21 @@ export type Trace = { readonly entries: readonly string[] } | { readonly reason:
 const READS: ReadonlySet<string> = new Set(['get', 'head', 'options'])
 
 /**
- * Lists the routes of a service that may write, as `POST /merchants`, in the order of their names. A test of each service compares
- * its API document with its routes, so the document has every route.
+ * Lists the routes of a service that may write, as `POST /merchants`, in the order of their names. A test of
+ * each service compares its API document with its routes, so the document has every route.
  * @param writingReads routes with GET that write
  */
 export async function listWritingRoutes(document: URL, writingReads: readonly string[] = []): Promise<string[]> {
-  const { paths }: { paths: Record<string, Record<string, unknown>> } = JSON.parse(await readFile(document, 'utf8'))
-  const routes = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => ({ name: `${method.toUpperCase()} ${path}`, writes: !READS.has(method) })),
+  const read: unknown = JSON.parse(await readFile(document, 'utf8'))
+  const [paths] = membersOf(read).flatMap(([name, value]) => (name === 'paths' ? [membersOf(value)] : []))
+  const routes = (paths ?? []).flatMap(([path, methods]) =>
+    membersOf(methods).map(([method]) => ({ name: `${method.toUpperCase()} ${path}`, writes: !READS.has(method) })),
   )
   return routes.flatMap(({ name, writes }) => (writes || writingReads.includes(name) ? [name] : [])).sort()
+}
+
+function membersOf(value: unknown): [string, unknown][] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : []
 }
 
 /** Lists all commands of a program, as `keys add`, in the order of their names. */

@@ -7,26 +7,28 @@ const entries = (...actions: string[]): Trace => ({ entries: actions })
 const reason = (text: string): Trace => ({ reason: text })
 
 const MOVEMENT = reason('moves stock. Each movement is a row with who made it, and is never changed')
-const MASTER = reason('changes master data by a token. The row has its time; the token issuer knows its owner')
+const BY_TOKEN = reason(
+  'changes a product or a location by a token. The row has its time; the token issuer knows its owner',
+)
 const STOCK = ['receive', 'count', 'transfer', 'ship', 'adjust'].map((type) => `operator.stock.${type}`)
 const READ = reason('changes nothing')
 const SCHEMA = reason('changes tables and functions. The table of migrations has what was applied, and when')
 
 /** The trace of each route that may write: of the owner of a token, and of operators. */
 const ROUTES: Readonly<Record<string, readonly Trace[]>> = {
-  'DELETE /locations/{locationId}': [MASTER, entries('operator.locations.change')],
-  'DELETE /products/{productId}': [MASTER, entries('operator.products.delete')],
+  'DELETE /locations/{locationId}': [BY_TOKEN, entries('operator.locations.change')],
+  'DELETE /products/{productId}': [BY_TOKEN, entries('operator.products.delete')],
   'DELETE /reservations/{reservationId}': [MOVEMENT, entries('operator.reservations.release')],
-  'PATCH /locations/{locationId}': [MASTER, entries('operator.locations.change')],
-  'PATCH /products/{productId}': [MASTER, entries('operator.products.change')],
-  'POST /locations': [MASTER, entries('operator.locations.change')],
+  'PATCH /locations/{locationId}': [BY_TOKEN, entries('operator.locations.change')],
+  'PATCH /products/{productId}': [BY_TOKEN, entries('operator.products.change')],
+  'POST /locations': [BY_TOKEN, entries('operator.locations.change')],
   'POST /movements': [MOVEMENT, entries(...STOCK)],
   'POST /operator/imports': [entries('operator.products.import')],
-  'POST /products': [MASTER, entries('operator.products.change')],
-  'POST /products/import': [MASTER],
+  'POST /products': [BY_TOKEN, entries('operator.products.change')],
+  'POST /products/import': [BY_TOKEN],
   'POST /reservations': [reason('reserves stock. A reservation is a row with who made it, and its end a movement')],
   'POST /reservations/commit/{reservationId}': [MOVEMENT],
-  'PUT /products/{productId}': [MASTER, entries('operator.products.change')],
+  'PUT /products/{productId}': [BY_TOKEN, entries('operator.products.change')],
 }
 
 const COMMANDS: Readonly<Record<string, Trace>> = {

@@ -7,7 +7,7 @@ import { auditName, type User } from '../users/user.ts'
 /** The user or admin who acted, as the audit log records them. The token of an admin may name no user. */
 export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 
-/** Nobody who is known: the actor of a failed attempt with an address that has no user. */
+/** Nobody who is known: the actor of a failed check of an address that has no user. */
 export const UNKNOWN_ACTOR: AuditActor = { id: null, email: null, phone: null, userMetadata: {}, isSsoUser: false }
 
 /** Stands for an actor without an id, as clients of the audit log know it. */

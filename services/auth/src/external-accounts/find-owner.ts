@@ -17,7 +17,7 @@ import { type Identity, identitySince } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
-import { refuseTaken, StaleView } from '../users/claim-identifier.ts'
+import { refuseTakenEmail, StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
@@ -81,7 +81,7 @@ export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provid
 
 /** Refuses an external account whose address several users have: none of them may get it. @throws severalOwners, emailExists */
 function refuseSeveralOwners({ config }: Pick<FindOwnerDeps, 'config'>): never {
-  if (config.behaviours.refuseSharedEmailAsTaken) refuseTaken('email')
+  if (config.behaviours.refuseSharedEmailAsTaken) refuseTakenEmail()
   throw severalOwners()
 }
 

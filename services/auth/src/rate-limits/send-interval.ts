@@ -28,10 +28,11 @@ export interface IntervalDeps {
 }
 
 /**
- * What an interval of a kind belongs to, beside an address that has none of these. Intervals of different scopes are counted apart.
- * `confirmation`: confirmations of sign-ups by phone. `magiclink`: magic links. `resend`: requests of strangers to send the message
- * of a change again. `user`: messages that a signed-in user asks for; the identifier is the user's id. `reauthentication`: nonces
- * of such a user by SMS. `new-address`: messages to an address that somebody wants and does not have, whoever asks.
+ * The scope of an interval, which others of its kind do not share. Without one the interval belongs to an address.
+ * `confirmation`: confirmations of sign-ups by phone. `magiclink`: magic links. `resend`: requests of strangers to
+ * send the message of a change again. `user`: messages that a signed-in user asks for, by the id of the user.
+ * `reauthentication`: nonces of such a user. `new-address`: messages to an address that somebody wants and does not
+ * have, whoever asks.
  */
 export type IntervalScope = 'confirmation' | 'magiclink' | 'resend' | 'user' | 'reauthentication' | 'new-address'
 

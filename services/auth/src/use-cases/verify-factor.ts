@@ -125,10 +125,7 @@ async function guessFactor(
   return counted
 }
 
-/** A challenge that was answered rightly. */
-interface Proven extends ChallengedFactor {
-  readonly proof: FactorProof
-}
+type Proven = ChallengedFactor & { readonly proof: FactorProof }
 
 /** Uses a right answer up, and raises the session. @returns undefined for a proof that was used before */
 async function raiseByProof(

@@ -83,7 +83,7 @@ export function refuseTakenForAdmin(kind: IdentifierKind): never {
 }
 
 /** Refuses an email that another user has. @throws emailExists */
-function refuseTakenEmail(): never {
+export function refuseTakenEmail(): never {
   throw emailExists()
 }
 
