@@ -94,6 +94,13 @@ export const mutations: readonly Mutation[] = [
     test: 'services/payments/src/use-cases/snapshot-accounts.test.ts',
   },
   {
+    breaks: 'live money is authorized with the reference of its acquirer',
+    file: 'migrations/payments/0013-create-transactions.ts',
+    text: 'test OR NOT successful OR acquirer_ref IS NOT NULL',
+    replacement: 'true',
+    test: 'services/payments/test/service-login.long.test.ts',
+  },
+  {
     breaks: 'a refund leaves what disputes may take',
     file: 'migrations/payments/functions/decide_operation.sql',
     text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',

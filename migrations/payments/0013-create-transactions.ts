@@ -23,7 +23,8 @@ export const createTransactions: MigrationSource = (names) => ({
  * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
  *
  * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the
- * merchant is with by then; NULL is the simulator. `tds`: how far 3-D Secure has authenticated the customer;
+ * merchant is with by then; NULL is the simulator. Live money is reserved by an acquirer alone, and the
+ * acquirer names the authorization (`acquirer_ref`). `tds`: how far 3-D Secure has authenticated the customer;
  * NULL: not at all. `plan`, `unplanned`: what the customer agreed to pay later, as it was given; nothing is
  * executed by them. `code_present`: whether a security code came with the payment. `last4`: the last four
  * digits of the card. Operators find payments by them, and a list by an index needs the column in its table.
@@ -63,7 +64,10 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       last4 text NOT NULL,
       ${merchantReference(names, 'transactions', 'instruments')},
       CONSTRAINT ${names.local('transactions_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
-      CONSTRAINT ${names.local('transactions_amount_ck')} CHECK (amount >= 0),
+      CONSTRAINT ${names.local('transactions_amount_ck')} CHECK (amount BETWEEN 0 AND 999999999999),
+      CONSTRAINT ${names.local('transactions_acquirer_ck')} CHECK (
+        test OR NOT successful OR acquirer_ref IS NOT NULL
+      ),
       CONSTRAINT ${names.local('transactions_reference_ck')} CHECK (length(reference) <= 255),
       CONSTRAINT ${names.local('transactions_last4_ck')} CHECK (last4 ~ '^[0-9]{4}$'),
       CONSTRAINT ${names.local('transactions_tds_ck')} CHECK (tds IN ('attempt', 'full')),

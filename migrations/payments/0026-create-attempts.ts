@@ -13,7 +13,10 @@ export const createAttempts: MigrationSource = (names) => ({
         request jsonb NOT NULL,
         CONSTRAINT ${names.local('attempts_state_ck')} CHECK (state IN (
           'sent', 'approved', 'declined', 'unknown', 'reversed'
-        ))
+        )),
+        CONSTRAINT ${names.local('attempts_amount_ck')} CHECK (
+          (request ->> 'amount')::numeric BETWEEN 0 AND 999999999999
+        )
       )`.execute(db)
     await sql`COMMENT ON COLUMN ${names.id('attempts')}.request IS 'never card data'`.execute(db)
     await sql`

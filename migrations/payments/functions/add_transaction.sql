@@ -21,10 +21,10 @@ BEGIN
     VALUES (p_merchant_id, card.id, {{created_at}}({{id_number}}(card.id)), card.pan_sealed,
       card.key_id, card.pan_mac, card.bin, card.last4, card.expiry, card.scheme, card.scenario);
   INSERT INTO {{transactions}} (merchant_id, id, created, instrument_id, test, currency, amount, descriptor,
-    pending, recurring, successful, code_present, last4)
+    pending, recurring, successful, code_present, last4, acquirer, acquirer_ref)
     VALUES (p_merchant_id, made.id,
       coalesce(made.created, {{created_at}}({{id_number}}(made.id))), card.id, merchant.test,
-      made.currency, made.amount, merchant.descriptor, made.amount, false, true, true, card.last4);
+      made.currency, made.amount, merchant.descriptor, made.amount, false, true, true, card.last4, made.acquirer, made.acquirer_ref);
   IF right(made.id, 8) <> merchant.tag THEN
     INSERT INTO {{id_aliases}} (id, merchant_id) VALUES (made.id, p_merchant_id);
   END IF;

@@ -27,7 +27,7 @@ BEGIN
   UPDATE {{attempts}} a SET state = p_outcome
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id;
   transaction_id := {{record_authorization}}(
-    p_merchant_id, attempt.request || '{"recurring":true,"codePresent":false}', p_error_code, p_acquirer_ref
+    p_merchant_id, attempt.request || '{"recurring":true,"codePresent":false}', p_outcome, p_error_code, p_acquirer_ref
   );
   IF attempt.request ->> 'key' IS NOT NULL THEN
     caller := jsonb_populate_record(NULL::{{caller}}, attempt.request);

@@ -35,7 +35,7 @@ BEGIN
       WHERE i.merchant_id = p_merchant_id AND i.id = attempt.request ->> 'instrumentId';
   END IF;
   transaction_id := {{record_authorization}}(
-    p_merchant_id, attempt.request, p_error_code, p_acquirer_ref
+    p_merchant_id, attempt.request, p_outcome, p_error_code, p_acquirer_ref
   );
   UPDATE {{payment_sessions}} s
     SET transaction_id = transaction_id, status_code = p_status_code,

@@ -1,9 +1,9 @@
 -- distribute: everywhere
 -- Writes the transaction of an attempt, under the merchant's lock: its row, its id, its event and, if the scenario of the card
--- says so, a fraud alert. p_transaction: the request of the attempt. p_error_code: NULL for a successful transaction. Returns
--- the id.
+-- says so, a fraud alert. p_transaction: the request of the attempt. p_outcome and p_error_code: approved without an error code,
+-- or another outcome with one. Returns the id.
 CREATE OR REPLACE FUNCTION {{record_authorization}}(
-  p_merchant_id text, p_transaction jsonb, p_error_code int, p_acquirer_ref text
+  p_merchant_id text, p_transaction jsonb, p_outcome text, p_error_code int, p_acquirer_ref text
 )
 RETURNS text
 LANGUAGE plpgsql
@@ -15,6 +15,10 @@ DECLARE
   new_id text := {{id_at}}(ids.first, ids.tag);
   approved boolean := p_error_code IS NULL;
 BEGIN
+  -- The login of the service may call with any arguments. A CHECK demands the reference of the acquirer of a live approval.
+  IF (p_outcome = 'approved') <> approved THEN
+    RAISE EXCEPTION 'an approval has no error, and any other outcome has one' USING ERRCODE = 'check_violation';
+  END IF;
   INSERT INTO {{transactions}} (
     merchant_id, id, created, instrument_id, source_id, test, currency, amount, descriptor, reference, pending,
     custom, tds, recurring, successful, error_code, plan, unplanned, code_present, session_id, acquirer,

@@ -28,9 +28,12 @@ export async function customerPayment(
     WHERE m.id = ${merchantId}`.execute(database.db)
   const [{ id, ...place } = { id: '', instrumentId: '', test: true }] = rows
   const seeded = seedRows(sealSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))
+  // Live money is authorized by an acquirer alone.
+  const acquirer = place.test ? {} : { acquirer: 'north', acquirer_ref: `north-${id}` }
+  const transaction = JSON.stringify({ ...JSON.parse(seeded.transaction), ...acquirer })
   // As the owner, because the service can seed only transactions of test merchants.
   await sql`
-    SELECT ${sql.table('add_transaction')}(${merchantId}, ${seeded.transaction}::jsonb, ${seeded.card}::jsonb)
+    SELECT ${sql.table('add_transaction')}(${merchantId}, ${transaction}::jsonb, ${seeded.card}::jsonb)
   `.execute(database.db)
   return id
 }

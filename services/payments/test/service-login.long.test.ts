@@ -86,6 +86,91 @@ describe('an operation that was booked again', () => {
   })
 })
 
+describe('an authorization that no acquirer gave', () => {
+  const CONTRADICTION = '23514'
+  const begin = async (merchantId: string, amount: number) => {
+    const payment = {
+      ...{ currency: 'EUR', amount, descriptor: 'x', acquirer: 'north', tokens: [] },
+      instrument: {
+        ...{ id: `0123456789abcdef${merchantId.slice(16)}`, keyId: 0, bin: '424242', last4: '4242' },
+        ...{ expiry: '2066-08-31', scheme: 'visa', planned: false },
+      },
+    }
+    const { rows } = await sql<{ id: string }>`
+      SELECT f.attempt_id AS id FROM ${sql.table('begin_payment')}(
+        NULL, ${merchantId}, NULL, ${JSON.stringify(payment)}::jsonb, '\\x00'::bytea, decode(repeat('00', 32), 'hex')
+      ) f`.execute(payments.service.db)
+    return rows[0]?.id ?? ''
+  }
+  type End = readonly [outcome: string, errorCode: number | null, reference: string | null]
+  const finish = (merchantId: string, attempt: string, [outcome, errorCode, reference]: End) =>
+    attack(sql`SELECT * FROM ${sql.table('finish_payment')}(
+      ${merchantId}, ${attempt}, ${outcome}, NULL, ${errorCode}::int, ${reference}, NULL)`)
+
+  it.each<End>([
+    ['approved', null, null],
+    ['declined', null, 'n-1'],
+    ['unknown', null, 'n-1'],
+    ['approved', 12, 'n-1'],
+  ])('is refused as %s with the error %j and the reference %j', async (...end) => {
+    const merchant = await live()
+    const attempt = await begin(merchant.id, 1_000)
+    await expect(finish(merchant.id, attempt, end)).rejects.toHaveProperty('code', CONTRADICTION)
+    await finish(merchant.id, attempt, ['approved', null, 'n-1'])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('is refused for a charge from a transaction, too', async () => {
+    const merchant = await live()
+    await merchant.charge(100)
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM ${sql.table('attempts')} WHERE merchant_id = ${merchant.id}`.execute(payments.owner.db)
+    const again = sql`UPDATE ${sql.table('attempts')} SET state = 'sent' WHERE merchant_id = ${merchant.id}`
+    await again.execute(payments.owner.db)
+    const call = sql`SELECT * FROM ${sql.table('finish_charge')}(${merchant.id}, ${rows[0]?.id}, 'approved', NULL, NULL)`
+    await expect(attack(call)).rejects.toHaveProperty('code', CONTRADICTION)
+  })
+
+  it('is asked for no amount beyond the bound', async () => {
+    const merchant = await live()
+    for (const amount of [1_000_000_000_000, 9_000_000_000_000_000, -1]) {
+      await expect(begin(merchant.id, amount)).rejects.toHaveProperty('code', CONTRADICTION)
+    }
+    expect(await begin(merchant.id, 999_999_999_999)).toEqual(anyId)
+  })
+
+  it('is reported by ledger verify', async () => {
+    const merchant = await live()
+    const id = await merchant.charge(100)
+    const change = async (...statements: string[]) => {
+      for (const statement of statements) await sql.raw(statement).execute(payments.owner.db)
+    }
+    const own = `merchant_id = '${merchant.id}' AND id = '${id}'`
+    const record = `SELECT payments.record_states('${merchant.id}', 'transactions', ARRAY['${id}'])`
+    const finding = (message: string) => ({
+      ...{ merchantId: merchant.id, invariant: 18, table: 'transactions', id, message },
+    })
+    const check = 'CHECK (test OR NOT successful OR acquirer_ref IS NOT NULL) NOT VALID'
+    await change(
+      'ALTER TABLE payments.transactions DROP CONSTRAINT transactions_acquirer_ck',
+      'ALTER TABLE payments.transactions DROP CONSTRAINT transactions_amount_ck',
+      `UPDATE payments.transactions SET acquirer_ref = NULL WHERE ${own}`,
+      record,
+    )
+    expect(await merchant.violations()).toEqual([finding('was authorized by no acquirer')])
+    await change(
+      `UPDATE payments.transactions SET acquirer_ref = 'n-2', amount = 1000000000000, pending = 1000000000000 WHERE ${own}`,
+      record,
+    )
+    expect(await merchant.violations()).toEqual([finding('is of more than 999999999999')])
+    await change(
+      `UPDATE payments.transactions SET amount = 100, pending = 100 WHERE ${own}`,
+      `ALTER TABLE payments.transactions ADD CONSTRAINT transactions_acquirer_ck ${check}`,
+      'ALTER TABLE payments.transactions ADD CONSTRAINT transactions_amount_ck CHECK (amount BETWEEN 0 AND 999999999999)',
+    )
+  })
+})
+
 it('the service can write no row of the audit log, by a statement or by the function', async () => {
   const silence = JSON.stringify({ merchants: 1, links: 1, violations: 0 })
   const row = sql`

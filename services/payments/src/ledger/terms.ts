@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
+import { AMOUNT_MAX } from '../money/minor-units.ts'
 import { type Finding, INVARIANTS } from './check-links.ts'
 
 /** A row whose money moved at terms that nobody agreed to. */
@@ -16,6 +17,7 @@ export async function listStrayTerms(db: Db, merchantId: string): Promise<readon
   return [
     ...(await listRowsOfWrongMode(db, merchantId, 'transactions')),
     ...(await listRowsOfWrongMode(db, merchantId, 'payouts')),
+    ...(await listUnauthorized(db, merchantId)),
     ...(await listContradictoryEntries(db, merchantId)),
     ...(await listWrongRates(db, merchantId)),
     ...(await listWrongSnapshots(db, merchantId)),
@@ -27,6 +29,18 @@ async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transacti
     SELECT r.id FROM ${sql.table(table)} r JOIN ${sql.table('merchants')} m ON m.id = r.merchant_id
     WHERE r.merchant_id = ${merchantId} AND r.test <> m.test LIMIT ${STRAY_MAX}`.execute(db)
   return rows.map(({ id }) => toStrayTerms(table, id, 'is test at a live merchant, or live at a test one'))
+}
+
+/** Transactions that no acquirer can have authorized: live ones without its reference, and those beyond the bound of amounts. */
+async function listUnauthorized(db: Db, merchantId: string) {
+  const { rows } = await sql<{ id: string; isBeyond: boolean }>`
+    SELECT t.id, t.amount > ${AMOUNT_MAX} AS "isBeyond" FROM ${sql.table('transactions')} t
+    WHERE t.merchant_id = ${merchantId} AND (
+      t.amount > ${AMOUNT_MAX} OR NOT t.test AND t.successful AND t.acquirer_ref IS NULL
+    ) LIMIT ${STRAY_MAX}`.execute(db)
+  return rows.map(({ id, isBeyond }) =>
+    toStrayTerms('transactions', id, isBeyond ? `is of more than ${AMOUNT_MAX}` : 'was authorized by no acquirer'),
+  )
 }
 
 function toStrayTerms(table: StrayTerms['table'], id: string, message: string): StrayTerms {
