@@ -101,6 +101,20 @@ export const mutations: readonly Mutation[] = [
     test: 'services/payments/test/service-login.long.test.ts',
   },
   {
+    breaks: 'payouts hold back what disputes exceed the captures by',
+    file: 'migrations/payments/functions/dispute_reserve.sql',
+    text: 'RETURN beyond + unknown.reserved + (',
+    replacement: 'RETURN unknown.reserved + (',
+    test: 'services/payments/test/dispute-excess.long.test.ts',
+  },
+  {
+    breaks: 'a lost dispute takes what it exceeds the captures by',
+    file: 'migrations/payments/functions/dispute_movement.sql',
+    text: 'moved.excess_gross := p_dispute.excess_gross;',
+    replacement: 'moved.excess_gross := 0;',
+    test: 'services/payments/test/dispute-excess.long.test.ts',
+  },
+  {
     breaks: 'a refund leaves what disputes may take',
     file: 'migrations/payments/functions/decide_operation.sql',
     text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',

@@ -9,6 +9,9 @@ import { merchantRow } from './merchant-rows.ts'
 export const createTrailEntries: MigrationSource = (names) => ({
   tables: { trail_entries: 'owned' },
   async up(db: Kysely<unknown>) {
+    // A lost dispute takes what was captured, its gross, and what the issuer demands beyond that: its balance is lower by the
+    // worth of the excess, and its amount 0 where captures cover nothing.
+    //
     // An entry of negative amount takes back an entry that the acquirer rejected. Its gross may have either sign: rates differ
     // from capture to capture.
     await sql`
@@ -35,10 +38,11 @@ export const createTrailEntries: MigrationSource = (names) => ({
           'capture', 'refund', 'void', 'disputeWon', 'disputeLost'
         )),
         CONSTRAINT ${names.local('trail_entries_amount_ck')} CHECK (
-          amount > 0 AND gross >= 0 OR amount < 0 AND coalesce(left(reference, 9), '') = 'rejected '
+          amount > 0 AND gross >= 0 OR amount = 0 AND gross = 0 AND kind IN ('disputeWon', 'disputeLost') OR amount < 0 AND coalesce(left(reference, 9), '') = 'rejected '
         ),
         CONSTRAINT ${names.local('trail_entries_balance_ck')} CHECK (
           balance = CASE WHEN kind = 'capture' THEN gross ELSE -gross END - fee_flat - fee_rate
+          OR kind = 'disputeLost' AND balance < -gross - fee_flat - fee_rate
         ),
         CONSTRAINT ${names.local('trail_entries_line_ck')} CHECK (
           (line_id IS NOT NULL) = (kind IN ('capture', 'refund', 'disputeLost'))

@@ -1,4 +1,6 @@
-// A report of an acquirer that the service cannot apply waits for an operator, because it may be about money.
+// A report of an acquirer that the service cannot apply waits for an operator, because it may be about money. `reserved` is what
+// payouts hold back meanwhile, in the merchant's currency: a dispute of an unknown transaction may take it. It is NULL where the
+// amount has no rate, and then holds back the whole balance.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
@@ -9,7 +11,9 @@ export const createAcquirerExceptions: MigrationSource = (names) => ({
     await sql`
       CREATE TABLE ${names.id('acquirer_exceptions')} (${merchantRow(names, 'acquirer_exceptions')},
         payload jsonb NOT NULL,
-        resolved timestamptz(3)
+        resolved timestamptz(3),
+        reserved bigint DEFAULT 0,
+        CONSTRAINT ${names.local('exceptions_reserved_ck')} CHECK (reserved >= 0)
       )`.execute(db)
   },
   async down(db: Kysely<unknown>) {

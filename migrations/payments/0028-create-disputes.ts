@@ -1,4 +1,5 @@
-// A dispute reserves captured money when it opens and takes it when it is lost. The acquirer's reference is unique below the
+// A dispute reserves captured money when it opens and takes it when it is lost. The issuer may demand more than was captured: the
+// excess is reserved and taken too. The acquirer's reference is unique below the
 // merchant, so a report is applied at most once.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
@@ -16,6 +17,11 @@ export const createDisputes: MigrationSource = (names) => ({
   },
 })
 
+/**
+ * `covered`: the part of the amount that captures cover, in the currency of the transaction, which counts it as disputed.
+ * `excess`: the rest, in the currency of the dispute. `excess_gross`: the worth of the excess in the merchant's currency, at the
+ * rate of the day on which the dispute opened.
+ */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('disputes')} (${merchantRow(names, 'disputes')},
@@ -28,9 +34,15 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       status text NOT NULL DEFAULT 'open',
       resolved timestamptz(3),
       acquirer_ref text,
+      covered bigint NOT NULL,
+      excess bigint NOT NULL,
+      excess_gross bigint NOT NULL,
       ${merchantReference(names, 'disputes', 'transactions')},
       CONSTRAINT ${names.local('disputes_acquirer_ref_uq')} UNIQUE (merchant_id, acquirer_ref),
       CONSTRAINT ${names.local('disputes_amount_ck')} CHECK (amount > 0),
+      CONSTRAINT ${names.local('disputes_excess_ck')} CHECK (
+        covered >= 0 AND excess BETWEEN 0 AND amount AND excess_gross >= 0 AND covered + excess > 0
+      ),
       CONSTRAINT ${names.local('disputes_status_ck')} CHECK (status IN ('open', 'won', 'lost')),
       CONSTRAINT ${names.local('disputes_resolved_ck')} CHECK ((resolved IS NULL) = (status = 'open'))
     )`.execute(db)

@@ -4,14 +4,16 @@ import type { MigrationSource } from '../migration.ts'
 
 export const createMovements: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // `post` books a movement. In the merchant's currency: gross, fee_flat, fee_rate.
+    // `post` books a movement. In the merchant's currency: gross, fee_flat, fee_rate, excess_gross. A lost dispute may have an
+    // excess, in excess_currency: what it takes beyond the captures.
     await sql`
       CREATE TYPE ${names.id('movement')} AS (
         merchant_id text, kind text, test boolean,
         amount bigint, currency text, gross bigint, fee_flat bigint, fee_rate bigint, rate text, rate_date date,
         transaction_id text, seq int, descriptor text, reference text, dispute_id text,
         cause_id text, description text,
-        pending bigint, captured bigint, refunded bigint, voided bigint, disputed bigint
+        pending bigint, captured bigint, refunded bigint, voided bigint, disputed bigint,
+        excess bigint, excess_currency text, excess_gross bigint
       )`.execute(db)
   },
   async down(db: Kysely<unknown>) {

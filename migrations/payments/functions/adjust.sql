@@ -1,9 +1,15 @@
 -- distribute: p_merchant_id
 -- Books a change of a balance that neither a card nor a bank causes, for an operator. p_amount: minor units of the merchant's
--- currency, below 0 to take money. p_text: the description of the line. Returns no row when there is no such merchant.
--- Each call books anew: an operator has no Idempotency-Key. post locks the balance.
-CREATE OR REPLACE FUNCTION {{adjust}}(p_merchant_id text, p_amount bigint, p_text text)
-RETURNS TABLE (line_id text, balance bigint)
+-- currency, below 0 to take money. p_text: the description of the line. p_exception_id: the exception that the adjustment
+-- answers, such as a lost dispute of an unknown transaction; NULL for none. Returns no row when there is no such merchant.
+--
+-- Verdict: done; no-exception when the merchant has no open exception of that id. An exception is resolved by its adjustment, in
+-- the same transaction, and is the cause of the journal: it is booked once. Any other call books anew, because an operator has no
+-- Idempotency-Key.
+--
+-- Lock order: the exception, the balance.
+CREATE OR REPLACE FUNCTION {{adjust}}(p_merchant_id text, p_amount bigint, p_text text, p_exception_id text DEFAULT NULL)
+RETURNS TABLE (verdict text, line_id text, balance bigint)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -13,11 +19,19 @@ BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF NOT FOUND THEN RETURN; END IF;
+  verdict := 'done';
+  IF p_exception_id IS NOT NULL THEN
+    UPDATE {{acquirer_exceptions}} x SET resolved = now()
+      WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id AND x.resolved IS NULL;
+    IF NOT FOUND THEN verdict := 'no-exception'; RETURN NEXT; RETURN; END IF;
+  END IF;
   SELECT p.line_id, p.balance_after INTO line_id, balance FROM {{post}}(ARRAY[
-    {{balance_movement}}(p_merchant_id, 'adjustment', p_amount, NULL, p_text)
+    {{balance_movement}}(p_merchant_id, 'adjustment', p_amount, p_exception_id, p_text)
   ]) p;
   PERFORM {{add_audit}}(
-    p_merchant_id, NULL, 'balance.adjusted', jsonb_build_object('lineId', line_id, 'amount', p_amount)
+    p_merchant_id, NULL, 'balance.adjusted', jsonb_strip_nulls(
+      jsonb_build_object('lineId', line_id, 'amount', p_amount, 'exceptionId', p_exception_id)
+    )
   );
   RETURN NEXT;
 END

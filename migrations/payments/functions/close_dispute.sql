@@ -1,5 +1,6 @@
 -- distribute: p_merchant_id
--- Closes a dispute. Won: the money is the merchant's again. Lost: the money is taken at the captures' own rates, with the fee.
+-- Closes a dispute. Won: the money is the merchant's again. Lost: the money is taken at the captures' own rates, with the excess
+-- of the dispute and the fee.
 -- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check access only.
 --
 -- Verdict: that of judge_test_access or claim_key; conflict when the dispute was closed with the other outcome; trail-full;
@@ -53,8 +54,8 @@ BEGIN
   IF dispute.status = p_outcome THEN RETURN NEXT; RETURN; END IF;
   PERFORM {{expect_recorded}}(held.merchant_id, 'disputes', ARRAY[dispute.id]);
   UPDATE {{transactions}} t SET
-      disputed = t.disputed - CASE WHEN p_outcome = 'won' THEN dispute.amount ELSE 0 END,
-      lost = t.lost + CASE WHEN p_outcome = 'lost' THEN dispute.amount ELSE 0 END,
+      disputed = t.disputed - CASE WHEN p_outcome = 'won' THEN dispute.covered ELSE 0 END,
+      lost = t.lost + CASE WHEN p_outcome = 'lost' THEN dispute.covered ELSE 0 END,
       trail_length = t.trail_length + 1
     WHERE t.merchant_id = held.merchant_id AND t.id = held.id RETURNING t.* INTO after;
   PERFORM {{post}}(ARRAY[{{dispute_movement}}(held, after, dispute, p_outcome)]);

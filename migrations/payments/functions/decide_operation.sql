@@ -99,7 +99,7 @@ BEGIN
       p_transaction.captured + CASE p_operation.kind WHEN 'capture' THEN p_operation.amount ELSE 0 END,
       p_transaction.refunded + CASE p_operation.kind WHEN 'refund' THEN p_operation.amount ELSE 0 END,
       p_transaction.voided + CASE p_operation.kind WHEN 'void' THEN p_operation.amount ELSE 0 END,
-      p_transaction.disputed);
+      p_transaction.disputed, NULL, NULL, NULL);
   END IF;
   RETURN result;
 END

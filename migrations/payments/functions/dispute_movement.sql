@@ -22,12 +22,14 @@ BEGIN
   moved.transaction_id := p_after.id;
   moved.dispute_id := p_dispute.id;
   moved.seq := p_after.trail_length;
-  moved.amount := p_dispute.amount;
+  moved.amount := p_dispute.covered;
   moved.reference := NULL; moved.gross := 0; moved.fee_flat := 0; moved.fee_rate := 0;
   IF p_outcome = 'lost' THEN
     moved.gross := {{reversal_gross}}(
-      p_held.merchant_id, p_held.id, p_held.refunded + p_held.lost, p_dispute.amount
+      p_held.merchant_id, p_held.id, p_held.refunded + p_held.lost, p_dispute.covered
     );
+    moved.excess := p_dispute.excess; moved.excess_currency := p_dispute.currency;
+    moved.excess_gross := p_dispute.excess_gross;
     PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_held.merchant_id FOR UPDATE;
     SELECT f.flat, f.rate INTO moved.fee_flat, moved.fee_rate
       FROM {{recorded_merchant}}(p_held.merchant_id) m, {{operation_fee}}(

@@ -42,9 +42,11 @@ SELECT CASE m.kind
     ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}},
     ROW(m.merchant_id, p_journal_id, 2, 'bank', m.currency, -m.amount, m.test)::{{entries}}
   ]
-  -- A refund or a lost dispute: a capture with the other sign, except for the fees.
+  -- A refund or a lost dispute: a capture with the other sign, except for the fees. A dispute takes its excess too.
   ELSE
-    ARRAY[ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}}]
+    CASE WHEN m.amount <> 0 THEN
+      ARRAY[ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}}]
+    END
     || CASE WHEN m.gross <> 0 THEN
       ARRAY[ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, -m.gross, m.test)::{{entries}}]
     END
@@ -52,10 +54,22 @@ SELECT CASE m.kind
       ROW(m.merchant_id, p_journal_id, 3, 'merchant', own, -(m.fee_flat + m.fee_rate), m.test)::{{entries}},
       ROW(m.merchant_id, p_journal_id, 4, 'fee_income', own, m.fee_flat + m.fee_rate, m.test)::{{entries}}
     ] END
-    || CASE WHEN m.currency <> own THEN
+    || CASE WHEN m.currency <> own AND m.amount <> 0 THEN
       ARRAY[ROW(m.merchant_id, p_journal_id, 5, 'fx_position', m.currency, -m.amount, m.test)::{{entries}}]
       || CASE WHEN m.gross <> 0 THEN
         ARRAY[ROW(m.merchant_id, p_journal_id, 6, 'fx_position', own, m.gross, m.test)::{{entries}}]
+      END
+    END
+    || CASE WHEN m.excess > 0 THEN
+      ARRAY[ROW(m.merchant_id, p_journal_id, 7, 'scheme_receivable', m.excess_currency, m.excess, m.test)::{{entries}}]
+      || CASE WHEN m.excess_gross <> 0 THEN
+        ARRAY[ROW(m.merchant_id, p_journal_id, 8, 'merchant', own, -m.excess_gross, m.test)::{{entries}}]
+      END
+      || CASE WHEN m.excess_currency <> own THEN
+        ARRAY[ROW(m.merchant_id, p_journal_id, 9, 'fx_position', m.excess_currency, -m.excess, m.test)::{{entries}}]
+        || CASE WHEN m.excess_gross <> 0 THEN
+          ARRAY[ROW(m.merchant_id, p_journal_id, 10, 'fx_position', own, m.excess_gross, m.test)::{{entries}}]
+        END
       END
     END
 END

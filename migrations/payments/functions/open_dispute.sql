@@ -1,10 +1,12 @@
 -- distribute: p_merchant_id
 -- Opens a dispute and reserves its amount, once for each reference of the acquirer. p_caller: NULL for the acquirer or an
--- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed.
+-- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed, and its
+-- currency that of the transaction.
 --
 -- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency;
--- too-many-open for one more than a test merchant may have; done, also with the dispute that the reference opened
--- before. (reference: Disputes)
+-- no-rate for a currency that cannot be exchanged; too-many-open for one more than a test merchant may have; done, also with
+-- the dispute that the reference opened before. A caller may dispute what was captured and neither refunded nor disputed. The
+-- acquirer and operators report what the issuer takes, which may be more: the rest is the excess. (reference: Disputes)
 --
 -- Lock order: the transaction, the key, the balance. Every function that changes the money of a transaction locks the
 -- transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees the
@@ -23,6 +25,10 @@ DECLARE
   claimed record;
   ids record;
   due date;
+  own text;
+  today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  -- The amount in the currency of the transaction.
+  wanted bigint;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_test_transaction.sql}}
@@ -37,9 +43,24 @@ BEGIN
   IF claimed.verdict <> 'claimed' OR dispute.id IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
   currency := held.currency;
   possible := held.captured - held.refunded - held.disputed;
+  dispute.currency := coalesce(p_dispute ->> 'currency', held.currency);
   dispute.amount := coalesce((p_dispute ->> 'amount')::bigint, possible);
-  IF dispute.amount NOT BETWEEN 1 AND possible THEN
-    verdict := 'limit-exceeded';
+  verdict := CASE
+    WHEN dispute.amount NOT BETWEEN 1 AND 999999999999 THEN 'limit-exceeded'
+    WHEN NOT (p_caller IS NULL) AND dispute.amount > possible THEN 'limit-exceeded'
+    ELSE 'done'
+  END;
+  IF verdict = 'done' THEN
+    SELECT m.currency INTO own FROM {{merchants}} m WHERE m.id = merchant;
+    wanted := (SELECT x.amount FROM {{exchange}}(dispute.amount, dispute.currency, held.currency, today, 0) x);
+    dispute.covered := least(wanted, possible);
+    dispute.excess := CASE WHEN dispute.covered = 0 THEN dispute.amount WHEN wanted > possible THEN greatest(dispute.amount - (
+      SELECT x.amount FROM {{exchange}}(dispute.covered, held.currency, dispute.currency, today, 0) x
+    ), 0) ELSE 0 END;
+    dispute.excess_gross := (SELECT x.amount FROM {{exchange}}(dispute.excess, dispute.currency, own, today, 0) x);
+    IF num_nulls(wanted, dispute.excess, dispute.excess_gross) > 0 THEN verdict := 'no-rate'; END IF;
+  END IF;
+  IF verdict <> 'done' THEN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
@@ -53,22 +74,28 @@ BEGIN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
-  ids := {{take_ids}}(merchant, 2);
+  ids := {{take_ids}}(merchant, 3);
   due := ({{merchant_now}}(merchant) AT TIME ZONE 'UTC')::date + 20;
   INSERT INTO {{disputes}} AS d (
-    merchant_id, id, created, transaction_id, amount, currency, reason_code, reason_title, due, acquirer_ref
+    merchant_id, id, created, transaction_id, amount, currency, reason_code, reason_title, due, acquirer_ref,
+    covered, excess, excess_gross
   ) VALUES (
     merchant, {{id_at}}(ids.first, ids.tag), {{created_at}}(ids.first), held.id,
-    dispute.amount, held.currency, (p_dispute ->> 'reasonCode')::int, p_dispute ->> 'reasonTitle',
-    (due + interval '1 day' - interval '1 millisecond') AT TIME ZONE 'UTC', p_dispute ->> 'acquirerRef'
+    dispute.amount, dispute.currency, (p_dispute ->> 'reasonCode')::int, p_dispute ->> 'reasonTitle',
+    (due + interval '1 day' - interval '1 millisecond') AT TIME ZONE 'UTC', p_dispute ->> 'acquirerRef',
+    dispute.covered, dispute.excess, dispute.excess_gross
   ) RETURNING d.* INTO dispute;
-  UPDATE {{transactions}} t SET disputed = t.disputed + dispute.amount
+  UPDATE {{transactions}} t SET disputed = t.disputed + dispute.covered
     WHERE t.merchant_id = merchant AND t.id = held.id;
   PERFORM {{record_states}}(merchant, 'disputes', ARRAY[dispute.id]);
   PERFORM {{add_event}}(
     merchant, {{id_at}}(ids.first + 1, ids.tag), {{created_at}}(ids.first + 1),
     'dispute.opened', dispute.id, NULL
   );
+  IF dispute.excess > 0 THEN
+    PERFORM {{enqueue}}(merchant, {{id_at}}(ids.first + 2, ids.tag), 'rejection_mail',
+      jsonb_build_object('disputeId', dispute.id));
+  END IF;
   PERFORM {{finish_key}}(p_caller, merchant, identity_id, 201, dispute.id, NULL, NULL);
   RETURN NEXT;
 END

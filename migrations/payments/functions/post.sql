@@ -65,7 +65,7 @@ BEGIN
     journal_id := CASE WHEN journal_kind IS NOT NULL THEN {{id_at}}(number, tag) END;
     entry_id := CASE WHEN m.transaction_id IS NOT NULL THEN {{id_at}}(number + 1, tag) END;
     line_id := CASE WHEN line_kind IS NOT NULL THEN {{id_at}}(number + 2, tag) END;
-    effect := {{balance_effect}}(m.kind, m.gross, m.fee_flat + m.fee_rate);
+    effect := {{balance_effect}}(m.kind, m.gross + coalesce(m.excess_gross, 0), m.fee_flat + m.fee_rate);
     IF journal_id IS NOT NULL THEN
       legs := {{entries_of}}(m, journal_id, held.currency);
       entries := entries || legs;
@@ -74,7 +74,9 @@ BEGIN
       -- The bytes of the entries follow those of their journal. A missing side adds no bytes.
       held.chain_head := sha256('\x01' || held.chain_head || record_send(journal)
         || coalesce(record_send(legs[1]), '') || coalesce(record_send(legs[2]), '') || coalesce(record_send(legs[3]), '')
-        || coalesce(record_send(legs[4]), '') || coalesce(record_send(legs[5]), '') || coalesce(record_send(legs[6]), ''));
+        || coalesce(record_send(legs[4]), '') || coalesce(record_send(legs[5]), '') || coalesce(record_send(legs[6]), '')
+        || coalesce(record_send(legs[7]), '') || coalesce(record_send(legs[8]), '') || coalesce(record_send(legs[9]), '')
+        || coalesce(record_send(legs[10]), ''));
       journal.hash := held.chain_head;
       journals := journals || journal;
     END IF;
@@ -84,8 +86,7 @@ BEGIN
       trail_entry := ROW(m.merchant_id, entry_id, created, m.transaction_id, m.seq, m.kind, m.amount, m.gross,
         m.fee_flat, m.fee_rate, effect, m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);
       held.chain_head := sha256('\x01' || held.chain_head || record_send(trail_entry));
-      trail_entry.hash := held.chain_head;
-      trail := trail || trail_entry;
+      trail_entry.hash := held.chain_head; trail := trail || trail_entry;
       IF NOT m.test AND m.amount > 0 AND m.kind IN ('capture', 'refund', 'void') THEN
         outbox := outbox || ROW(m.merchant_id, entry_id, created, 'acquirer', '{}')::{{outbox}};
       END IF;
@@ -97,8 +98,7 @@ BEGIN
           || ' ' || coalesce(m.transaction_id, m.cause_id)),
         m.transaction_id, m.amount, m.currency, held.balance, journal_id, m.test, NULL, 1);
       held.chain_head := sha256('\x01' || held.chain_head || record_send(line));
-      line.hash := held.chain_head;
-      lines := lines || line;
+      line.hash := held.chain_head; lines := lines || line;
     END IF;
     held.last_id := {{id_at}}(number + 3, tag);
     held.line_count := held.line_count + num_nonnulls(line_id);

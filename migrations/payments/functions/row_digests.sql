@@ -42,7 +42,7 @@ BEGIN
       WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
   ELSIF p_table = 'disputes' THEN
     RETURN QUERY SELECT r.id,
-        sha256(record_send(ROW(r.transaction_id, r.amount, r.currency, r.status))),
+        sha256(record_send(ROW(r.transaction_id, r.amount, r.currency, r.status, r.covered, r.excess, r.excess_gross))),
         sha256(record_send(ROW(r.acquirer_ref))),
         sha256(record_send(ROW(r.created, r.reason_code, r.reason_title, r.due, r.resolved)))
       FROM {{disputes}} r

@@ -86,11 +86,12 @@ export function outcomeLink({ id, status }: Pick<Dispute, 'id' | 'status'>, { ro
 }
 
 function disputeCard(shown: ShownDispute): Html {
-  const { reason, due, resolved, status } = shown.dispute
+  const { reason, due, resolved, status, excess, currency } = shown.dispute
   return card(
     'Dispute',
     html`<div class="card-body">${factList([
       ['Reason', `${reason.title} (${reason.code})`],
+      ['Beyond the captures', excess === undefined ? undefined : money(excess, currency, shown.decimals)],
       ['Due', status === 'open' ? time(due) : undefined],
       ['Decided', resolved && time(resolved)],
       ['Money', MONEY_TEXTS[status](shown)],

@@ -11,6 +11,8 @@ const Dispute = z.looseObject({
   created: z.string(),
   amount: Amount,
   currency: z.string(),
+  /** The part of the amount beyond what was captured and not refunded. */
+  excess: Amount.optional(),
   reason: Reason,
   due: z.string(),
   status: z.enum(['open', 'won', 'lost']),

@@ -74,8 +74,10 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly type: 'dispute.opened'
       /** The acquirer's reference of the authorization. */
       readonly acquirerRef: string
-      /** Minor units of the transaction's currency. */
+      /** Minor units of `currency`. */
       readonly amount: number
+      /** Undefined: that of the transaction. */
+      readonly currency?: string | undefined
       readonly reasonCode: number | undefined
     }
   | { readonly type: 'dispute.won' | 'dispute.lost'; readonly disputeReference: string }

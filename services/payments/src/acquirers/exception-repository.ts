@@ -10,21 +10,42 @@ export interface AcquirerException {
   readonly reference: string
   /** Without card data. */
   readonly payload: object
+  /** The amount that a dispute may take although the books cannot follow it. Without a currency: in that of the merchant. */
+  readonly disputed?: { readonly amount: number; readonly currency: string | undefined } | undefined
+}
+
+/** Whether an exception of this reference was stored, resolved or not. */
+export async function hasException(
+  db: Db,
+  { merchantId, reference }: Pick<AcquirerException, 'merchantId' | 'reference'>,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('acquirer_exceptions')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .where('id', '=', idOf(reference))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The id of an exception. A repeated exception has the id of the first, because the id is a digest of the reference. */
+function idOf(reference: string): string {
+  return createHash('sha256').update(reference).digest('hex').slice(0, 24)
 }
 
 /**
- * Stores an exception, once for each reference. False when it exists already. Characters that jsonb does not accept are
- * replaced: otherwise the operator would never see the exception.
+ * Stores an exception, once for each reference. Payouts hold back what it says is disputed, until it is resolved. False when it
+ * exists already. Characters that jsonb does not accept are replaced: otherwise the operator would never see the exception.
  */
 export async function callAddException(
   db: Db,
-  { merchantId, reference, payload }: AcquirerException,
+  { merchantId, reference, payload, disputed }: AcquirerException,
 ): Promise<boolean> {
-  // A repeated exception has the id of the first, because the id is a digest of the reference.
-  const id = createHash('sha256').update(reference).digest('hex').slice(0, 24)
   const text = JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? toStorable(value) : value))
   const { rows } = await sql<{ isNew: boolean }>`
-    SELECT ${sql.table('add_exception')}(${merchantId}, ${id}, ${text}::jsonb) AS "isNew"`.execute(db)
+    SELECT ${sql.table('add_exception')}(
+      ${merchantId}, ${idOf(reference)}, ${text}::jsonb, ${disputed?.amount ?? null}::bigint, ${disputed?.currency ?? null}
+    ) AS "isNew"`.execute(db)
   return rows[0]?.isNew === true
 }
 

@@ -70,6 +70,10 @@ const KnownEvent = z.discriminatedUnion('type', [
     merchantId: id,
     acquirerRef: reference,
     amount: z.int().min(1),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/)
+      .optional(),
     reasonCode: z.int().optional(),
   }),
   z.object({ type: z.enum(['dispute.won', 'dispute.lost']), reference, merchantId: id, disputeReference: reference }),

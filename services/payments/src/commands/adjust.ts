@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { callAdjust } from '../ledger/line-repository.ts'
 import { type Operator, toCommand } from './operator-command.ts'
+import { textOf } from './read-options.ts'
 
 const TEXT_LENGTH_MAX = 255
 
@@ -9,12 +10,16 @@ export function adjustCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'adjust <merchant> <amount> <text>',
     description: 'change the balance of a merchant by minor units of its currency: +100 or -100',
-    run: async ({ lanes }, { words: [merchantId = '', amount = '', text = ''] }) => {
+    options: [['--exception <id>', 'that the adjustment answers, such as a lost dispute: it is resolved with it']],
+    run: async ({ lanes }, { words: [merchantId = '', amount = '', text = ''], options }) => {
       if (!/^[+-]?[1-9]\d{0,11}$/.test(amount)) throw new Error('the amount is a number of minor units, not 0')
       if (text === '' || text.length > TEXT_LENGTH_MAX) throw new Error('the text has 1 to 255 characters')
-      const booked = await callAdjust(lanes, { merchantId, amount: Number(amount), text })
+      const exceptionId = textOf(options.exception)?.toLowerCase()
+      const booked = await callAdjust(lanes, { merchantId, amount: Number(amount), text, exceptionId })
       if (!booked) throw new Error(`there is no merchant ${merchantId}`)
-      return { ...booked }
+      if (booked.verdict === 'no-exception') throw new Error(`there is no open exception ${exceptionId}`)
+      const { lineId, balance } = booked
+      return { lineId, balance }
     },
   })
 }

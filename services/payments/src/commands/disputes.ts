@@ -20,9 +20,10 @@ export function disputesCommand(operator: Operator): Command {
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'open <transaction>',
-    description: 'open a dispute about captured money',
+    description: 'open a dispute, of what the issuer demands',
     options: [
-      ['--amount <amount>', 'in minor units; default: all that can be disputed'],
+      ['--amount <amount>', 'in minor units, also more than was captured; default: all that can be disputed'],
+      ['--currency <currency>', 'of the amount; default: that of the transaction'],
       ['--reason <code>', `the code of the reason; default ${DEFAULT_REASON.reasonCode}`],
       ['--reference <reference>', 'of the acquirer: a dispute is opened once under it'],
     ],
@@ -47,6 +48,7 @@ async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInpu
   if (title === undefined) throw new Error(`there is no reason ${options.reason}`)
   const dispute = {
     amount: readAmount(options.amount),
+    currency: readCurrency(options),
     reasonCode,
     reasonTitle: title,
     acquirerRef: textOf(options.reference),
@@ -64,6 +66,8 @@ async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInpu
         return refuseMissing('transaction', transactionId)
       case 'limit-exceeded':
         throw new Error(`can dispute at most ${formatMoney(outcome.currency, outcome.possible)}`)
+      case 'no-rate':
+        throw new Error('the currency has no exchange rate')
       case 'too-many-open':
         throw new Error('the test merchant has 1000 open disputes, and may have no more')
       case 'opened':
@@ -99,9 +103,15 @@ function refuseMissing(noun: 'transaction' | 'dispute', id: string): never {
 
 /** Adds a dispute as it was opened or closed to the audit log, and returns what the command prints. */
 async function recordChange(trx: Trx, dispute: Dispute): Promise<object> {
-  const { id, merchantId, transactionId, amount, currency, status, due } = dispute
+  const { id, merchantId, transactionId, amount, currency, excess, status, due } = dispute
   await insertOperatorAudit(trx, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
-  return { id, transactionId, amount, currency, status, due }
+  return { id, transactionId, amount, currency, ...(excess === 0n ? {} : { excess }), status, due }
+}
+
+function readCurrency({ amount, currency }: CommandInput['options']): string | undefined {
+  if (currency === undefined) return undefined
+  if (amount === undefined) throw new Error('--currency needs --amount')
+  return String(currency)
 }
 
 function readAmount(text: unknown): number | undefined {

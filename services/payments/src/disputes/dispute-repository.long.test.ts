@@ -65,6 +65,7 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
       merchantId,
       transactionId,
       currency: 'EUR',
+      excess: expected.excess,
       reason: { code: 4_853, title: 'x' },
       due: expect.any(Date),
       resolved: null,

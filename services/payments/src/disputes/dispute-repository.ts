@@ -16,6 +16,7 @@ interface DisputeColumns {
   transaction_id: string
   amount: bigint
   dispute_currency: string
+  excess: bigint
   reason_code: number
   reason_title: string
   due: Date
@@ -24,13 +25,15 @@ interface DisputeColumns {
   created: Date
 }
 
-const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, reason_code, reason_title, due, status, resolved, created`
+const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, excess, reason_code, reason_title, due, status, resolved, created`
 const source = { table: 'disputes', columns: () => columnsOfRow('r', COLUMNS) }
 
 /** The amount that is disputed, and the reason, by the numbers of the reference (reference: Disputes). */
 export interface NewDispute {
   /** Minor units. Absent: all that can be disputed. */
   readonly amount?: number | undefined
+  /** Absent: that of the transaction. */
+  readonly currency?: string | undefined
   readonly reasonCode: number
   readonly reasonTitle: string
   /** The acquirer's reference. A dispute with the same reference is opened once. */
@@ -44,7 +47,7 @@ export interface OpenDisputeCall extends CallerColumns {
 }
 
 type OpenRow = {
-  verdict: Verdict | 'limit-exceeded' | 'too-many-open'
+  verdict: Verdict | 'limit-exceeded' | 'no-rate' | 'too-many-open'
   identity_id: string | null
   possible: bigint
   currency: string
@@ -60,23 +63,29 @@ const openQuery = withOwner(
   ({ transactionId }, find) => find(transactionId),
 )
 
-/** `possible`: the most that can be disputed, in minor units of `currency`, the currency of the transaction. */
+/**
+ * `possible`: the most that can be disputed, in minor units of `currency`, the currency of the transaction. `no-rate`: the
+ * currency of the dispute cannot be exchanged.
+ */
 export type OpenedDispute =
   | { readonly verdict: 'opened'; readonly dispute: Dispute }
   | { readonly verdict: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
-  | { readonly verdict: 'too-many-open' }
+  | { readonly verdict: 'no-rate' | 'too-many-open' }
 
-/** Opens a dispute about captured money in one call, and reserves its amount. A repeat gets the same dispute. */
+/**
+ * Opens a dispute in one call, and reserves its amount. A caller may dispute captured money alone; an acquirer and an operator
+ * report more, too. A repeat gets the same dispute.
+ */
 export async function callOpenDispute(lanes: Lanes, input: OpenDisputeCall): Promise<Judged<OpenedDispute>> {
   const row = await lanes.write.one(openQuery, input)
-  const [verdict] = splitVerdict(row.verdict, ['limit-exceeded', 'too-many-open'])
+  const [verdict] = splitVerdict(row.verdict, ['limit-exceeded', 'no-rate', 'too-many-open'])
   return { verdict, identityId: row.identity_id, outcome: toOpenedDispute(row) }
 }
 
 function toOpenedDispute(row: OpenRow): OpenedDispute | undefined {
   const { verdict, currency, possible } = row
   if (verdict === 'limit-exceeded') return { verdict, currency, possible }
-  if (verdict === 'too-many-open') return { verdict }
+  if (verdict === 'no-rate' || verdict === 'too-many-open') return { verdict }
   return row.id === null ? undefined : { verdict: 'opened', dispute: toDispute(row) }
 }
 
@@ -120,6 +129,40 @@ function toClosedDispute(row: ClosedDisputeRow): ClosedDispute | undefined {
   const { verdict } = row
   if (verdict === 'conflict' || verdict === 'trail-full') return { verdict }
   return row.id === null ? undefined : { verdict: 'closed', dispute: toDispute(row) }
+}
+
+/** A dispute of more than was captured, for a mail to its merchant. Amounts are minor units of the currency beside them. */
+export interface ExcessDispute {
+  readonly merchantId: string
+  readonly email: string
+  readonly transactionId: string
+  readonly id: string
+  readonly amount: bigint
+  readonly excess: bigint
+  readonly currency: string
+  readonly worth: bigint
+  readonly merchantCurrency: string
+  readonly due: Date
+}
+
+const excessQuery = withOwner(
+  prepare(
+    'find_excess_dispute',
+    (p: { merchantId: string; disputeId: string }) => sql<ExcessDispute>`
+    SELECT m.id AS "merchantId", m.email, d.transaction_id AS "transactionId", d.id, d.amount, d.excess, d.currency,
+      d.excess_gross AS worth, m.currency AS "merchantCurrency", d.due
+    FROM ${sql.table('disputes')} d JOIN ${sql.table('merchants')} m ON m.id = d.merchant_id
+    WHERE d.merchant_id = ${p.merchantId} AND d.id = ${p.disputeId} AND d.excess > 0`,
+  ),
+  ({ merchantId }) => merchantId,
+)
+
+/** A dispute with an excess. Undefined for any other. */
+export function findExcessDispute(
+  lanes: Lanes,
+  input: { readonly merchantId: string; readonly disputeId: string },
+): Promise<ExcessDispute | undefined> {
+  return lanes.read.first(excessQuery, input)
 }
 
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
@@ -178,13 +221,14 @@ export async function findDisputeOfAll(lanes: Lanes, id: string): Promise<Disput
 }
 
 function toDispute(row: DisputeColumns): Dispute {
-  const { id, amount, due, status, resolved, created } = row
+  const { id, amount, excess, due, status, resolved, created } = row
   return {
     id,
     merchantId: row.merchant_id,
     transactionId: row.transaction_id,
     amount,
     currency: row.dispute_currency,
+    excess,
     reason: { code: row.reason_code, title: row.reason_title },
     due,
     status,

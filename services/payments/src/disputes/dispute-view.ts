@@ -10,6 +10,7 @@ export const DisputeView = z
     created: z.iso.datetime(),
     amount: z.int(),
     currency: z.string(),
+    excess: z.int().optional(),
     reason: z.object({ code: z.int(), title: z.string() }),
     due: z.iso.datetime(),
     status: z.enum(['open', 'won', 'lost']),
@@ -17,9 +18,9 @@ export const DisputeView = z
   })
   .meta({ id: 'Dispute' })
 
-/** Makes the JSON of a dispute. An open dispute has no `resolved`. */
+/** Makes the JSON of a dispute. An open dispute has no `resolved`, and a dispute that captures cover no `excess`. */
 export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
-  const { id, merchantId, transactionId, created, amount, currency, reason, due, status, resolved } = dispute
+  const { id, merchantId, transactionId, created, amount, currency, excess, reason, due, status, resolved } = dispute
   return {
     id,
     merchantId,
@@ -27,6 +28,7 @@ export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
     created: created.toISOString(),
     amount: Number(amount),
     currency,
+    ...(excess === 0n ? {} : { excess: Number(excess) }),
     reason: { code: reason.code, title: reason.title },
     due: due.toISOString(),
     status,

@@ -1,10 +1,13 @@
-/** A dispute about a transaction, in minor units of the transaction's currency. */
+/** A dispute about a transaction. */
 export interface Dispute {
   readonly id: string
   readonly merchantId: string
   readonly transactionId: string
+  /** Minor units of `currency`, which the issuer chooses. */
   readonly amount: bigint
   readonly currency: string
+  /** The part of the amount that exceeds what was captured and not refunded; mostly 0. */
+  readonly excess: bigint
   readonly reason: { readonly code: number; readonly title: string }
   /** The end of the time in which the merchant may contest it. */
   readonly due: Date

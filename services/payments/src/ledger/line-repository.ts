@@ -96,18 +96,23 @@ export interface Adjustment {
   readonly amount: number
   /** The description of the line. */
   readonly text: string
+  /** The exception that the adjustment answers, and so resolves. */
+  readonly exceptionId?: string | undefined
 }
 
-/** The new line, and the balance after it in minor units of the merchant's currency. */
-export interface BookedAdjustment {
-  readonly lineId: string
-  readonly balance: bigint
-}
+/**
+ * The new line, and the balance after it in minor units of the merchant's currency; or nothing, because the merchant has no open
+ * exception of that id.
+ */
+export type BookedAdjustment =
+  | { readonly verdict: 'done'; readonly lineId: string; readonly balance: bigint }
+  | { readonly verdict: 'no-exception' }
 
 const adjustQuery = prepare(
   'adjust',
   (p: Adjustment) => sql<BookedAdjustment>`
-    SELECT line_id AS "lineId", balance FROM ${sql.table('adjust')}(${p.merchantId}, ${p.amount}, ${p.text})`,
+    SELECT verdict, line_id AS "lineId", balance
+    FROM ${sql.table('adjust')}(${p.merchantId}, ${p.amount}, ${p.text}, ${p.exceptionId ?? null}::text)`,
 )
 
 /** Adds a line for an adjustment. Undefined when there is no such merchant. */

@@ -20,6 +20,8 @@ export interface Movement {
   /** Negative for an adjustment that takes money from the merchant. */
   readonly gross: bigint
   readonly fee: bigint
+  /** The money that a lost dispute takes beyond the captures, with its worth in the merchant's currency. Undefined: none. */
+  readonly excess?: { readonly amount: bigint; readonly currency: string; readonly gross: bigint }
 }
 
 /** An entry of a journal. The amount is in minor units of the currency; credit is positive. */
@@ -34,8 +36,16 @@ export interface Entry {
  * each currency. The model of the SQL function `entries_of` (reference: Postings).
  */
 export function entriesOf(movement: Movement, merchantCurrency: string): Entry[] {
-  const { currency } = movement
-  const sides: Entry[] = formOf(movement).map(([account, amount, isOwn]) => ({
+  const { currency, excess } = movement
+  const beyond = excess ? cardForm(-excess.amount, -excess.gross, 0n) : []
+  return [
+    ...entriesOfForm(formOf(movement), currency, merchantCurrency),
+    ...entriesOfForm(beyond, excess?.currency ?? currency, merchantCurrency),
+  ]
+}
+
+function entriesOfForm(form: readonly Side[], currency: string, merchantCurrency: string): Entry[] {
+  const sides = form.map(([account, amount, isOwn]) => ({
     account,
     currency: isOwn ? merchantCurrency : currency,
     amount,

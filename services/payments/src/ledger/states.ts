@@ -57,7 +57,7 @@ export const STATES = {
     terms: ['r.created', 'r.notes'],
   },
   disputes: {
-    money: ['r.transaction_id', 'r.amount', 'r.currency', 'r.status'],
+    money: ['r.transaction_id', 'r.amount', 'r.currency', 'r.status', 'r.covered', 'r.excess', 'r.excess_gross'],
     party: ['r.acquirer_ref'],
     terms: ['r.created', 'r.reason_code', 'r.reason_title', 'r.due', 'r.resolved'],
   },

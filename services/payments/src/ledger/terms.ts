@@ -94,7 +94,7 @@ async function listContradictoryEntries(db: Db, merchantId: string): Promise<rea
   const { rows } = await sql<{ id: string; message: string }>`
     SELECT * FROM (
       SELECT e.id, CASE
-        WHEN e.amount <= 0 THEN CASE WHEN ${isRejection} THEN NULL
+        WHEN e.amount < 0 OR e.amount = 0 AND e.kind NOT IN ('disputeWon', 'disputeLost') THEN CASE WHEN ${isRejection} THEN NULL
           ELSE 'takes back what no acquirer has rejected or left unanswered' END
         WHEN least(e.gross, e.fee_flat, e.fee_rate) < 0 THEN 'its worth or a fee is negative'
         WHEN e.kind <> 'capture' THEN NULL

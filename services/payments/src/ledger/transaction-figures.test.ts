@@ -20,6 +20,7 @@ const sound: TransactionFigures = {
   trail_voided: 200n,
   trail_won: 20n,
   trail_lost: 50n,
+  trail_excess: 5n,
   trail_balance: 350n,
   gross_captured: 630n,
   gross_reversed: 315n,
@@ -27,6 +28,7 @@ const sound: TransactionFigures = {
   disputes_open: 30n,
   disputes_won: 20n,
   disputes_lost: 50n,
+  disputes_excess: 5n,
 }
 /** All that was captured is refunded, at what it brought. */
 const refunded: TransactionFigures = {

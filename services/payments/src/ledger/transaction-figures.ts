@@ -3,8 +3,9 @@ import type { Db } from '../database.ts'
 import { type Finding, findingsOf } from './check-links.ts'
 
 /**
- * A transaction beside the sums of its trail, its lines and its disputes. Amounts are minor units: `gross_…` and `…_balance`
- * of the merchant's currency, all others of the transaction's. `trail_length`, `trail_entries` and `trail_last` count entries.
+ * A transaction beside the sums of its trail, its lines and its disputes. Amounts are minor units: `gross_…`, `…_balance` and
+ * `…_excess` of the merchant's currency, all others of the transaction's. `trail_length`, `trail_entries` and `trail_last`
+ * count entries.
  */
 export interface TransactionFigures {
   readonly id: string
@@ -24,6 +25,7 @@ export interface TransactionFigures {
   readonly trail_voided: bigint
   readonly trail_won: bigint
   readonly trail_lost: bigint
+  readonly trail_excess: bigint
   readonly trail_balance: bigint
   readonly gross_captured: bigint
   readonly gross_reversed: bigint
@@ -31,6 +33,7 @@ export interface TransactionFigures {
   readonly disputes_open: bigint
   readonly disputes_won: bigint
   readonly disputes_lost: bigint
+  readonly disputes_excess: bigint
 }
 
 const PAGE_ROWS = 500
@@ -57,7 +60,8 @@ async function listFigures(db: Db, merchantId: string, after: string): Promise<r
       SELECT count(*) AS trail_entries, coalesce(max(seq), 0) AS trail_last,
         ${sumOf('amount', "kind = 'capture'")} AS trail_captured, ${sumOf('amount', "kind = 'refund'")} AS trail_refunded,
         ${sumOf('amount', "kind = 'void'")} AS trail_voided, ${sumOf('amount', "kind = 'disputeWon'")} AS trail_won,
-        ${sumOf('amount', "kind = 'disputeLost'")} AS trail_lost, ${sumOf('balance', 'true')} AS trail_balance,
+        ${sumOf('amount', "kind = 'disputeLost'")} AS trail_lost,
+        ${sumOf('-balance - gross - fee_flat - fee_rate', "kind = 'disputeLost'")} AS trail_excess, ${sumOf('balance', 'true')} AS trail_balance,
         ${sumOf('gross', "kind = 'capture'")} AS gross_captured, ${sumOf('gross', "kind <> 'capture'")} AS gross_reversed
       FROM ${sql.table('trail_entries')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
     ) e
@@ -66,8 +70,9 @@ async function listFigures(db: Db, merchantId: string, after: string): Promise<r
       FROM ${sql.table('lines')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
     ) l
     CROSS JOIN LATERAL (
-      SELECT ${sumOf('amount', "status = 'open'")} AS disputes_open, ${sumOf('amount', "status = 'won'")} AS disputes_won,
-        ${sumOf('amount', "status = 'lost'")} AS disputes_lost
+      SELECT ${sumOf('covered', "status = 'open'")} AS disputes_open, ${sumOf('covered', "status = 'won'")} AS disputes_won,
+        ${sumOf('covered', "status = 'lost'")} AS disputes_lost,
+        ${sumOf('excess_gross', "status = 'lost'")} AS disputes_excess
       FROM ${sql.table('disputes')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
     ) d
     WHERE t.merchant_id = ${merchantId} AND t.id > ${after} ORDER BY t.id LIMIT ${PAGE_ROWS}`.execute(db)
@@ -104,6 +109,11 @@ export function checkFigures(figures: TransactionFigures): readonly Finding[] {
     ],
     ['disputes', lost === figures.trail_lost && lost === figures.disputes_lost, 'lost disputes differ from its trail'],
     ['disputes', figures.trail_won === figures.disputes_won, 'disputes that were won differ from its trail'],
+    [
+      'disputes',
+      figures.trail_excess === figures.disputes_excess,
+      `its trail took ${figures.trail_excess} beyond the captures, its lost disputes ${figures.disputes_excess}`,
+    ],
     ['trailLength', BigInt(length) === figures.trail_entries && length === figures.trail_last, 'its trail has gaps'],
     [
       'trailBalance',

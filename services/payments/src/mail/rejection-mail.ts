@@ -1,15 +1,20 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Rejection } from '../acquirers/operation-repository.ts'
+import type { ExcessDispute } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 
-/** The job of a mail that tells a merchant of a rejected operation. The job that sends it reads the operation. */
+/**
+ * The job of a mail that tells a merchant of a rejected operation, or of a dispute of more than was captured. The job that sends
+ * it reads the operation or the dispute.
+ */
 export interface RejectionMailJob {
   readonly merchantId: string
   /** The id of the trail entry. */
-  readonly operationId: string
+  readonly operationId?: string
+  readonly disputeId?: string
 }
 
-/** Tells a merchant that an acquirer has rejected an operation. */
+/** Tells a merchant that an acquirer has rejected an operation, or that a dispute exceeds the captures. */
 export const rejectionMailTask = defineTask<RejectionMailJob>('rejection_mail', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,
@@ -36,6 +41,25 @@ Merchant: ${merchantId}
 Change of your balance: ${formatMoney(merchantCurrency, balance)}
 
 ${TAKEN_BACK[kind]} The trail of the transaction shows the correction as a ${kind} of a negative amount.
+`,
+  }
+}
+
+/** The text of a mail about a dispute of more than was captured. It contains amounts and ids alone. */
+export function excessMail(dispute: ExcessDispute): { readonly subject: string; readonly text: string } {
+  const { id, transactionId, merchantId, amount, excess, currency, worth, merchantCurrency, due } = dispute
+  return {
+    subject: 'A dispute of more than was captured',
+    text: `Hello,
+
+The bank of a customer disputes ${formatMoney(currency, amount)}: ${formatMoney(currency, excess)} more than was captured and not refunded.
+
+Dispute: ${id}
+Transaction: ${transactionId}
+Merchant: ${merchantId}
+Answer until: ${due.toISOString()}
+
+Payouts hold back ${formatMoney(merchantCurrency, worth)} for the excess, beside the captured money. If the dispute is lost, both are taken from your balance.
 `,
   }
 }

@@ -80,6 +80,12 @@ export interface DisputesTable extends MerchantRow {
   status: Generated<'open' | 'won' | 'lost'>
   acquirer_ref: string | null
   resolved: Date | null
+  /** The part that captures cover, in the currency of the transaction. */
+  covered: bigint
+  /** The rest, in the currency of the dispute. */
+  excess: bigint
+  /** The worth of the excess in the merchant's currency. */
+  excess_gross: bigint
 }
 
 /** A fraud alert. `reason`: 0 to 8. */
@@ -141,6 +147,8 @@ export interface AttemptsTable extends MerchantRow {
 export interface AcquirerExceptionsTable extends MerchantRow {
   payload: Json<unknown>
   resolved: Date | null
+  /** Minor units of the merchant's currency that payouts hold back until then; null: the whole balance. */
+  reserved: Generated<bigint | null>
 }
 
 /** A live capture, refund or void under the id of its trail entry, with the answer of its acquirer. */

@@ -1,4 +1,4 @@
-import { paymentRefused, rateUnavailable, unknownSource } from '../errors.ts'
+import { currencyWithoutRate, paymentRefused, rateUnavailable, unknownSource } from '../errors.ts'
 
 /**
  * Refuses a charge of a card, or to keep the card.
@@ -20,4 +20,9 @@ export function refuseSource(field: string): never {
 /** Refuses live money whose exchange rate is too old. @throws rateUnavailable */
 export function refuseOldRate(): never {
   throw rateUnavailable()
+}
+
+/** Refuses a currency that cannot be exchanged. @throws currencyWithoutRate */
+export function refuseCurrency(): never {
+  throw currencyWithoutRate()
 }

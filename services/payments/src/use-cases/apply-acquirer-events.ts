@@ -14,7 +14,7 @@ import {
   findDisputed,
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
-import { callAddException } from '../acquirers/exception-repository.ts'
+import { callAddException, hasException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import {
@@ -109,10 +109,12 @@ async function applyEvent(
   const acquirerRef = `${acquirer}:${event.reference}`
   switch (event.type) {
     case 'dispute.opened': {
+      // Its amount is reserved already, and an operator decides: opened now, it would be reserved twice.
+      if (await hasException(db, { merchantId, reference: exceptionReference(acquirer, event) })) return undefined
       const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const reason = toReason(event.reasonCode)
-      const dispute = { amount: event.amount, ...reason, acquirerRef }
+      const dispute = { amount: event.amount, currency: event.currency, ...reason, acquirerRef }
       const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
       return openingProblem(requireOutcome(NOBODY, opened, valid(dispute)).outcome)
     }
@@ -155,25 +157,18 @@ async function findTransaction(db: EventDeps['db'], reference: AcquirerReference
   return found === 'ambiguous' ? { verdict: found } : { verdict: 'found', id: found.id }
 }
 
-function openingProblem(opened: OpenedDispute): string | undefined {
-  switch (opened.verdict) {
-    case 'opened':
-      return undefined
-    case 'limit-exceeded':
-      return `more than the ${opened.possible} that can be disputed`
-    case 'too-many-open':
-      return 'more open disputes than a test merchant may have'
-  }
+const OPENING_PROBLEMS = {
+  'limit-exceeded': 'more than a dispute may be of',
+  'no-rate': 'a currency that cannot be exchanged',
+  'too-many-open': 'more open disputes than a test merchant may have',
+} as const
+
+function openingProblem({ verdict }: OpenedDispute): string | undefined {
+  return verdict === 'opened' ? undefined : OPENING_PROBLEMS[verdict]
 }
 
 function closingProblem({ verdict }: ClosedDispute): string | undefined {
-  switch (verdict) {
-    case 'closed':
-      return undefined
-    case 'conflict':
-    case 'trail-full':
-      return verdict
-  }
+  return verdict === 'closed' ? undefined : verdict
 }
 
 const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
@@ -200,6 +195,11 @@ function shortReference({ reference }: AcquirerEvent): string {
   return reference.slice(0, 255)
 }
 
+function exceptionReference(acquirer: string, event: AcquirerEvent): string {
+  return `event ${acquirer}:${event.reference}`
+}
+
+/** Stores an exception. Payouts hold back the amount of a dispute that could not be opened. */
 async function storeException(
   { db, logger }: Pick<EventDeps, 'db' | 'logger'>,
   acquirer: string,
@@ -209,8 +209,9 @@ async function storeException(
   const payload = { ...event, reference, acquirer, problem }
   await callAddException(db, {
     merchantId: event.merchantId,
-    reference: `event ${acquirer}:${event.reference}`,
+    reference: exceptionReference(acquirer, event),
     payload,
+    disputed: event.type === 'dispute.opened' ? { amount: event.amount, currency: event.currency } : undefined,
   })
   logger.error({ acquirer, reference, problem }, 'an event of an acquirer could not be applied')
 }

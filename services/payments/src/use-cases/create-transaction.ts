@@ -7,7 +7,6 @@ import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { currencyWithoutRate } from '../errors.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import {
   type Attempt,
@@ -18,7 +17,7 @@ import {
   callFinishCharge,
 } from '../transactions/charge-repository.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
-import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
+import { refuseCard, refuseCurrency, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** A charge of a merchant's client. */
 export interface CreateTransactionInput {
@@ -82,7 +81,7 @@ export async function chargeCard(
     case 'unknown-source':
       return refuseSource(values.sourceField)
     case 'no-rate':
-      throw currencyWithoutRate()
+      return refuseCurrency()
     case 'stale-rate':
       return refuseOldRate()
   }

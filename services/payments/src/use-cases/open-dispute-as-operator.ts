@@ -18,9 +18,9 @@ export interface OpenDisputeAsOperatorInput {
 }
 
 /**
- * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes). A reference of
- * the acquirer opens one dispute: with a reference that is known, the dispute that has it is answered.
- * @throws notFound, idempotencyKeyReused; amountBeyondLimit and tooManyDisputes as `openDispute` throws them
+ * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes), also of more than was captured. A
+ * reference of the acquirer opens one dispute: with a reference that is known, the dispute that has it is answered.
+ * @throws notFound, idempotencyKeyReused; amountBeyondLimit, currencyWithoutRate and tooManyDisputes as `openDispute` throws them
  */
 export async function openDisputeAsOperator(
   { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,
@@ -30,12 +30,18 @@ export async function openDisputeAsOperator(
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { lanes: transactionLanes(trx, merchantId) }
     const { dispute } = await openDispute(deps, { caller: NOBODY, transactionId, input: valid(wanted) })
-    const { id, amount, currency } = dispute
+    const { id, amount, currency, excess } = dispute
     return {
       answer: { dispute: viewDispute(dispute) },
       object: { kind: 'dispute', id },
       merchantId,
-      changes: { transactionId, amount: Number(amount), currency, reference: wanted.acquirerRef },
+      changes: {
+        transactionId,
+        amount: Number(amount),
+        currency,
+        ...(excess === 0n ? {} : { excess: Number(excess) }),
+        reference: wanted.acquirerRef,
+      },
     }
   })
 }

@@ -5,6 +5,7 @@ import { requireOutcome } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
 import { tooManyDisputes } from '../errors.ts'
+import { refuseCurrency } from '../transactions/refuse-charge.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** A dispute of a test merchant. */
@@ -19,6 +20,7 @@ export interface OpenDisputeInput {
  * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
  * @throws
  * - amountBeyondLimit for more than is captured and neither refunded nor disputed, as `refuseEntry` throws it
+ * - currencyWithoutRate for a currency that cannot be exchanged
  * - tooManyDisputes when a test merchant has a thousand open disputes
  * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
  *   them
@@ -35,6 +37,8 @@ export async function openDispute(
       const { verdict: reason, currency, possible } = outcome
       return refuseEntry({ reason, currency, possible }, 'dispute')
     }
+    case 'no-rate':
+      return refuseCurrency()
     case 'too-many-open':
       throw tooManyDisputes()
     case 'opened': {

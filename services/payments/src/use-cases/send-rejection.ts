@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
+import { findExcessDispute } from '../disputes/dispute-repository.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
-import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
+import { excessMail, type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
 
 type RejectionMailDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
 
 /**
- * Sends one mail, unless the acquirer has accepted the operation after all. An acquirer that rejects everything must not fill
- * a mailbox: an address gets so many in an hour, and events report the rest. A second run sends the mail again, because nothing
- * stores that it was sent. It does not count it again.
+ * Sends one mail about a rejection, unless the acquirer has accepted the operation after all, or about the excess of a dispute.
+ * An acquirer that rejects everything must not fill a mailbox: an address gets so many in an hour, and events report the rest. A
+ * second run sends the mail again, because nothing stores that it was sent. It does not count it again.
  */
 async function sendRejection(
   {
@@ -19,19 +20,30 @@ async function sendRejection(
     logger,
     mailer,
   }: Pick<RejectionMailDeps, 'lanes' | 'rateLimits' | 'logger'> & { readonly mailer: Mailer },
-  { merchantId, operationId }: RejectionMailJob,
+  job: RejectionMailJob,
   attempt: number,
 ): Promise<Outcome> {
-  const rejection = await findRejection(lanes, { merchantId, id: operationId })
-  if (!rejection) return 'dropped'
-  const address = createHash('sha256').update(rejection.email.toLowerCase()).digest('base64url')
+  const { merchantId } = job
+  const mail = await findMail(lanes, job)
+  if (!mail) return 'dropped'
+  const address = createHash('sha256').update(mail.to.toLowerCase()).digest('base64url')
   // The first attempt has counted the mail: a slow mail server must not use up the limit of the address.
   if (attempt === 1 && (await rateLimits.mails.consume(`rejection ${address}`)) !== undefined) {
     logger.warn({ merchant_id: merchantId }, 'a merchant has had too many mails about rejections: one was not sent')
     return 'dropped'
   }
-  await mailer.send({ to: rejection.email, ...rejectionMail(rejection) })
+  await mailer.send(mail)
   return 'done'
+}
+
+async function findMail(lanes: RejectionMailDeps['lanes'], { merchantId, operationId, disputeId }: RejectionMailJob) {
+  if (disputeId !== undefined) {
+    const dispute = await findExcessDispute(lanes, { merchantId, disputeId })
+    return dispute && { to: dispute.email, ...excessMail(dispute) }
+  }
+  if (operationId === undefined) return undefined
+  const rejection = await findRejection(lanes, { merchantId, id: operationId })
+  return rejection && { to: rejection.email, ...rejectionMail(rejection) }
 }
 
 /** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */

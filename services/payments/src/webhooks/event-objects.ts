@@ -69,6 +69,7 @@ const objects: Readonly<Record<Noun, EventObject>> = {
       transactionId: row.transaction_id,
       currency: row.currency,
       amount: BigInt(row.amount),
+      excess: BigInt(row.excess),
       reason: { code: row.reason_code, title: row.reason_title },
       due: new Date(row.due),
       created: new Date(row.created),

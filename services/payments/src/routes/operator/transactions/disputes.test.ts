@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { customerPayment } from '../../../../test/customer-payment.ts'
@@ -56,14 +57,33 @@ describe('POST /operator/transactions/:transactionId/disputes', () => {
     expect([dispute.amount, dispute.reason]).toEqual([250, { code: 4853, title: 'Cardholder dispute' }])
   })
 
-  it('400: refuses more than is captured, and a reason that nobody knows', async () => {
+  it('400: refuses a dispute of nothing, a currency without a rate, and a reason that nobody knows', async () => {
     const id = await customerPayment(payments, merchantId, { amount: 300 })
     const answers = await Promise.all(
-      [{ amount: 1 }, { reason: { code: 1 } }].map((payload) => post(`/transactions/${id}/disputes`, payload)),
+      [{}, { amount: 1, currency: 'XXX' }, { amount: 1, currency: 'eur' }, { reason: { code: 1 } }].map((payload) =>
+        post(`/transactions/${id}/disputes`, payload),
+      ),
     )
     expect(answers.map(statusAndBody)).toEqual([
       refusedField('amount', 'Can dispute at most EUR 0.00', 'LIMIT_EXCEEDED'),
+      refusedField('currency', 'has no exchange rate', 'UNKNOWN'),
+      refusedField('currency', 'is not valid', 'FORMAT'),
       refusedField('reason.code', 'must be a known reason', 'UNKNOWN'),
+    ])
+  })
+
+  it('201: opens a dispute of more than is captured, with its excess', async () => {
+    const id = await customerPayment(payments, merchantId, { amount: 300 })
+    await capture(payments, member, id, 300)
+    const answer = await post(`/transactions/${id}/disputes`, { amount: 500 })
+    expect(statusAndBody(answer)).toEqual([
+      201,
+      {
+        dispute: {
+          ...{ id: anyId, merchantId, transactionId: id, created: anyTime, amount: 500, currency: 'EUR', excess: 200 },
+          ...{ reason: { code: 4853, title: 'Cardholder dispute' }, due: anyTime, status: 'open' },
+        },
+      },
     ])
   })
 

@@ -19,6 +19,11 @@ export const operatorTransactionDisputesRoutes: Routes = async (app) => {
         summary: 'Open a dispute that came on paper',
         params: z.object({ transactionId: pathId() }),
         body: DisputeBody.extend({
+          currency: z
+            .string()
+            .regex(/^[A-Z]{3}$/)
+            .optional()
+            .describe("The issuer's; by default that of the transaction"),
           reference: reference().optional().describe("The acquirer's: a dispute is opened once under it"),
         }),
         bodyRequired: false,
@@ -28,7 +33,7 @@ export const operatorTransactionDisputesRoutes: Routes = async (app) => {
     async (request, reply) => {
       const { transactionId } = request.params
       const { reference: acquirerRef, ...asked } = requireValues(request.body)
-      const dispute = { ...toNewDispute(asked), acquirerRef }
+      const dispute = { ...toNewDispute(asked), currency: asked.currency, acquirerRef }
       const input = { change: readOperatorChange(request), transactionId, dispute }
       return sendOperatorAnswer(reply, await openDisputeAsOperator(app.deps, input))
     },
