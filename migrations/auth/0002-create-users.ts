@@ -13,6 +13,9 @@
 // - `claimed_at`: when the account became somebody's, for good; see the trigger.
 // - `email_change_asked_at`, `phone_change_asked_at`: when a signed-in user asked for the change. Anybody can have its message
 //   sent again, so `…_sent_at` does not tell how old the change is. The service sends no message for an old change.
+// - `email_change_session_id`, `phone_change_session_id`: the session that asked for the newest change. Some ends of the session
+//   end the change. There is no foreign key, because the change outlives the sign-out of its session by the user. NULL for a
+//   change that no session of this service has asked for.
 // - `console_role`: what the user may do as an operator. It is no member of `raw_app_meta_data`, which triggers and imports of
 //   applications write too.
 import { type Kysely, sql } from 'kysely'
@@ -28,6 +31,8 @@ const OWN_COLUMNS = [
   'keep_unconfirmed boolean DEFAULT false',
   'email_change_asked_at timestamptz',
   'phone_change_asked_at timestamptz',
+  'email_change_session_id uuid',
+  'phone_change_session_id uuid',
   'console_role text',
 ] as const
 const OWN_INDEXES = [...Object.keys(CLEAN_UP_INDEXES), 'users_email_lower_key']

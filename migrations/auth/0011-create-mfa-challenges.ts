@@ -1,5 +1,6 @@
 // The challenges of second factors, with the address that each was asked from. The service raises `guesses` before it compares a
-// code, so that parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
+// code, so that parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row. A
+// challenge ends with the session that asked for it.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -11,6 +12,7 @@ export const createMfaChallenges: MigrationSource = (names) => ({
       CREATE TABLE ${challenges} (
         id uuid CONSTRAINT ${names.local('mfa_challenges_pkey')} PRIMARY KEY,
         factor_id uuid NOT NULL,
+        session_id uuid,
         ip inet,
         otp_hash bytea,
         guesses integer NOT NULL DEFAULT 0,
@@ -18,9 +20,14 @@ export const createMfaChallenges: MigrationSource = (names) => ({
         web_authn_session_data jsonb,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         CONSTRAINT ${names.local('mfa_challenges_factor_fkey')}
-          FOREIGN KEY (factor_id) REFERENCES ${names.id('mfa_factors')} (id) ON DELETE CASCADE
+          FOREIGN KEY (factor_id) REFERENCES ${names.id('mfa_factors')} (id) ON DELETE CASCADE,
+        CONSTRAINT ${names.local('mfa_challenges_session_fkey')}
+          FOREIGN KEY (session_id) REFERENCES ${names.id('sessions')} (id) ON DELETE CASCADE
       ) WITH (fillfactor = 80)`.execute(db)
     await sql`CREATE INDEX ${names.local('mfa_challenges_factor_idx')} ON ${challenges} (factor_id)`.execute(db)
+    await sql`
+      CREATE INDEX ${names.local('mfa_challenges_session_idx')} ON ${challenges} (session_id)
+      WHERE session_id IS NOT NULL`.execute(db)
     await sql`CREATE INDEX ${names.local('mfa_challenges_created_idx')} ON ${challenges} (created_at)`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -1,5 +1,8 @@
 // Passkeys, and the challenges of their ceremonies. The request that answers a challenge deletes its row. The public key of a
 // passkey is no secret. A sign-in updates no indexed column.
+//
+// `session_id` is the session that registered the passkey, or that asked for the challenge of a registration. The challenge ends
+// with its session. The passkey does not, so it has no foreign key; NULL for a passkey that supabase/auth has registered.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -21,6 +24,7 @@ async function createCredentials(db: Kysely<unknown>, names: Names): Promise<voi
     CREATE TABLE ${credentials} (
       id uuid CONSTRAINT ${names.local('webauthn_credentials_pkey')} PRIMARY KEY DEFAULT ${names.id('uuid_v7')}(),
       user_id uuid NOT NULL,
+      session_id uuid,
       credential_id text COLLATE "C" NOT NULL,
       public_key text NOT NULL,
       sign_count bigint NOT NULL,
@@ -43,11 +47,17 @@ async function createChallenges(db: Kysely<unknown>, names: Names): Promise<void
     CREATE TABLE ${challenges} (
       id uuid CONSTRAINT ${names.local('webauthn_challenges_pkey')} PRIMARY KEY,
       user_id uuid,
+      session_id uuid,
       challenge text NOT NULL,
       expires_at timestamptz NOT NULL,
       CONSTRAINT ${names.local('webauthn_challenges_user_fkey')}
-        FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE
+        FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
+      CONSTRAINT ${names.local('webauthn_challenges_sess_fkey')}
+        FOREIGN KEY (session_id) REFERENCES ${names.id('sessions')} (id) ON DELETE CASCADE
     )`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('webauthn_challenges_sess_idx')} ON ${challenges} (session_id)
+    WHERE session_id IS NOT NULL`.execute(db)
   await sql`
     CREATE INDEX ${names.local('webauthn_challenges_user_idx')} ON ${challenges} (user_id)
     WHERE user_id IS NOT NULL`.execute(db)

@@ -66,4 +66,7 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('flow_state_session_idx')} ON ${flows} (linking_session_id)
     WHERE linking_session_id IS NOT NULL`.execute(db)
+  await sql`
+    CREATE INDEX ${names.local('flow_state_target_idx')} ON ${flows} (linking_target_id)
+    WHERE linking_target_id IS NOT NULL`.execute(db)
 }

@@ -1,5 +1,8 @@
 // The secrets of one message: the token of the link (high entropy, SHA-256) and the typed code (few digits, keyed and salted).
 // Both secrets share a row, so using either ends both, and a new message of the same kind replaces the row.
+//
+// `session_id` is the session that asked for a nonce, which ends with the session. Other messages have none: a change of address
+// keeps its session in the row of the user, because its messages can be sent again.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -18,16 +21,22 @@ export const createOneTimeTokens: MigrationSource = (names) => ({
         otp_salt bytea,
         guesses integer NOT NULL DEFAULT 0,
         flow_state_id uuid,
+        session_id uuid,
         sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         expires_at timestamptz NOT NULL,
         CONSTRAINT ${names.local('one_time_tokens_user_fkey')}
           FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE,
+        CONSTRAINT ${names.local('one_time_tokens_session_fkey')}
+          FOREIGN KEY (session_id) REFERENCES ${names.id('sessions')} (id) ON DELETE CASCADE,
         CONSTRAINT ${names.local('one_time_tokens_kind')} CHECK (kind IN ('confirmation', 'invitation', 'recovery',
           'email_change_new', 'email_change_current', 'sms', 'phone_change', 'reauthentication')),
         CONSTRAINT ${names.local('one_time_tokens_user_key')} UNIQUE (user_id, kind)
       ) WITH (fillfactor = 80)`.execute(db)
     await sql`CREATE INDEX ${names.local('one_time_tokens_link_idx')} ON ${tokens} (link_hash)`.execute(db)
     await sql`CREATE INDEX ${names.local('one_time_tokens_relates_idx')} ON ${tokens} (relates_to, kind)`.execute(db)
+    await sql`
+      CREATE INDEX ${names.local('one_time_tokens_session_idx')} ON ${tokens} (session_id)
+      WHERE session_id IS NOT NULL`.execute(db)
     // Clean-up deletes some rows at a time, again and again. Tokens do not expire in the order of their ids (a code by SMS lives
     // a minute, a link a day), so the expired ones are the first of an index of their own.
     await sql`CREATE INDEX ${names.local('one_time_tokens_expires_idx')} ON ${tokens} (expires_at)`.execute(db)

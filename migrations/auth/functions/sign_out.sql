@@ -10,8 +10,9 @@
 -- either finished, or finds nothing. An access token outlives its session by as much as an hour. A token of an ended session
 -- ends nothing and writes nothing. Otherwise a thief of the token could end every later session of its user.
 --
--- A sign-out of all sessions also ends the changes of address that wait, since a thief may have asked for them. Every scope but
--- `local` also deletes auth codes that wait for their exchange: exchanging one opens a session.
+-- Every scope but `local` also ends what the ended sessions have started, since a thief may have asked for it: see
+-- end_session_work. A change of address outlives the sign-out of the session that asked for it, because its user may open the
+-- mail on another device.
 --
 -- Rows are found by key, so one plan serves all values. The plan must not depend on how small a table was when it was made.
 CREATE OR REPLACE FUNCTION {{sign_out}}(
@@ -36,15 +37,8 @@ BEGIN
     p_session_id IS NULL OR p_scope = 'global'
     OR (p_scope = 'local' AND s.id = p_session_id) OR (p_scope = 'others' AND s.id <> p_session_id));
   IF p_session_id IS NULL OR p_scope <> 'local' THEN
-    DELETE FROM {{flow_state}} f WHERE f.user_id = p_user_id AND f.auth_code_hash IS NOT NULL;
-  END IF;
-  IF (p_session_id IS NULL OR p_scope = 'global')
-    AND (account.email_change <> '' OR account.phone_change <> '')
-  THEN
-    UPDATE {{users}} u SET email_change = '', email_change_confirm_status = 0, phone_change = ''
-      WHERE u.id = p_user_id;
-    DELETE FROM {{one_time_tokens}} t WHERE t.user_id = p_user_id
-      AND t.kind IN ('email_change_new', 'email_change_current', 'phone_change');
+    PERFORM {{end_session_work}}(
+      p_user_id, CASE WHEN p_session_id IS NULL OR p_scope = 'global' THEN 'all' ELSE 'others' END, p_session_id);
   END IF;
   IF p_audit THEN
     INSERT INTO {{audit_log_entries}} (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)

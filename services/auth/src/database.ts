@@ -20,7 +20,7 @@ import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTabl
  * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. It has the columns of
  * supabase/auth, which may hold NULL where this service writes none, and `''` for none; see the migration.
  */
-export interface UsersTable {
+export interface UsersTable extends Record<'email_change_session_id' | 'phone_change_session_id', string | null> {
   id: string
   aud: Filled<string>
   role: Filled<string>
@@ -88,7 +88,7 @@ export interface IdentitiesTable {
   updated_at: FilledTimestamp
 }
 
-/** The secrets of one message, hashed. At most one row per user and kind. */
+/** The secrets of one message, hashed. At most one row per user and kind. `session_id`: the session that asked for a nonce. */
 export interface OneTimeTokensTable {
   id: Generated<string>
   user_id: string
@@ -100,6 +100,7 @@ export interface OneTimeTokensTable {
   otp_salt: Buffer | null
   guesses: Generated<number>
   flow_state_id: string | null
+  session_id: string | null
   sent_at: GeneratedTimestamp
   expires_at: TimestampColumn
 }

@@ -1,6 +1,7 @@
 -- The end of every judgement of a refresh token. Its verdict is about the session `held_session` of the user `held_user` at
--- `moment`. A stolen token revokes the session's tokens, with p_revoke_family; any other verdict notes the refresh in the session
--- and in its user. Sets user_id, session_id, actor, profile and amr, and writes the audit log.
+-- `moment`. A stolen token revokes the session's tokens, with p_revoke_family, and ends what the session has started, with the
+-- passkeys that it has registered: the thief may have done both. Any other verdict notes the refresh in the session and in its
+-- user. Sets user_id, session_id, actor, profile and amr, and writes the audit log.
 user_id := held_user;
 IF verdict = 'stolen' THEN
   SELECT
@@ -9,6 +10,15 @@ IF verdict = 'stolen' THEN
   IF p_revoke_family THEN
     UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment
       WHERE t.session_id = held_session AND NOT t.revoked;
+    PERFORM {{end_session_work}}(held_user, 'session', held_session);
+    WITH ended AS (
+      DELETE FROM {{webauthn_credentials}} w WHERE w.user_id = held_user AND w.session_id = held_session RETURNING w.id)
+    INSERT INTO {{audit_log_entries}}
+        (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
+      SELECT held_user, held_user, held_session, 'passkey_deleted', 'user', coalesce(p_ip, ''),
+        actor || jsonb_build_object('action', 'passkey_deleted', 'log_type', 'user', 'traits',
+          jsonb_build_object('passkey_id', e.id))
+      FROM ended e WHERE p_audit;
   END IF;
 ELSE
   session_id := held_session;

@@ -61,6 +61,8 @@ export async function takeMessageAllowances(
 
 interface OwnChange {
   readonly changes: OwnAddresses
+  /** The session that asks; null for a token without one. */
+  readonly sessionId: string | null
   readonly context: RequestContext
 }
 
@@ -72,7 +74,7 @@ export async function changeOwnAddresses(
   trx: Trx,
   deps: ChangeDeps,
   user: User,
-  { changes, context }: OwnChange,
+  { changes, context, sessionId }: OwnChange,
 ): Promise<void> {
   const { ip } = context
   const newEmail = findNewAddress(user, changes, 'email')
@@ -82,12 +84,12 @@ export async function changeOwnAddresses(
     current = await applyEmailChange(trx, deps, user, { newEmail, ip })
   } else if (newEmail !== undefined) {
     await requireChangeIntervals(trx, deps, user, { kind: 'email_change', address: newEmail })
-    await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context })
+    await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context, sessionId })
   }
   if (newPhone === undefined) return
   if (deps.config.sms.autoconfirm) return void (await applyPhoneChange(trx, deps, current, { newPhone, ip }))
   await requireChangeIntervals(trx, deps, user, { kind: 'sms', address: newPhone })
-  const message = { newPhone, channel: changes.channel, messageId: randomUUID() }
+  const message = { newPhone, channel: changes.channel, messageId: randomUUID(), sessionId }
   await sendPhoneChange(trx, deps, current, message)
 }
 

@@ -45,7 +45,9 @@ describe('resendEmailChange', () => {
     const { user, email } = await createSignedUp(deps)
     expect(await sendAgain('email_change', email)).toBe(false)
     const newEmail = `new-${email}`
-    await inTransaction((trx) => sendEmailChange(trx, deps, user, { newEmail, pkce: undefined, context: CONTEXT }))
+    await inTransaction((trx) =>
+      sendEmailChange(trx, deps, user, { newEmail, pkce: undefined, context: CONTEXT, sessionId: null }),
+    )
     await deps.db.updateTable('users').set({ email_change_confirm_status: 1 }).where('id', '=', user.id).execute()
     const first = await codesOf(user.id)
     expect(first.map(({ kind }) => kind)).toEqual(['email_change_current', 'email_change_new'])
@@ -70,7 +72,7 @@ describe('resendPhoneChange', () => {
   it('sends another code once per interval of the new number, for a day', async () => {
     const { user, email } = await createSignedUp(deps)
     expect(await sendAgain('phone_change', email)).toBe(false)
-    const change = { newPhone: '14155550100', channel: 'sms', messageId: randomUUID() } as const
+    const change = { newPhone: '14155550100', channel: 'sms', messageId: randomUUID(), sessionId: null } as const
     expect(await inTransaction((trx) => sendPhoneChange(trx, deps, user, change))).toBe(true)
     const first = await codesOf(user.id)
     expect(await sendAgain('phone_change', email)).toBe(true)

@@ -7,8 +7,7 @@ import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/
 import type { MessageRequest } from '../messages/message-request.ts'
 import { issueSmsCode, type SmsCode, type SmsCodeDeps } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
-import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
-import { findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
+import { deleteEmailChangeTokens, findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
 import { claimResend } from '../rate-limits/change-intervals.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { User } from '../users/user.ts'
@@ -31,8 +30,8 @@ export interface EmailChangeDeps extends MailTokenDeps {
 export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
   readonly newEmail: string
   readonly pkce: PkceChallenge | undefined
-  /** Whether the mails are sent again. The change keeps the time at which it was asked for. */
-  readonly isAgain?: boolean
+  /** The session that asks; null for none. Undefined: the mails are sent again, and the change keeps its session and its time. */
+  readonly sessionId?: string | null
   /** Whether a new address that another user has gets no mail. Always so for anonymous users. */
   readonly onlyIfFree?: boolean
 }
@@ -46,14 +45,14 @@ export async function sendEmailChange(
   trx: Trx,
   deps: EmailChangeDeps,
   user: User,
-  { newEmail, pkce, context, messageId, isAgain = false, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
+  { newEmail, pkce, context, messageId, sessionId, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
 ): Promise<void> {
   const at = deps.now()
-  await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
+  await deleteEmailChangeTokens(trx, user.id)
   await updateUser(trx, user.id, {
     email_change: newEmail,
     email_change_sent_at: at,
-    ...(isAgain ? {} : { email_change_asked_at: at }),
+    ...(sessionId === undefined ? {} : { email_change_asked_at: at, email_change_session_id: sessionId }),
     email_change_confirm_status: 0,
     updated_at: at,
   })
@@ -76,8 +75,8 @@ export async function sendEmailChange(
 /** The message of a change of phone, which goes to the new number. */
 export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
   readonly newPhone: string
-  /** Whether the SMS is sent again. The change keeps the time at which it was asked for. */
-  readonly isAgain?: boolean
+  /** The session that asks; null for none. Undefined: the SMS is sent again, and the change keeps its session and its time. */
+  readonly sessionId?: string | null
 }
 
 /**
@@ -88,13 +87,13 @@ export async function sendPhoneChange(
   trx: Trx,
   deps: SmsCodeDeps & { readonly jobs: Jobs },
   user: User,
-  { newPhone, isAgain = false, ...message }: PhoneChangeMessage,
+  { newPhone, sessionId, ...message }: PhoneChangeMessage,
 ): Promise<boolean> {
   const at = deps.now()
   await updateUser(trx, user.id, {
     phone_change: newPhone,
     phone_change_sent_at: at,
-    ...(isAgain ? {} : { phone_change_asked_at: at }),
+    ...(sessionId === undefined ? {} : { phone_change_asked_at: at, phone_change_session_id: sessionId }),
     updated_at: at,
   })
   const sms = await issueSmsCode(trx, deps, { user, phone: newPhone, tokenKind: 'phone_change', ...message })
@@ -118,7 +117,7 @@ export async function resendEmailChange(
   if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return false
   if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return false
   const { pkce, messageId } = request
-  const message = { newEmail: user.emailChange, pkce, context: request, messageId, isAgain: true } as const
+  const message = { newEmail: user.emailChange, pkce, context: request, messageId } as const
   await sendEmailChange(trx, deps, user, message)
   await recordResend(trx, deps, user, { provider: 'email', ip: request.ip })
   return true
@@ -136,7 +135,7 @@ export async function resendPhoneChange(
   const user = await lockRecipient(trx, request)
   if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return false
   if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return false
-  const message = { newPhone: user.phoneChange, channel, messageId, isAgain: true } as const
+  const message = { newPhone: user.phoneChange, channel, messageId } as const
   await recordResend(trx, deps, user, { provider: 'phone', ip: request.ip })
   return sendPhoneChange(trx, deps, user, message)
 }

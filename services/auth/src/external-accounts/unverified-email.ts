@@ -64,7 +64,7 @@ async function mailEmailChange(
       const owner = caller.user
       if (owner.email !== null) return
       await requireShownFactor(trx, caller)
-      await sendEmailChange(trx, repeatable, owner, { newEmail, ...mail })
+      await sendEmailChange(trx, repeatable, owner, { newEmail, ...mail, sessionId: target.sessionId })
     })
   } catch (error) {
     await allowance.giveBack()

@@ -6,6 +6,8 @@ import type { Challenge } from './challenge.ts'
 export interface NewChallenge {
   readonly id: string
   readonly factorId: string
+  /** The session that asks. The challenge ends with it. */
+  readonly sessionId: string
   /** A valid IP address, or empty. */
   readonly ip: string
   /** Null where no code was sent. */
@@ -22,12 +24,13 @@ export const CHALLENGE_MOMENT_KEY = 'mfa_factors_last_challenged_at_key'
 
 /** Stores a challenge, and its time in the factor's row. */
 export async function insertChallenge(trx: Db, challenge: NewChallenge): Promise<void> {
-  const { id, factorId, ip, codeHash, webauthn, createdAt, delayMicroseconds } = challenge
+  const { id, factorId, sessionId, ip, codeHash, webauthn, createdAt, delayMicroseconds } = challenge
   await trx
     .insertInto('mfa_challenges')
     .values({
       id,
       factor_id: factorId,
+      session_id: sessionId,
       ip: ip || null,
       otp_hash: codeHash,
       web_authn_session_data: webauthn === null ? null : { challenge: webauthn },

@@ -45,6 +45,8 @@ export interface UserFactorsView {
 export interface MfaChallengesTable {
   id: string
   factor_id: string
+  /** The session that asked; null for a challenge of supabase/auth. */
+  session_id: string | null
   ip: string | null
   otp_hash: Buffer | null
   guesses: Generated<number>

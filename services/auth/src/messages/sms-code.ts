@@ -19,6 +19,8 @@ export interface SmsCode {
   readonly channel: SmsChannel
   /** Our own UUID of the message, for answers and the log. */
   readonly messageId: string
+  /** The session that asked for a nonce. */
+  readonly sessionId?: string | undefined
 }
 
 /** The settings, clock, random source and keys that make the code of an SMS. */
@@ -71,6 +73,6 @@ export function prepareSmsCode(
  */
 export async function issueSmsCode(trx: Trx, deps: SmsCodeDeps, message: SmsCode): Promise<SmsJob | undefined> {
   const { secrets, sms } = prepareSmsCode(deps, message)
-  await replaceToken(trx, { ...secrets, userId: message.user.id, flowStateId: null })
+  await replaceToken(trx, { ...secrets, userId: message.user.id, flowStateId: null, sessionId: message.sessionId })
   return sms
 }

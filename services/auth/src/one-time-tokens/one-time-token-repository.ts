@@ -32,6 +32,8 @@ export interface MessageSecrets {
 export interface NewOneTimeToken extends MessageSecrets {
   readonly userId: string
   readonly flowStateId: string | null
+  /** The session that asked for a nonce, which ends with the session; null or undefined for any other message. */
+  readonly sessionId?: string | null | undefined
 }
 
 /** Stores the secrets of a new message, in place of the last message of its kind. */
@@ -43,6 +45,7 @@ export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<vo
     otp_salt: token.codeSalt,
     guesses: 0,
     flow_state_id: token.flowStateId,
+    session_id: token.sessionId ?? null,
     sent_at: token.sentAt,
     expires_at: token.expiresAt,
   }

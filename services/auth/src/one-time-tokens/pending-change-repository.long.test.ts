@@ -107,9 +107,9 @@ describe.each(['compatible', 'strict'])(
       expect(await tokens.execute()).toEqual([])
     })
 
-    it.each(['local', 'others'])('survives a sign-out of scope %s', async (scope) => {
+    it('survives a sign-out of scope local', async () => {
       await put(signedIn.headers, { phone })
-      await signOut(scope)
+      await signOut('local')
       const { code } = await service.sms.read(phone)
       expect(await verify({ type: 'phone_change', phone, token: code })).toBe(200)
     })

@@ -58,6 +58,8 @@ export type CredentialOptions = z.output<typeof CredentialOptions>
 export interface WebauthnCredentialsTable {
   id: Generated<string>
   user_id: string
+  /** The session that registered the passkey; null for a passkey of supabase/auth. */
+  session_id: string | null
   credential_id: string
   public_key: string
   sign_count: bigint
@@ -69,10 +71,11 @@ export interface WebauthnCredentialsTable {
   updated_at: GeneratedTimestamp
 }
 
-/** The question about a passkey that an authenticator was asked. `user_id` is null for a sign-in. */
+/** The question about a passkey that an authenticator was asked. `user_id` and `session_id` are null for a sign-in. */
 export interface WebauthnChallengesTable {
   id: string
   user_id: string | null
+  session_id: string | null
   challenge: string
   expires_at: TimestampColumn
 }

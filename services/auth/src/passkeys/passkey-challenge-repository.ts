@@ -10,14 +10,24 @@ export interface PasskeyQuestion {
   readonly expiresAt: Date
 }
 
-/** Inserts a challenge. @param userId null for a sign-in: the answer of the authenticator names the user */
+/** The user who registers a passkey, and the session in which they do. */
+interface Registrant {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+/** Inserts a challenge. @param registrant null for a sign-in: the answer of the authenticator names the user */
 export async function insertPasskeyChallenge(
   db: Db,
-  userId: string | null,
+  registrant: Registrant | null,
   { options, challenge, expiresAt }: CredentialRequest & { readonly expiresAt: Date },
 ): Promise<PasskeyQuestion> {
   const id = randomUUID()
-  await db.insertInto('webauthn_challenges').values({ id, user_id: userId, challenge, expires_at: expiresAt }).execute()
+  const owner = { user_id: registrant?.userId ?? null, session_id: registrant?.sessionId ?? null }
+  await db
+    .insertInto('webauthn_challenges')
+    .values({ id, ...owner, challenge, expires_at: expiresAt })
+    .execute()
   return { id, options, expiresAt }
 }
 

@@ -20,6 +20,8 @@ export async function findPasskeyByCredential(db: Db, credentialId: string): Pro
 /** A passkey that is about to be inserted. Its credential has been verified. */
 export interface NewPasskey {
   readonly userId: string
+  /** The session that registers it. */
+  readonly sessionId: string
   readonly friendlyName: string
   readonly credential: StoredCredential
   readonly now: Date
@@ -28,12 +30,13 @@ export interface NewPasskey {
 /** Inserts a passkey. @returns undefined when a passkey has this credential already */
 export async function insertPasskey(
   trx: Db,
-  { userId, friendlyName, credential, now }: NewPasskey,
+  { userId, sessionId, friendlyName, credential, now }: NewPasskey,
 ): Promise<Passkey | undefined> {
   const row = await trx
     .insertInto('webauthn_credentials')
     .values({
       user_id: userId,
+      session_id: sessionId,
       credential_id: credential.id,
       public_key: credential.publicKey,
       sign_count: BigInt(credential.counter),
@@ -74,6 +77,21 @@ export async function updatePasskeyName(
 export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUser): Promise<void> {
   const query = trx.deleteFrom('webauthn_credentials').where('id', '=', passkeyId).where('user_id', '=', userId)
   requirePasskey(await query.returning('id').executeTakeFirst())
+}
+
+/** Deletes the passkeys that live sessions of a user have registered, or that one of them has. @returns their ids */
+export async function deletePasskeysOfSessions(
+  trx: Db,
+  userId: string,
+  sessionId: string | undefined,
+): Promise<readonly string[]> {
+  const sessions = trx
+    .selectFrom('sessions')
+    .select('id')
+    .where('user_id', '=', userId)
+    .$if(sessionId !== undefined, (query) => query.where('id', '=', sessionId ?? ''))
+  const query = trx.deleteFrom('webauthn_credentials').where('user_id', '=', userId).where('session_id', 'in', sessions)
+  return (await query.returning('id').execute()).map(({ id }) => id)
 }
 
 function requirePasskey<Found>(row: Found | undefined): Found {

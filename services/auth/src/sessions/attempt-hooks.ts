@@ -3,10 +3,9 @@ import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
 import type { Factor } from '../factors/factor.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { AttemptVerdict, LenientVerdict, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { deleteSessionsOfUser } from './session-repository.ts'
 
@@ -72,7 +71,6 @@ async function endSessions({ db }: Pick<AttemptHookDeps, 'db'>, userId: string):
   await db.transaction().execute(async (trx) => {
     if (!(await lockUserById(trx, userId))) return
     await deleteSessionsOfUser(trx, userId)
-    await deleteFinishedFlows(trx, userId)
-    await deletePendingChanges(trx, userId)
+    await callEndSessionWork(trx, userId, { scope: 'all' })
   })
 }

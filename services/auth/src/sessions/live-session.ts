@@ -6,6 +6,7 @@ import type { Trx } from '../database.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import { refuseBanned } from '../users/user.ts'
 import { requireSession } from './session.ts'
+import { isStolen } from './session-repository.ts'
 
 /** A session that is live, and its user as they are at present. */
 export interface LiveSession {
@@ -127,7 +128,8 @@ function selectLiveSession(p: LiveSessionQuery): RawBuilder<LiveSessionRow> {
     coalesce(s.not_after >= now(), true)
       AND coalesce(${startedAt} + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
       AND coalesce(coalesce(s.refreshed_at AT TIME ZONE 'UTC', ${startedAt})
-        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, u.console_role, u.email, s.aal,
+        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true)
+      AND NOT ${isStolen()} AS is_valid, u.role, u.console_role, u.email, s.aal,
     EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
     FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
     WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`

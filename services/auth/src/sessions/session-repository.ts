@@ -52,13 +52,26 @@ export interface Session {
   readonly startedAt: Timestamp
 }
 
-/** Finds a session of a user, without a lock. Undefined when the session has ended, or belongs to another user. */
+/**
+ * Whether the session of row `s` was revoked as stolen: its newest refresh token is revoked. Its row stays, so that its other
+ * tokens are told apart, and its access token lives on. Neither may start or finish anything.
+ */
+export function isStolen(): RawBuilder<boolean> {
+  return sql<boolean>`(SELECT t.revoked FROM ${sql.table('refresh_tokens')} t
+    WHERE t.session_id = s.id ORDER BY t.counter DESC LIMIT 1) IS TRUE`
+}
+
+/**
+ * Finds a session of a user, without a lock. Undefined when the session has ended, was revoked as stolen, or belongs to another
+ * user.
+ */
 export async function findSession(db: Db, userId: string, sessionId: string): Promise<Session | undefined> {
   const row = await db
-    .selectFrom('sessions')
-    .select(['id', 'aal', 'created_at'])
-    .where('id', '=', sessionId)
-    .where('user_id', '=', userId)
+    .selectFrom('sessions as s')
+    .select(['s.id', 's.aal', 's.created_at'])
+    .where('s.id', '=', sessionId)
+    .where('s.user_id', '=', userId)
+    .where(sql<boolean>`NOT ${isStolen()}`)
     .executeTakeFirst()
   return row && { id: row.id, aal: toAal(row.aal), startedAt: row.created_at ?? NO_TIME }
 }

@@ -5,6 +5,7 @@ import type { Db, Trx } from '../database.ts'
 import { linkExpired } from '../errors.ts'
 import { updateMailFlow } from '../flows/flow-repository.ts'
 import { generateAuthCode } from '../flows/pkce.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
@@ -92,6 +93,8 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     if (outcome === 'other-address-left') return { verdict: outcome }
     if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
+    // Somebody who recovers an account may have lost it to a thief.
+    if (type === 'recovery') await callEndSessionWork(trx, user.id, { scope: 'all' })
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
     return signIn(trx, deps, user, redemption)
   })

@@ -2,11 +2,9 @@ import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
-import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
+import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { requireUser } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
@@ -41,9 +39,7 @@ export async function assignConsoleRole<Answer>(
       const user = requireUser(named.deletedAt === null ? named : undefined)
       if (user.consoleRole === role) return getProfile(trx, user.id)
       await updateUser(trx, user.id, { console_role: role, updated_at: deps.now() })
-      await deleteSessionsOfUser(trx, user.id)
-      await deleteFinishedFlows(trx, user.id)
-      await deletePendingChanges(trx, user.id)
+      await endSessionsByAdmin(trx, deps, { admin, user, ip })
       await deleteTokensOfUser(trx, user.id)
       const traits = { ...adminTraits(user), console_role: role }
       await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })

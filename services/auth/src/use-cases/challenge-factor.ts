@@ -135,7 +135,8 @@ async function storeChallenge(
       ? undefined
       : prepareFactorSms(deps, { userId: user.id, challengeId: id, phone: factor.phone, channel, expiresAt })
   const expected = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
-  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, delayMicroseconds, ...expected })
+  const stored = { id, factorId: factor.id, sessionId: session.id, ip, createdAt, delayMicroseconds }
+  await insertChallenge(trx, { ...stored, ...expected })
   if (message?.sms) await queueSms(trx, deps, message.sms)
   const traits = { factor_id: factor.id, factor_status: factor.status }
   await recordAudit(trx, deps, { action: 'challenge_created', actor: user, sessionId: session.id, ip, traits })

@@ -8,11 +8,10 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
-import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { requireGuardedChange } from '../sessions/guarded-change.ts'
@@ -116,12 +115,12 @@ async function storeChanges(
       appMetadata: appMetadata && requireOwnConsoleRole(appMetadata, user.consoleRole),
     }),
   })
-  await changeOwnAddresses(trx, deps, current, { changes, context })
+  await changeOwnAddresses(trx, deps, current, { changes, context, sessionId: active.session?.id ?? null })
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
 }
 
 /**
- * Stores a new password. It ends all other sessions, and all earlier messages, auth codes and pending changes of address
+ * Stores a new password. It ends all other sessions, all earlier messages, and what any session has started
  * (reference: Change of password).
  */
 async function changePassword(
@@ -135,8 +134,7 @@ async function changePassword(
   await updateUser(trx, user.id, { ...passwordChange(deps.config, hash), updated_at: deps.now() })
   await deleteSessionsOfUser(trx, user.id, session?.id)
   await deleteTokensOfUser(trx, user.id)
-  await deletePendingChanges(trx, user.id)
-  await deleteFinishedFlows(trx, user.id)
+  await callEndSessionWork(trx, user.id, { scope: 'all' })
   await notify(trx, deps, user, { name: 'PASSWORD_CHANGED', variables: {} })
   await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })
 }

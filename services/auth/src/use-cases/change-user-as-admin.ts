@@ -1,16 +1,15 @@
-import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import { type AuditDeps, adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
-import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { hashNewPassword } from '../passwords/hash-new-password.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
+import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
@@ -51,15 +50,24 @@ export async function changeUserAsAdmin<Answer>(
       const user = requireUser(named.deletedAt === null ? named : undefined)
       const change = { user, wanted, passwordHash, at: deps.now() }
       const updated = await updateAccount(trx, deps.config, change)
-      if (wanted.banMs !== undefined) await updateBan(trx, user.id, wanted.banMs)
+      if (wanted.banMs !== undefined) await ban(trx, user, wanted.banMs)
       await updateIdentifiers(trx, deps.config, updated, change)
-      await endSessions(trx, change)
+      await endSessions(trx, deps, change, { admin, ip })
       const changed = await getProfile(trx, user.id)
       const traits = adminTraits(changed.user)
       await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
       return changed
     }),
   )
+}
+
+/**
+ * Bans a user, or ends a ban. A ban ends no session. It ends what sessions have started, so that nobody finishes that after the
+ * ban.
+ */
+async function ban(trx: Trx, { id }: User, banMs: number): Promise<void> {
+  await updateBan(trx, id, banMs)
+  if (banMs > 0) await callEndSessionWork(trx, id, { scope: 'all' })
 }
 
 interface AdminChange {
@@ -161,12 +169,15 @@ function confirmedAtOf(user: User, kind: IdentifierKind): User['emailConfirmedAt
  * Ends the sessions of a user with another role or password: their access tokens have the former role, or an
  * intruder may hold them.
  */
-async function endSessions(trx: Trx, { user, wanted, passwordHash }: AdminChange): Promise<void> {
+async function endSessions(
+  trx: Trx,
+  deps: AuditDeps,
+  { user, wanted, passwordHash }: AdminChange,
+  { admin, ip }: Pick<ChangeUserAsAdminInput, 'admin' | 'ip'>,
+): Promise<void> {
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   if (!changesRole && passwordHash === undefined) return
-  await deleteSessionsOfUser(trx, user.id)
-  await deleteFinishedFlows(trx, user.id)
-  await deletePendingChanges(trx, user.id)
+  await endSessionsByAdmin(trx, deps, { admin, user, ip })
   if (passwordHash === undefined) return
   // A link on its way must not undo what the admin has done. Only the link of an invitation or a sign-up stays valid.
   await deleteTokensOfKinds(trx, user.id, ['recovery', 'reauthentication'])

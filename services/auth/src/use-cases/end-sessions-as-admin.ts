@@ -1,11 +1,8 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { RunWork } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { deleteListedSessions } from '../sessions/listed-session-repository.ts'
+import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
 import { requireListedSession } from '../sessions/session.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
@@ -14,32 +11,27 @@ export interface EndSessionsAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** Undefined: all of them. */
   readonly sessionId: string | undefined
+  /** For the audit log. */
+  readonly ip: string
 }
 
 /**
  * Ends one session of a user, or all. The result is how many there were. Their access tokens stay valid until
- * they expire. With all sessions, auth codes and changes of address that wait end too, as at a sign-out:
- * exchanging a code opens a session, and a thief may have asked for the change.
+ * they expire. What the ended sessions have started ends too, and so do the passkeys that they have registered.
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, listedSessionNotFound, and what `requireMayManage` of the admin throws
  */
 export function endSessionsAsAdmin<Answer>(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
-  { admin, sessionId, ...managed }: EndSessionsAsAdminInput,
+  { admin, sessionId, ip, ...managed }: EndSessionsAsAdminInput,
   runWork: RunWork<number, Answer>,
 ): Promise<Answer> {
   return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
-      const ended = await deleteListedSessions(trx, user.id, sessionId)
-      if (sessionId === undefined) await endFlows(trx, user.id)
-      else requireListedSession(ended)
+      const ended = await endSessionsByAdmin(trx, deps, { admin, user, sessionId, ip })
+      if (sessionId !== undefined) requireListedSession(ended)
       return ended
     }),
   )
-}
-
-async function endFlows(trx: Trx, userId: string): Promise<void> {
-  await deleteFinishedFlows(trx, userId)
-  await deletePendingChanges(trx, userId)
 }

@@ -42,7 +42,8 @@ export async function finishPasskeyRegistration(
     const { user, session } = await requirePasskeyRegistrant(trx, deps, await lockCaller(trx, deps, caller))
     requireRoom(await listPasskeys(trx, user.id), deps.config.webauthn)
     const now = deps.now()
-    const passkey = await insertPasskey(trx, { userId: user.id, friendlyName: USUAL_NAME, credential, now })
+    const owner = { userId: user.id, sessionId: session.id }
+    const passkey = await insertPasskey(trx, { ...owner, friendlyName: USUAL_NAME, credential, now })
     if (!passkey) throw passkeyExists()
     const traits = { passkey_id: passkey.id }
     await recordAudit(trx, deps, { action: 'passkey_created', actor: user, sessionId: session.id, ip, traits })

@@ -8,7 +8,8 @@ import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { generateMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_RULES, type LinkType } from '../one-time-tokens/link-type.ts'
-import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { deleteEmailChangeTokens } from '../one-time-tokens/pending-change-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireSignUpPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
@@ -205,9 +206,13 @@ async function storeEmailChange(
   if (type === 'email_change_current' && !deps.config.mail.secureEmailChange) throw secureChangeOff()
   await requireNewIdentifier(trx, user, { kind: 'email', value: newEmail })
   // A token of the current address agrees to one change only.
-  if (user.emailChange !== newEmail)
-    await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
-  const change = { email_change: newEmail, email_change_confirm_status: 0, email_change_asked_at: deps.now() }
+  if (user.emailChange !== newEmail) await deleteEmailChangeTokens(trx, user.id)
+  const change = {
+    email_change: newEmail,
+    email_change_confirm_status: 0,
+    email_change_asked_at: deps.now(),
+    email_change_session_id: null,
+  }
   await updateUser(trx, user.id, change)
   return type === 'email_change_current' ? email : newEmail
 }

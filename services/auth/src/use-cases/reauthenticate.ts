@@ -62,10 +62,10 @@ export async function reauthenticate(
     const medium = await runHooked(deps, async (trx, repeatable) => {
       // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
       await requireInterval(trx, repeatable, interval)
-      const { user } = await lockCaller(trx, repeatable, caller)
+      const { user, session } = await lockCaller(trx, repeatable, caller)
       const address = await requireAddress(trx, repeatable, user)
       await updateUser(trx, user.id, { reauthentication_sent_at: repeatable.now() })
-      const message = { user, address: address.value, messageId }
+      const message = { user, address: address.value, messageId, sessionId: session?.id }
       await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, repeatable, message)
       await recordAudit(trx, repeatable, { action: 'user_reauthenticate_requested', actor: user, ip })
       return address.kind === 'phone' ? 'sms' : 'email'
@@ -91,16 +91,18 @@ interface NonceMessage {
   readonly user: User
   readonly address: string
   readonly messageId: string
+  /** Undefined for a token without a session. */
+  readonly sessionId: string | undefined
 }
 
 /** Mails a code without a link, because the user types it into the page that asked for it. */
 async function sendByMail(
   trx: Trx,
   deps: SendCodeDeps,
-  { user: { id, userMetadata }, address: email, messageId }: NonceMessage,
+  { user: { id, userMetadata }, address: email, messageId, sessionId }: NonceMessage,
 ): Promise<void> {
   const { secrets, code } = generateMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
-  await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null })
+  await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null, sessionId })
   const { siteUrl } = deps.config.signup.redirects
   await queueMail(trx, deps, {
     messageId,
@@ -115,9 +117,9 @@ async function sendByMail(
 async function sendBySms(
   trx: Trx,
   deps: SendCodeDeps,
-  { user, address: phone, messageId }: NonceMessage,
+  { user, address: phone, messageId, sessionId }: NonceMessage,
 ): Promise<void> {
-  const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId } as const
+  const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId, sessionId } as const
   const sms = await issueSmsCode(trx, deps, message)
   if (sms) await queueSms(trx, deps, sms)
 }

@@ -19,7 +19,7 @@ export async function startPasskeyRegistration(
 ): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs } = deps.config.webauthn
   return deps.db.transaction().execute(async (trx) => {
-    const { user } = await requirePasskeyRegistrant(trx, deps, await lockCaller(trx, deps, caller))
+    const { user, session } = await requirePasskeyRegistrant(trx, deps, await lockCaller(trx, deps, caller))
     const passkeys = await listPasskeys(trx, user.id)
     requireRoom(passkeys, deps.config.webauthn)
     const request = await askForCreation(deps, {
@@ -30,6 +30,6 @@ export async function startPasskeyRegistration(
       timeoutMs,
     })
     const expiresAt = new Date(deps.now().getTime() + timeoutMs)
-    return insertPasskeyChallenge(trx, user.id, { ...request, expiresAt })
+    return insertPasskeyChallenge(trx, { userId: user.id, sessionId: session.id }, { ...request, expiresAt })
   })
 }

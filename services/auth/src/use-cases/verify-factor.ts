@@ -23,9 +23,9 @@ import {
 import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { findTotpStep, readTotpSecret } from '../factors/totp.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { matchesFactorSms } from '../messages/factor-sms.ts'
 import { notify } from '../messages/notification.ts'
-import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import {
@@ -191,8 +191,8 @@ async function acceptProof(
   const raised = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
   // The sessions without this factor have just ended. An auth code would open another session without it.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
-  // Changes that were asked for without a factor would circumvent it. At aal2 the user asked for them.
-  if (isFirst && session.aal !== 'aal2') await deletePendingChanges(trx, user.id)
+  // What was started without a factor would circumvent it. At aal2 the user has started it.
+  if (isFirst && session.aal !== 'aal2') await callEndSessionWork(trx, user.id, { scope: 'all' })
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })

@@ -1,6 +1,6 @@
 import type { Db, Trx } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
 import { setOwnIdentity } from './own-identity.ts'
 import type { User } from './user.ts'
@@ -25,13 +25,10 @@ export async function takeOverAccount(
   passwordHash: string | undefined,
 ): Promise<void> {
   await deleteWaysIn(trx, id)
-  await deleteFinishedFlows(trx, id)
+  await callEndSessionWork(trx, id, { scope: 'all' })
   const isClaimed = await deleteUnverifiedIdentities(trx, id)
   const owner = await updateUser(trx, id, {
     encrypted_password: passwordHash ?? null,
-    email_change: '',
-    email_change_confirm_status: 0,
-    phone_change: '',
     // The metadata that the provider has sent belongs to somebody else.
     ...(isClaimed ? { raw_user_meta_data: {} } : {}),
   })

@@ -14,6 +14,8 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'keep_unconfirmed',
     'email_change_asked_at',
     'phone_change_asked_at',
+    'email_change_session_id',
+    'phone_change_session_id',
     'console_role',
   ],
   sessions: ['last_ip', 'label'],

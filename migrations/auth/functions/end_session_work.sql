@@ -1,0 +1,54 @@
+-- Ends what sessions of a user have started and nobody has finished: changes of email and phone, nonces, challenges of second
+-- factors and of new passkeys, flows that link an identity, and auth codes (reference: Work of sessions).
+--
+-- p_scope: `all`: whatever waits for the user, also without a session. `others`: what other sessions than p_session_id have
+-- started, and every auth code, since its exchange opens a session. `session`: what p_session_id has started.
+--
+-- The row of the user names the session that asked for a change of address, and the change outlives that session. Nonces,
+-- challenges and linking flows go with the row of their session. The caller of `others` has deleted those rows, while a session
+-- whose refresh token was stolen keeps its row. The auth code of a change that was confirmed by its link belongs to the session
+-- that asked for the change. The row of the user still names that session then.
+--
+-- Lock order: the user, whom the caller has locked, and then what belongs to them. Rows are found by key, so one plan serves all
+-- values.
+CREATE OR REPLACE FUNCTION {{end_session_work}}(p_user_id uuid, p_scope text, p_session_id uuid)
+RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  ends_email boolean;
+  ends_phone boolean;
+  ends_all CONSTANT boolean := p_scope = 'all';
+  ended_session CONSTANT uuid := CASE WHEN p_scope = 'session' THEN p_session_id END;
+  kept_session CONSTANT uuid := CASE WHEN p_scope = 'others' THEN p_session_id END;
+BEGIN
+  SELECT
+      ends_all OR coalesce(u.email_change_session_id = ended_session, u.email_change_session_id <> kept_session, false),
+      ends_all OR coalesce(u.phone_change_session_id = ended_session, u.phone_change_session_id <> kept_session, false)
+    INTO ends_email, ends_phone FROM {{users}} u WHERE u.id = p_user_id;
+  UPDATE {{users}} u SET
+      email_change = CASE WHEN ends_email THEN '' ELSE u.email_change END,
+      email_change_confirm_status = CASE WHEN ends_email THEN 0 ELSE u.email_change_confirm_status END,
+      phone_change = CASE WHEN ends_phone THEN '' ELSE u.phone_change END
+    WHERE u.id = p_user_id AND ((ends_email AND u.email_change <> '') OR (ends_phone AND u.phone_change <> ''));
+  DELETE FROM {{one_time_tokens}} t WHERE t.user_id = p_user_id AND CASE t.kind
+    WHEN 'email_change_new' THEN ends_email
+    WHEN 'email_change_current' THEN ends_email
+    WHEN 'phone_change' THEN ends_phone
+    WHEN 'reauthentication' THEN ends_all OR t.session_id = ended_session
+    ELSE false END;
+
+  DELETE FROM {{flow_state}} f WHERE f.user_id = p_user_id AND f.auth_code_hash IS NOT NULL
+    AND (ended_session IS NULL OR (ends_email AND f.authentication_method = 'email_change'));
+  DELETE FROM {{flow_state}} f WHERE f.linking_target_id = p_user_id
+    AND (ends_all OR f.linking_session_id = ended_session);
+
+  DELETE FROM {{mfa_challenges}} c USING {{mfa_factors}} f
+    WHERE f.user_id = p_user_id AND c.factor_id = f.id AND c.verified_at IS NULL
+      AND (ends_all OR c.session_id = ended_session);
+  DELETE FROM {{webauthn_challenges}} c WHERE c.user_id = p_user_id
+    AND (ends_all OR c.session_id = ended_session);
+END
+$$;
