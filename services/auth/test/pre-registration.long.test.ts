@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBody, outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { errorBody, outcomeOf, statusAndBody, unknownRefreshToken, wrongPassword } from './bodies.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
@@ -22,6 +22,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
       AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
       AUTH_RATE_LIMIT_SMS_SENT: 'off',
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_JWT_ALLOWED_AUDIENCES: 'mobile',
       AUTH_SMS_OTP_EXP: '600',
       AUTH_SMTP_MAX_FREQUENCY: '60',
@@ -139,6 +140,50 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     wait()
     await strangeSignUp()
     await expectOwn(await confirm('email', (await service.readMail(email)).code), OWN)
+  })
+
+  describe('an anonymous user asks for the address of somebody else', () => {
+    const bearer = (token: unknown) => ({ authorization: `Bearer ${token}` })
+    const put = async (headers: { authorization: string }, payload: object) =>
+      expect(outcomeOf(await service.app.inject({ method: 'PUT', url: '/user', headers, payload }))).toBe(200)
+    const start = async (payload: object, to: 'email' | 'phone') => {
+      const { access_token, refresh_token } = (await service.post('/signup', {})).json()
+      await put(bearer(access_token), payload)
+      const { code } = to === 'email' ? await service.readMail(email) : await service.sms.read(phone)
+      return { code, refresh_token }
+    }
+    const refresh = async (refresh_token: unknown) =>
+      outcomeOf(await service.post('/token?grant_type=refresh_token', { refresh_token }))
+
+    it.each(['email', 'phone'] as const)(
+      '200: the owner of the %s gets the account without the session and the password of the stranger',
+      async (kind) => {
+        const address = kind === 'email' ? { email } : { phone }
+        const { code, refresh_token } = await start({ ...address, password: STRANGERS_PASSWORD }, kind)
+        const user = await verify({ type: `${kind}_change`, ...address, token: code })
+        expect([user.is_anonymous, user[kind]]).toEqual([false, address[kind]])
+        expect(await refresh(refresh_token)).toEqual(unknownRefreshToken)
+        expect(await tryPassword({ ...address, password: STRANGERS_PASSWORD })).toEqual(wrongPassword)
+      },
+    )
+
+    it('200: the stranger keeps nothing either where the address was asked for after the password', async () => {
+      const first = { email: `first-${email}`, password: STRANGERS_PASSWORD }
+      const { access_token, refresh_token } = (await service.post('/signup', {})).json()
+      await put(bearer(access_token), first)
+      wait()
+      await put(bearer(access_token), { email })
+      await verify({ type: 'email_change', email, token: (await service.readMail(email)).code })
+      expect(await refresh(refresh_token)).toEqual(unknownRefreshToken)
+      expect(await tryPassword({ email, password: STRANGERS_PASSWORD })).toEqual(wrongPassword)
+    })
+
+    it('200: a password that comes with the confirmation is that of the owner', async () => {
+      const { code } = await start({ email, password: STRANGERS_PASSWORD }, 'email')
+      await verify({ type: 'email_change', email, token: code, password: OWN_PASSWORD })
+      expect(await tryPassword({ email, password: OWN_PASSWORD })).toBe(200)
+      expect(await tryPassword({ email, password: STRANGERS_PASSWORD })).toEqual(wrongPassword)
+    })
   })
 
   it.each(['signup', 'magiclink', 'recovery'])(

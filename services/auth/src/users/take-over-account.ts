@@ -1,3 +1,4 @@
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
@@ -9,7 +10,10 @@ import { isUnclaimed } from './user-repository.ts'
 
 /** The dependencies of the take-over of an account. `confirmerOwnsAccount` is true in the strict profile. */
 export interface ConfirmerDeps {
-  readonly config: { readonly signup: { readonly confirmerOwnsAccount: boolean } }
+  readonly config: {
+    readonly signup: { readonly confirmerOwnsAccount: boolean }
+    readonly behaviours: Pick<Behaviours, 'confirmerOwnsAnonymousAccount'>
+  }
   readonly db: Db
 }
 
@@ -40,13 +44,16 @@ export async function takeOverAccount(
 
 /**
  * Whether the user who confirms an account takes it over. While nobody has claimed the account, a stranger may have made it with
- * somebody else's address, and every way to sign in may be the stranger's. A user whom a provider has made without an address
- * owns the account already.
+ * somebody else's address, and every way to sign in may be the stranger's. So may the session and the password of an anonymous
+ * user, who has asked for an address. A user whom a provider has made without an address owns the account already.
  * @param user as they were before the confirmation
  */
 export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
   const { email, phone, isAnonymous } = user
-  const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
+  const { signup, behaviours } = config
+  const mayBeOpen = isAnonymous
+    ? behaviours.confirmerOwnsAnonymousAccount
+    : signup.confirmerOwnsAccount && (email !== null || phone !== null)
   return mayBeOpen && isUnclaimed(db, user)
 }
 

@@ -100,4 +100,21 @@ export const signUpCases = {
       phone: ['a', 'sub', 'email_verified', 'phone_verified'],
     },
   },
+  confirmerOwnsAnonymousAccount: {
+    settings: { AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true', AUTH_MAILER_AUTOCONFIRM: 'false' },
+    observe: async (service) => {
+      const { access_token, refresh_token } = (await service.post('/signup', {})).json()
+      const email = `anonymous-${service.deps.config.passwords.algorithm}@example.com`
+      const headers = { authorization: `Bearer ${access_token}` }
+      const payload = { email, password: PASSWORD }
+      await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
+      const { token } = await service.readMail(email)
+      const confirmed = await service.post('/verify', { type: 'email_change', token_hash: token })
+      const refreshed = await service.post('/token?grant_type=refresh_token', { refresh_token })
+      const signedIn = await service.post('/token?grant_type=password', payload)
+      return [confirmed.statusCode, refreshed.json().error_code ?? 200, signedIn.json().error_code ?? 200]
+    },
+    compatible: [200, 'refresh_token_not_found', 'invalid_credentials'],
+    supabase: [200, 200, 200],
+  },
 } as const satisfies BehaviourCases

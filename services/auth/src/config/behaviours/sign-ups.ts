@@ -32,6 +32,15 @@ export const signUpBehaviours = {
     ),
     reason: 'Triggers on `auth.users` make the rows of a new user, and templates greet new users.',
   },
+  confirmerOwnsAnonymousAccount: {
+    subject: 'The first confirmation of an address that an anonymous user has asked for',
+    compatible: is(
+      true,
+      'ends the sessions of the account and removes its password: a stranger may have asked with the address of somebody else. A password that comes with the confirmation stays',
+    ),
+    supabase: is(false, 'keeps sessions and password'),
+    reason: 'Applications go on with the session in which they asked for the address.',
+  },
   showUserBesideSession: {
     subject: 'The answer of a `POST /signup` that signs in',
     compatible: is(true, 'has the members of the user beside those of the session'),
