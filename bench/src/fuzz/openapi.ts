@@ -9,6 +9,7 @@ export interface Schema {
   readonly enum?: readonly unknown[] | undefined
   readonly anyOf?: readonly Schema[] | undefined
   readonly oneOf?: readonly Schema[] | undefined
+  readonly not?: Schema | undefined
   readonly type?: string | readonly string[] | undefined
   readonly properties?: Readonly<Record<string, Schema>> | undefined
   readonly required?: readonly string[] | undefined
@@ -61,6 +62,7 @@ const Schema: z.ZodType<Schema> = z.lazy(() =>
     enum: z.array(z.unknown()).optional(),
     anyOf: z.array(Schema).optional(),
     oneOf: z.array(Schema).optional(),
+    not: Schema.optional(),
     type: z.union([z.string(), z.array(z.string())]).optional(),
     properties: z.record(z.string(), Schema).optional(),
     required: z.array(z.string()).optional(),

@@ -56,8 +56,9 @@ const ITEMS_MAX = 3
 function allowedValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
-  const { anyOf, oneOf, ...common } = schema
-  const alternatives = anyOf ?? oneOf
+  const { anyOf, oneOf, not, ...common } = schema
+  // Alternatives beside members stand below two `not`, which generators of clients leave out.
+  const alternatives = anyOf ?? oneOf ?? not?.not?.anyOf ?? not?.not?.oneOf
   if (alternatives) {
     const values = alternatives.map((each) => allowedValue(addTo(common, context.resolve(each)), path, context))
     return fc.oneof(...values)

@@ -1,3 +1,4 @@
+import { inlineSchemas } from '@trestle/testing/inline-schemas.ts'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { buildOpenApi, withoutTokens } from './openapi.ts'
@@ -70,7 +71,7 @@ describe('buildOpenApi', () => {
   })
 
   it('describes every member that an error may have, and every form of a file', () => {
-    const { paths, components } = document
+    const { paths, components } = JSON.parse(inlineSchemas(document))
     const { properties } = components.schemas.Error.properties.error
     expect(Object.keys(properties)).toEqual([
       ...[
@@ -165,7 +166,7 @@ describe('buildOpenApi', () => {
   })
 
   it('describes bodies as they are taken', () => {
-    const { paths } = document
+    const { components, paths } = document
     const { requestBody } = paths['/products/import'].post
     expect([requestBody.required, Object.keys(requestBody.content)]).toEqual([
       true,
@@ -179,8 +180,10 @@ describe('buildOpenApi', () => {
     const { content } = paths['/movements'].post.requestBody
     const line = { $ref: '#/components/schemas/MovementLine' }
     expect(content['application/x-www-form-urlencoded'].schema).toEqual(line)
-    const [one, several] = content['application/json'].schema.oneOf
-    expect([one, several.properties.lines.items, several.required]).toEqual([line, line, ['lines']])
+    expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/PostMovementsRequest' })
+    const [one, several] = components.schemas.PostMovementsRequest.oneOf
+    const { properties, required } = components.schemas[several.$ref.split('/').at(-1)]
+    expect([one, properties.lines.items, required]).toEqual([line, line, ['lines']])
     const [limit] = paths['/users'].get.parameters
     expect([limit.name, limit.schema.maximum]).toEqual(['limit', 500])
   })

@@ -66,7 +66,11 @@ describe('completeDocument', () => {
   })
 
   it('describes parameters by their schemas, by their names, and ids by their objects', () => {
-    const described = { name: 'limit', in: 'query', schema: { type: 'integer', description: 'How many' } }
+    const described = {
+      name: 'limit',
+      in: 'query',
+      schema: { type: 'integer', format: 'int64', description: 'How many' },
+    }
     const parameters = [
       { name: 'thingId', in: 'path' },
       { name: 'color', in: 'query' },

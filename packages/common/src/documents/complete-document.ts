@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { STATUS_CODES } from '../server/node-http.ts'
+import { writeForClients } from './client-schemas.ts'
 import {
   asPart,
   type DocumentedOperation,
@@ -72,7 +73,9 @@ export function completeDocument<Document extends object>(document: Document, no
     headers: Object.fromEntries(headers),
     responses: shareErrors(operations),
   }
-  return Object.assign(copy, { info, servers, tags, components, ...(webhooks && { webhooks }) })
+  const complete = Object.assign(copy, { info, servers, tags, components, ...(webhooks && { webhooks }) })
+  writeForClients(complete)
+  return complete
 }
 
 function requireIds(operations: readonly OperationPart[], { tags, examples = {} }: DocumentNotes): void {

@@ -20,7 +20,7 @@ export const ProductView = z
         available: z.int().min(0).meta({ description: 'What is on hand and not reserved' }),
       })
       .optional()
-      .meta({ description: 'The stock over all locations. Present with include=stock' }),
+      .meta({ id: 'StockTotals', description: 'The stock over all locations. Present with include=stock' }),
   })
   .meta({ id: 'Product' })
 

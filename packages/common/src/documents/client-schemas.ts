@@ -1,0 +1,154 @@
+import { asPart, type DocumentPart, isPart, listOf, listOperations } from './document-part.ts'
+
+/**
+ * Writes the schemas of an OpenAPI document so that generators of clients in typed languages read them: an integer states its
+ * width, a value its type, and an object or a union within another one has a name of its own, by which the owner refers to it.
+ * Without these, generators cut integers to 32 bits, and give two schemas one name or leave an operation out.
+ * @param document is changed
+ * @throws Error when two different schemas would have the same name
+ */
+export function writeForClients(document: object): void {
+  const components = asPart(Reflect.get(document, 'components'))
+  const named = new Map(Object.entries(asPart(components.schemas)))
+  const add = (name: string, schema: DocumentPart): string => {
+    const known = named.get(name)
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
+      throw new Error(`two schemas would have the name ${name}`)
+    }
+    named.set(name, schema)
+    return name
+  }
+  for (const [name, schema] of [...named]) named.set(name, describeMembers(asPart(schema), name, add))
+  for (const { operation, part } of listOperations(document)) {
+    const name = capitalize(operation.operationId)
+    for (const parameter of listOf(part.parameters).map(asPart)) {
+      if (!isPart(parameter.schema)) continue
+      parameter.schema = describeMembers(parameter.schema, `${name}${capitalize(String(parameter.name))}`, add)
+    }
+    nameContent(part.requestBody, `${name}Request`, add)
+    const answers = Object.entries(asPart(part.responses))
+    const [success] = answers.find(([status]) => Number(status) < 300) ?? []
+    for (const [status, answer] of answers) {
+      nameContent(answer, `${name}${status === success ? '' : status}Answer`, add)
+    }
+  }
+  for (const [name, answer] of Object.entries(asPart(components.responses))) nameContent(answer, name, add)
+  if (named.size > 0) components.schemas = Object.fromEntries(named)
+}
+
+/** Keeps a schema under a name. */
+type AddSchema = (name: string, schema: DocumentPart) => string
+
+/** Names the schemas of a body by its media type: JSON by the name alone, others by the last word of their type too. */
+function nameContent(owner: unknown, name: string, add: AddSchema): void {
+  for (const [mediaType, value] of Object.entries(asPart(asPart(owner).content))) {
+    const content = asPart(value)
+    const suffix = mediaType === 'application/json' ? '' : MEDIA_NAMES[mediaType]
+    if (suffix !== undefined && isPart(content.schema)) content.schema = toReference(content.schema, name + suffix, add)
+  }
+}
+
+const MEDIA_NAMES: Readonly<Record<string, string>> = {
+  'application/x-www-form-urlencoded': 'Form',
+  'multipart/form-data': 'Parts',
+}
+
+/** A reference to a schema that needs a name, and any other schema as it is, with described members. */
+function toReference(schema: DocumentPart, name: string, add: AddSchema): DocumentPart {
+  const { type, ...rest } = schema
+  const types = listOf(type)
+  if (types.includes('null') && isPart(schema.properties)) {
+    const object = toReference({ type: types.find((each) => each !== 'null'), ...rest }, name, add)
+    return { anyOf: [object, { type: 'null' }] }
+  }
+  const described = describeMembers(schema, name, add)
+  return isNamed(described) ? { $ref: `#/components/schemas/${add(name, described)}` } : described
+}
+
+/** An object with members, or a union of more than a value or null. */
+function isNamed({ properties, anyOf, oneOf }: DocumentPart): boolean {
+  const union = [...listOf(anyOf), ...listOf(oneOf)].filter((each) => asPart(each).type !== 'null')
+  return isPart(properties) || union.length > 1
+}
+
+/** Describes what stands in a schema: its members, items and alternatives. */
+function describeMembers(schema: DocumentPart, name: string, add: AddSchema): DocumentPart {
+  const { anyOf, oneOf, properties, items, additionalProperties, not, ...rest } = schema
+  const union = (list: unknown): readonly unknown[] => {
+    const isAlone = listOf(list).filter((each) => isNamed(asPart(each))).length === 1
+    return listOf(list).map((each, at) => toReference(asPart(each), `${name}${isAlone ? 'Object' : at + 1}`, add))
+  }
+  const alternatives = { ...(Array.isArray(anyOf) && { anyOf }), ...(Array.isArray(oneOf) && { oneOf }) }
+  const own = {
+    ...rest,
+    ...(isPart(properties) && { properties: describeProperties(properties, name, add) }),
+    ...(isPart(items) && { items: toReference(items, `${name}Item`, add) }),
+    ...(isPart(additionalProperties) && {
+      additionalProperties: toReference(additionalProperties, `${name}Value`, add),
+    }),
+  }
+  if (isPart(properties) && Object.keys(alternatives).length > 0) {
+    // Alternatives beside members say which members go together. Generators would take them for a union without the members.
+    // They leave out what stands below `not`, and two of these mean the same to a validator.
+    return stateType({ ...own, not: { not: { ...alternatives, ...(not !== undefined && { not }) } } })
+  }
+  const unions = Object.entries(alternatives).map(([kind, list]) => [kind, union(list)])
+  return splitTypes(stateType({ ...own, ...Object.fromEntries(unions), ...(not !== undefined && { not }) }))
+}
+
+function describeProperties(properties: DocumentPart, name: string, add: AddSchema): DocumentPart {
+  const described = Object.entries(properties).map(([member, schema]) => [
+    member,
+    isPart(schema) ? toReference(schema, `${name}${capitalize(member)}`, add) : schema,
+  ])
+  return Object.fromEntries(described)
+}
+
+const INT32_MAX = 2 ** 31 - 1
+
+/** States the width of an integer, and the type of listed values. */
+function stateType(schema: DocumentPart): DocumentPart {
+  const { type, enum: values, const: value, maximum, minimum, format } = schema
+  if (type === 'integer' || listOf(type).includes('integer')) {
+    const isNarrow = Math.abs(Number(maximum)) <= INT32_MAX && Math.abs(Number(minimum)) <= INT32_MAX
+    return { ...schema, format: format ?? (isNarrow ? 'int32' : 'int64') }
+  }
+  const listed = Array.isArray(values) ? values : value === undefined ? [] : [value]
+  if (type !== undefined || listed.length === 0) return schema
+  const types = [...new Set(listed.map(typeOf))]
+  return { type: types.length === 1 ? types[0] : types, ...schema }
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return Number.isInteger(value) ? 'integer' : typeof value
+}
+
+/** The limits of a schema that only one type has. */
+const LIMITS: Readonly<Record<string, readonly string[]>> = {
+  string: ['minLength', 'maxLength', 'pattern', 'format'],
+  array: ['items', 'minItems', 'maxItems', 'uniqueItems'],
+  object: ['properties', 'required', 'additionalProperties'],
+  integer: ['minimum', 'maximum', 'multipleOf', 'format'],
+  number: ['minimum', 'maximum', 'multipleOf'],
+}
+
+/** A value of several types as a union of one each, because generators know no list of types but with null. */
+function splitTypes(schema: DocumentPart): DocumentPart {
+  const { type } = schema
+  if (!Array.isArray(type) || type.filter((each) => each !== 'null').length < 2) return schema
+  const limits = new Set(Object.values(LIMITS).flat())
+  const common = Object.entries(schema).filter(([key]) => key !== 'type' && key !== 'enum' && !limits.has(key))
+  const anyOf = type.map((each) => ({
+    type: each,
+    ...(each === 'array' && { items: {} }),
+    ...Object.fromEntries(Object.entries(schema).filter(([key]) => LIMITS[each]?.includes(key))),
+    ...(Array.isArray(schema.enum) && { enum: schema.enum.filter((value) => typeOf(value) === each) }),
+  }))
+  return { ...Object.fromEntries(common), anyOf }
+}
+
+function capitalize(name: string): string {
+  return name.replaceAll(/(?:^|[^a-zA-Z0-9]+)([a-zA-Z0-9]|$)/g, (_, first: string) => first.toUpperCase())
+}

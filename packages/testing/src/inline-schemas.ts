@@ -1,0 +1,26 @@
+import { z } from 'zod'
+
+const SCHEMAS = '#/components/schemas/'
+const Document = z.object({ components: z.object({ schemas: z.record(z.string(), z.looseObject({})) }) })
+const Reference = z.object({ $ref: z.string().startsWith(SCHEMAS) })
+const Hidden = z.looseObject({ not: z.object({ not: z.looseObject({}) }) })
+const OrNull = z.object({ anyOf: z.tuple([Reference, z.object({ type: z.literal('null') })]) })
+const Typed = z.looseObject({ type: z.string(), properties: z.unknown() })
+
+/**
+ * The JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. Alternatives beside members,
+ * which stand below two `not`, stand beside the members. An object or null has a list of two types.
+ */
+export function inlineSchemas(document: object): string {
+  const { schemas } = Document.parse(document).components
+  const inline = (part: unknown): unknown => {
+    const reference = Reference.safeParse(part)
+    if (reference.success) return inline(schemas[reference.data.$ref.slice(SCHEMAS.length)])
+    const orNull = OrNull.safeParse(part)
+    const object = Typed.safeParse(orNull.data && inline(orNull.data.anyOf[0]))
+    if (object.success) return { ...object.data, type: [object.data.type, 'null'] }
+    const hidden = Hidden.safeParse(part)
+    return hidden.success ? { ...hidden.data, ...hidden.data.not.not } : part
+  }
+  return JSON.stringify(document, (_, part: unknown) => inline(part))
+}
