@@ -1,11 +1,13 @@
 -- distribute: coordinator
 -- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused.
 --
--- Verdict: that of judge_access; not-found; last-app when an app would remove the last app: nobody could then reach the merchant
--- and its money through the API. A user who is a member may remove it. (reference: Apps of a merchant)
+-- Verdict: that of judge_access; not-found; last-app when an app would remove the last app of a live merchant without a user:
+-- nobody could then reach the merchant and its money through the API. A user who is a member may remove it, and an invited user
+-- is no member yet. (reference: Apps of a merchant)
 --
--- Lock order: the memberships of all apps by the id of the app, the balance. All are locked so that, of two apps that remove
--- themselves or each other at once, the second sees that it is the last.
+-- Lock order: the memberships of all apps by the id of the app, those of users, the balance. All are locked so that, of two
+-- members that remove themselves or each other at once, the second sees who is left. Access is judged again under the locks:
+-- the first may have removed the second.
 CREATE OR REPLACE FUNCTION {{revoke_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -19,9 +21,14 @@ BEGIN
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id ORDER BY a.app_id FOR UPDATE;
-  IF p_app_id IS NOT NULL AND EXISTS (SELECT FROM {{apps}} a WHERE a.id = identity_id) AND NOT EXISTS (
-    SELECT FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id <> p_app_id
-  ) THEN
+  PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND NOT u.pending ORDER BY u.user_id FOR SHARE;
+  {{include:judge_access.sql}}
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  IF p_app_id IS NOT NULL AND EXISTS (SELECT FROM {{apps}} a WHERE a.id = identity_id)
+    AND NOT EXISTS (SELECT FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test)
+    AND NOT EXISTS (SELECT FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id <> p_app_id)
+    AND NOT EXISTS (SELECT FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND NOT u.pending)
+  THEN
     verdict := 'last-app';
     RETURN NEXT; RETURN;
   END IF;

@@ -4,9 +4,10 @@
 --
 -- Verdict: that of judge_access; not-found; done. (reference: Users of a merchant)
 --
--- Lock order: the membership, its invitations, the balance. accept_invitation takes the first two in this order too, and
--- invite_user takes the membership before the balance, so that two calls never wait for each other. The invitation that
--- invite_user may add under the lock of the balance is new: nobody can wait for it.
+-- Lock order: the memberships of apps, that of the user, its invitations, the balance. Access is judged again under the first:
+-- an app that leaves a live merchant counts on its users, so it removes none of them afterwards. accept_invitation takes the
+-- membership before its invitations too, and invite_user takes it before the balance, so that two calls never wait for each
+-- other. The invitation that invite_user may add under the lock of the balance is new: nobody can wait for it.
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -19,6 +20,9 @@ DECLARE
   ended {{merchant_users}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  {{include:judge_access.sql}}
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id ORDER BY a.app_id FOR SHARE;
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   DELETE FROM {{merchant_users}} u

@@ -102,7 +102,8 @@ describe('callRevokeMember', () => {
     expect((await list(credentialsOf(other))).verdict).toBe('forbidden')
   })
 
-  it('keeps the last app of a merchant', async () => {
+  it('keeps the last app of a live merchant', async () => {
+    merchantId = (await createTestMerchant(payments, member)).id
     expect(await revoke(member.id)).toEqual({ verdict: 'done', identityId: member.id, isLast: true })
     expect((await list()).apps).toHaveLength(1)
   })

@@ -214,7 +214,7 @@ function revokeQuery(name: string) {
 
 /**
  * Ends the membership of an app or a user, or a pending invitation, from the next request on. `isLast`: the calling app is
- * the only app of the merchant and wanted to remove itself, so nothing was done.
+ * the only member of a live merchant and wanted to remove itself, so nothing was done.
  */
 export async function callRevokeMember(
   lanes: Lanes,

@@ -16,8 +16,9 @@ export interface RevokeMemberInput {
 
 /**
  * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
- * @throws lastApp when the calling app is the only app of the merchant and would remove itself: nobody could reach the merchant
- * through the API any more; unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
+ * @throws lastApp when the calling app is the only app of a live merchant without a user and would remove itself: nobody could
+ * reach the merchant through the API any more; unauthorized, notFound, forbidden and the error of a refused request, as
+ * `requireAccess` throws them
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },

@@ -356,8 +356,8 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
     }),
   ],
   lastApp: [
-    field('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant', (world) =>
-      call(world, 'DELETE', `${merchantUrl(world)}/apps/${world.owner.id}`),
+    field('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant', async (world) =>
+      call(world, 'DELETE', `/merchants/${(await liveMerchant(world)).id}/apps/${world.owner.id}`),
     ),
   ],
   unknownApp: [
