@@ -4,8 +4,8 @@
 -- are those of the transaction.
 --
 -- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a
--- token was used before; gone: the session is unknown or expired; key-mismatch. The merchant's row, not the caller, says whether
--- the payment is a test. (reference: Paying once)
+-- token was used before; gone: the session is unknown or expired; key-mismatch while the order of the key is paid or running.
+-- The merchant's row, not the caller, says whether the payment is a test. (reference: Paying once)
 --
 -- Lock order: the session, the key, the tokens by their jti. Every call takes them in this order, so that two calls never wait
 -- for each other. The session comes first: it says whether another request pays, whatever key and tokens that request has.
@@ -41,6 +41,14 @@ BEGIN
     IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   END IF;
   claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
+  IF claimed.verdict = 'key-mismatch' THEN
+    IF {{take_over_key}}(p_caller, p_merchant_id, p_merchant_id) THEN
+      claimed.verdict := 'claimed';
+    ELSE
+      -- Another request may have taken the key over meanwhile, with this order or with a third one.
+      claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
+    END IF;
+  END IF;
   IF claimed.verdict <> 'claimed' THEN
     verdict := CASE claimed.verdict
       WHEN 'replayed' THEN 'finished' WHEN 'key-running' THEN 'running' ELSE claimed.verdict

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import type { OperatorAccess, OperatorActor } from '@trestle/operators/operator.ts'
 import { parseOperatorKeys } from '@trestle/operators/operator-keys.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { keyDigest } from '../src/access/fingerprint.ts'
+import { testPepper } from './payments-app.ts'
 
 const keyOf = (role: OperatorRole) => role.padEnd(43, '-')
 
@@ -28,3 +30,6 @@ export const testOperators: OperatorAccess = {
 export function operatorHeaders(role: OperatorRole, actor = role): Record<string, string> {
   return { 'x-trestle-operator-key': keyOf(role), authorization: `Bearer ${actor}` }
 }
+
+/** An Idempotency-Key as the database keeps it. */
+export const storedKey = (key: string): string => keyDigest(testPepper, key)

@@ -1,6 +1,7 @@
 import { watchRows } from '@trestle/testing/watched-rows.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { callerColumns } from '../src/access/caller.ts'
+import { keyDigest } from '../src/access/fingerprint.ts'
 import { callAddException } from '../src/acquirers/exception-repository.ts'
 import { deliveriesCommand } from '../src/commands/deliveries.ts'
 import { exceptionsCommand } from '../src/commands/exceptions.ts'
@@ -8,6 +9,7 @@ import { callBeginCharge } from '../src/transactions/charge-repository.ts'
 import { cleanUp } from '../src/use-cases/clean-up.ts'
 import { callDisableWebhook } from '../src/webhooks/webhook-repository.ts'
 import { callerOf } from './caller.ts'
+import { browse, createOrder } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { drawnFor } from './drawn-arrows.ts'
 import { capture } from './operations.ts'
@@ -32,12 +34,15 @@ const [EXCEPTIONS, WEBHOOKS, KEYS] = [
 let payments: TestPayments
 let app: TestApp
 let merchantId: string
+let merchantKey: unknown
 // Each test has a database of its own, because the changes of all watched tables are noted in one place.
 beforeEach(async () => {
   // A request that meets a running key asks again at once, and gives up after the same number of times.
   payments = await startPayments({ wait: async () => {} })
   app = await createTestApp(payments)
-  merchantId = (await createTestMerchant(payments, app, { currency: 'EUR', test: true })).id
+  const merchant = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+  merchantId = merchant.id
+  merchantKey = merchant.key
 })
 afterEach(() => payments.close())
 
@@ -100,12 +105,13 @@ it('a webhook goes through the arrows of its diagram, and through no others', as
 })
 
 it('an Idempotency-Key goes through the arrows of its diagram, and through no others', async () => {
-  const { lanes, acquirers, config } = payments.deps
+  const { lanes, acquirers, config, pepper } = payments.deps
   const watched = await watchRows(payments.url, { [KEYS]: ({ row }) => (row.status === null ? 'running' : 'finished') })
   interface Owner {
     readonly transactionId: string
   }
   const key = { 'idempotency-key': 'k' }
+  const browser = browse(payments)
   const charge = ({ transactionId }: Owner, amount = 100) =>
     send('POST', `/merchants/${merchantId}/transactions`, { transactionId, currency: 'EUR', amount }, key)
   const events = {
@@ -122,7 +128,7 @@ it('an Idempotency-Key goes through the arrows of its diagram, and through no ot
           callerOf(app, {
             method: 'POST',
             path: `/merchants/${merchantId}/transactions`,
-            key: 'k',
+            key: keyDigest(pepper, 'k'),
             fingerprint: Buffer.alloc(32),
           }),
         ),
@@ -131,12 +137,16 @@ it('an Idempotency-Key goes through the arrows of its diagram, and through no ot
         acquirers: acquirers.names,
         rateAgeDaysMax: config.dayLimits.rateAgeDaysMax,
       }),
+    'an order that is refused': async ({ transactionId }: Owner) => {
+      const order = await createOrder(browser, { key: merchantKey, test: { card: { scheme: 'unknown' } } })
+      return browser.send('/payments', order, { 'idempotency-key': transactionId })
+    },
     '24 hours have passed': async () => {
       await watched.change(KEYS, "SET created = created - interval '24 hours'")
       await cleanUp({ db: payments.database.db, placement, config: { unusedAppDays: 0 } })
     },
   }
-  const ways = [[], ['a charge'], ['a capture'], ['the process of a charge dies']]
+  const ways = [[], ['a charge'], ['a capture'], ['the process of a charge dies'], ['an order that is refused']]
   const found = await watched.explore(
     events,
     ways,

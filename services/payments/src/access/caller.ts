@@ -14,7 +14,7 @@ export interface Repeat {
   readonly method: string
   /** Normalized: ids in lower case, no slash at the end. */
   readonly path: string
-  /** The Idempotency-Key. */
+  /** A digest of the Idempotency-Key, which is stored in its place. */
   readonly key: string
   /** SHA-256 of the parsed body. */
   readonly fingerprint: Buffer

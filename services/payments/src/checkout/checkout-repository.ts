@@ -46,7 +46,10 @@ export interface Checkout {
   readonly instrumentId: string
   /** Undefined without a session, or with a session of another order, or with an expired one. */
   readonly session: Session | undefined
-  /** The end of the first request with the Idempotency-Key; undefined without a key, and while that request runs. */
+  /**
+   * The end of the first request with the Idempotency-Key; undefined without a key, while that request runs, and where another
+   * order was refused under the key: it holds the key only against itself.
+   */
   readonly repeated: PaymentEnd | 'mismatch' | undefined
 }
 
@@ -96,6 +99,7 @@ interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
   readonly method: string | null
   readonly path: string | null
   readonly repeatKey: string | null
+  readonly fingerprint: Buffer | null
 }
 
 /**
@@ -124,6 +128,7 @@ const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuild
     LEFT JOIN ${sql.table('idempotency')} i ON i.merchant_id = ${merchantId} AND i.identity_id = m.id
       AND i.method = coalesce(${p.method}::text, '') AND i.path = coalesce(${p.path}::text, '')
       AND i.key = coalesce(${p.repeatKey}::text, '')
+      AND (i.status IS DISTINCT FROM 400 OR i.fingerprint = coalesce(${p.fingerprint}::bytea, ''))
     WHERE m.key = ${p.merchantKey}::uuid`
 
 const checkoutQuery = withOwner(
@@ -145,8 +150,8 @@ const rateQuery = prepare(
  */
 export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<Checkout | undefined> {
   const { repeat, ...names } = input
-  const { method = null, path = null, key: repeatKey = null } = repeat ?? {}
-  const row = await lanes.read.first(checkoutQuery, { ...names, method, path, repeatKey })
+  const { method = null, path = null, key: repeatKey = null, fingerprint = null } = repeat ?? {}
+  const row = await lanes.read.first(checkoutQuery, { ...names, method, path, repeatKey, fingerprint })
   if (!row) return undefined
   const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {

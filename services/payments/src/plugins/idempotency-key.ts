@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
-import { fingerprintOf } from '../access/fingerprint.ts'
+import { fingerprintOf, keyDigest } from '../access/fingerprint.ts'
 import { idempotencyKeyMalformed } from '../errors.ts'
 
 const HEADER = 'idempotency-key'
@@ -29,7 +29,7 @@ export function malformedKey(): HttpError {
 }
 
 /**
- * The method, path, key and fingerprint that a request with an Idempotency-Key shares with its repeats.
+ * The method, path, digest of the key and fingerprint that a request with an Idempotency-Key shares with its repeats.
  * @param body the values of its body
  * @returns `refused` for a malformed header; undefined without the header
  */
@@ -39,9 +39,9 @@ export function repeatOf(request: FastifyRequest, body: unknown): Repeat | 'refu
   return typeof key === 'string' && KEY.test(key) ? toRepeat(request, key, body) : 'refused'
 }
 
-function toRepeat({ method, routeOptions, params }: FastifyRequest, key: string, body: unknown): Repeat {
+function toRepeat({ method, routeOptions, params, server }: FastifyRequest, key: string, body: unknown): Repeat {
   const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => parameterOf(params, name))
-  return { method, path, key, fingerprint: fingerprintOf(body) }
+  return { method, path, key: keyDigest(server.deps.pepper, key), fingerprint: fingerprintOf(body) }
 }
 
 /** The schema has converted ids in the path to lower case. */

@@ -413,14 +413,78 @@ describe('POST /payments with an Idempotency-Key', () => {
     expect((await list()).length).toBe(before + 1)
   })
 
-  it('400: refuses another body under a key whose order was refused, though challenges leave the key free', async () => {
-    const order = await newOrder()
-    expect((await browser.send('/payments', order, repeat('k-3'))).status).toBe(200)
-    const refused = { ...order, test: { card: { scheme: 'unknown' } } }
-    const declined = await browser.send('/payments', refused, repeat('k-3'))
+  const KEY_USED = refusedOrder(REQUEST_INVALID, 'Idempotency-Key was used with another body')
+  const refusedAs = (scheme: string) => newOrder({ test: { card: { scheme } } })
+  /** An order that only waits for its authorization. */
+  const readyOrder = async (changes: object = {}) => {
+    const order = await newOrder(changes)
+    return { ...order, hints: (await walk(browser, order, { until: 'tds-challenge' })).hints }
+  }
+
+  it('201: pays under a key whose order was refused to a stranger, and holds it against both from then on', async () => {
+    const strangers = await refusedAs('unknown')
+    const declined = await browser.send('/payments', strangers, repeat('order-77'))
     expect([declined.status, declined.body]).toEqual(refusedCard('PAYMENT_CARD_SCHEME_UNKNOWN', SUPPORTED))
-    const { status, body } = await browser.send('/payments', order, repeat('k-3'))
-    expect([status, body]).toEqual(refusedOrder(REQUEST_INVALID, 'Idempotency-Key was used with another body'))
+    const order = await readyOrder()
+    const paid = await browser.send('/payments', order, repeat('order-77'))
+    expect([paid.status, paid.body]).toEqual(paidOrder)
+    const again = await browser.send('/payments', order, repeat('order-77'))
+    expect([again.status, again.body, again.headers['idempotent-replayed']]).toEqual([201, paid.body, 'true'])
+    for (const other of [strangers, await refusedAs('unsupported'), await readyOrder()]) {
+      const { status, body } = await browser.send('/payments', other, repeat('order-77'))
+      expect([status, body]).toEqual(KEY_USED)
+    }
+  })
+
+  it('400: repeats the refusal of the last order under a key', async () => {
+    const orders = [await refusedAs('unknown'), await refusedAs('unsupported')]
+    const before = (await list()).length
+    const answers: unknown[] = []
+    for (const order of [...orders, orders[1]]) {
+      const { status, body, headers } = await browser.send('/payments', order ?? {}, repeat('k-3'))
+      answers.push([status, body.code, headers['idempotent-replayed']])
+    }
+    expect(answers).toEqual([
+      [400, 'PAYMENT_CARD_SCHEME_UNKNOWN', undefined],
+      [400, 'PAYMENT_CARD_SCHEME_UNSUPPORTED', undefined],
+      [400, 'PAYMENT_CARD_SCHEME_UNSUPPORTED', 'true'],
+    ])
+    expect((await list()).length).toBe(before + 2)
+  })
+
+  it('200: asks for the challenges of an order under a key whose order was refused', async () => {
+    await browser.send('/payments', await refusedAs('unknown'), repeat('k-4'))
+    const { status, body } = await browser.send('/payments', await newOrder(), repeat('k-4'))
+    expect([status, Object.keys(body)]).toEqual([200, ['challenges']])
+  })
+
+  it('201 and 400: gives the key of a refused order to one of many parallel orders', async () => {
+    await browser.send('/payments', await refusedAs('unknown'), repeat('k-5'))
+    const orders = await Promise.all(Array.from({ length: 6 }, () => readyOrder()))
+    const answers = await Promise.all(orders.map((order) => browser.send('/payments', order, repeat('k-5'))))
+    const won = answers.filter(({ status }) => status === 201)
+    const others = answers.filter(({ status }) => status !== 201).map(({ status, body }) => [status, body])
+    expect(won.map(({ status, body }) => [status, body])).toEqual([paidOrder])
+    expect(others).toEqual(Array.from({ length: 5 }, () => KEY_USED))
+  })
+
+  it('201: answers alike the same order at once under the key of a refused order', async () => {
+    await browser.send('/payments', await refusedAs('unknown'), repeat('k-6'))
+    const order = await readyOrder()
+    const answers = await Promise.all(Array.from({ length: 6 }, () => browser.send('/payments', order, repeat('k-6'))))
+    const ids = new Set(answers.map(({ body }) => body.transactionId))
+    expect([answers.map(({ status }) => status), ids.size]).toEqual([Array.from({ length: 6 }, () => 201), 1])
+  })
+
+  it('201: stores a digest in place of the key, also of a key that is a card number', async () => {
+    const number = '4111111111111111'
+    const order = await readyOrder()
+    const paid = await browser.send('/payments', order, repeat(number))
+    expect([paid.status, paid.body]).toEqual(paidOrder)
+    const again = await browser.send('/payments', order, repeat(number))
+    expect(again.body).toEqual(paid.body)
+    const rows = await payments.database.db.selectFrom('idempotency').select('key').execute()
+    expect(rows.filter(({ key }) => !/^[\w-]{43}$/.test(key))).toEqual([])
   })
 
   it('400: refuses a malformed key', async () => {

@@ -1,7 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectBody, refusedField, statusAndBody } from '../../../test/bodies.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../test/operators.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -59,7 +59,7 @@ describe('GET /operator/audit', () => {
           role: 'admin',
           address: '127.0.0.1',
           object: { kind: 'merchant', id: merchantId },
-          idempotencyKey: 'clock',
+          idempotencyKey: storedKey('clock'),
           changes: { advance: 60 },
         },
       },

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../../test/audit.ts'
 import { statusAndBody } from '../../../test/bodies.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../test/operators.ts'
 import { startPayments, type TestPayments } from '../../../test/payments-app.ts'
 import { buildApp } from '../../app.ts'
 import { insertAppInvitation } from '../../apps/app-repository.ts'
@@ -66,7 +66,7 @@ describe('PUT /operator/registration', () => {
         role: 'admin',
         address: '127.0.0.1',
         object: { kind: 'registration', id: 'apps' },
-        idempotencyKey: 'close',
+        idempotencyKey: storedKey('close'),
         changes: { isClosed: true },
       }),
     )
@@ -117,7 +117,9 @@ describe('PUT /operator/registration', () => {
     const answers = await Promise.all([1, 2, 3].map(() => change(true, key)))
     expect(answers.map(statusAndBody)).toEqual([1, 2, 3].map(() => shown(true)))
     const { rows } = await sql`
-      SELECT FROM ${sql.table('audit')} WHERE payload ->> 'idempotencyKey' = ${key}`.execute(payments.owner.db)
+      SELECT FROM ${sql.table('audit')} WHERE payload ->> 'idempotencyKey' = ${storedKey(key)}`.execute(
+      payments.owner.db,
+    )
     expect(rows).toHaveLength(1)
   })
 })

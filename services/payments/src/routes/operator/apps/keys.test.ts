@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statusAndBody } from '../../../../test/bodies.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../../test/operators.ts'
 import {
   createTestApp,
   startPayments,
@@ -51,7 +51,7 @@ describe('DELETE /operator/apps/:appId/keys', () => {
           role: 'admin',
           address: '192.0.2.1',
           object: { kind: 'app', id: app.id },
-          idempotencyKey: 'first',
+          idempotencyKey: storedKey('first'),
           changes: { revoked: 2 },
         },
       },

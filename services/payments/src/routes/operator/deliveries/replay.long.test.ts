@@ -13,7 +13,7 @@ import {
   sendEvent,
   waitForStatuses,
 } from '../../../../test/deliveries.ts'
-import { actorOf, operatorHeaders } from '../../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey } from '../../../../test/operators.ts'
 import { deliveryTask } from '../../../webhooks/delivery.ts'
 
 let world: DeliveryWorld
@@ -64,7 +64,7 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     const { id, email } = actorOf('support')
     const payload = {
       ...{ action: 'deliveries.replay', actor: { id, email }, key: 'desk-support', role: 'support' },
-      ...{ address: '127.0.0.1', object: { kind: 'delivery', id: sent.id }, idempotencyKey: 'again' },
+      ...{ address: '127.0.0.1', object: { kind: 'delivery', id: sent.id }, idempotencyKey: storedKey('again') },
       changes: { webhookId: webhook.id, eventId, delivery: delivery.id },
     }
     expect(await lastAudit(world.payments)).toEqual(operatorAudit('operator.deliveries.replay', payload, merchantId))

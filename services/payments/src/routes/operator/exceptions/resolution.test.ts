@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../../../test/audit.ts'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../../test/operators.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -59,7 +59,7 @@ describe('POST /operator/exceptions/:merchantId/:exceptionId/resolution', () => 
       role: 'admin',
       address: '127.0.0.1',
       object: { kind: 'exception', id: exception.id },
-      idempotencyKey: 'first',
+      idempotencyKey: storedKey('first'),
       changes: { note: 'adjusted' },
     }
     expect(logged).toEqual(operatorAudit('operator.exceptions.resolve', payload, merchantId))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, shownMerchant, statusAndBody } from '../../../../test/bodies.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../../test/operators.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -49,7 +49,7 @@ describe('PUT /operator/merchants/:merchantId/pricing', () => {
           role: 'admin',
           address: '127.0.0.1',
           object: { kind: 'merchant', id: merchantId },
-          idempotencyKey: 'once',
+          idempotencyKey: storedKey('once'),
           changes: changed,
         },
       },

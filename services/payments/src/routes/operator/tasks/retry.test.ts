@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../../../test/audit.ts'
 import { expectBody, refusals, statusAndBody } from '../../../../test/bodies.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../../test/operators.ts'
 import { startPayments, type TestPayments } from '../../../../test/payments-app.ts'
 
 let payments: TestPayments
@@ -54,7 +54,7 @@ describe('POST /operator/tasks/:task/retry', () => {
         role: 'admin',
         address: '127.0.0.1',
         object: { kind: 'task', id: 'payout' },
-        idempotencyKey: 'first',
+        idempotencyKey: storedKey('first'),
         changes: { retried: 3 },
       }),
     )

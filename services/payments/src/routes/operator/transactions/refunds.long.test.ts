@@ -6,7 +6,7 @@ import { shownTransaction, statusAndBody, trailEntry } from '../../../../test/bo
 import { customerPayment } from '../../../../test/customer-payment.ts'
 import { createLiveMerchant, settle } from '../../../../test/live-merchant.ts'
 import { capture } from '../../../../test/operations.ts'
-import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
+import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../../test/operators.ts'
 import {
   createdOf,
   createTestApp,
@@ -125,7 +125,7 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
           role: 'admin',
           address: '127.0.0.1',
           object: { kind: 'transaction', id },
-          idempotencyKey: 'first',
+          idempotencyKey: storedKey('first'),
           changes: { amount: 120, currency: 'EUR', descriptor: 'Beans back', reference: 'r' },
         },
       },

@@ -1,0 +1,20 @@
+-- distribute: everywhere
+-- Gives the Idempotency-Key of a refused order to another order. Nobody calls the checkout with credentials, so a stranger's
+-- refused order would otherwise keep a customer from paying. False when the order under the key is paid or running: it holds the
+-- key against all. (reference: Idempotency-Key)
+--
+-- Locks the row of the key. A call that waits for the lock looks at the row again, so one of several orders gets the key.
+CREATE OR REPLACE FUNCTION {{take_over_key}}(p_caller {{caller}}, p_merchant_id text, p_identity_id text)
+RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+  UPDATE {{idempotency}} i
+    SET fingerprint = p_caller.fingerprint, status = NULL, error_code = NULL, object_id = NULL, body = NULL,
+      created = date_trunc('milliseconds', clock_timestamp())
+    WHERE {{include:scope_of_key.sql}} AND i.status = 400;
+  RETURN FOUND;
+END
+$$;
