@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import type { TextSeal } from '../vault/text-seal.ts'
+import { fingerprintOf } from '../access/fingerprint.ts'
+import { openToken } from '../vault/card-token.ts'
+import type { PanVault } from '../vault/pan-vault.ts'
+import type { CheckoutSeals, TextSeal } from '../vault/text-seal.ts'
 import { TokenizedCard } from './card-form.ts'
 
 const Content = z.object({ card: TokenizedCard, expiry: z.string() })
@@ -23,6 +26,20 @@ export function sealUnderWay(frames: TextSeal, underWay: UnderWay, place: CardPl
 /** Undefined unless this service sealed the text for this place. */
 export function openUnderWay(frames: TextSeal, text: string, place: CardPlace): UnderWay | undefined {
   return Content.safeParse(frames.open(text, placeOf(place))).data
+}
+
+/**
+ * The same card under the same link, as the body that the key of a page is compared with. The id of a page stands in addresses
+ * and histories, so a page that was paid shows its receipt only for the card that has paid.
+ */
+export function fingerprintOfCard(
+  { seals, vault }: { readonly seals: Pick<CheckoutSeals, 'tokens'>; readonly vault: Pick<PanVault, 'macs'> },
+  query: string,
+  { number, expiry }: TokenizedCard,
+): Buffer {
+  const opened = openToken(seals.tokens, number, 'pcn')
+  const [mac] = opened.verdict === 'opened' ? vault.macs(opened.token.value) : []
+  return fingerprintOf({ query, card: mac?.toString('base64url'), expiry })
 }
 
 function placeOf({ pageId, query }: CardPlace): string {

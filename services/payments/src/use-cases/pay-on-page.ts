@@ -1,5 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import { fingerprintOf } from '../access/fingerprint.ts'
+import { keyDigest } from '../access/fingerprint.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { getPaidOrder } from '../checkout/payment-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -11,7 +11,13 @@ import { orderOfLink } from '../payment-links/link-order.ts'
 import type { PaymentPage } from '../payment-links/payment-page.ts'
 import { openReceipt, type Receipt, sealReceipt } from '../payment-links/receipt.ts'
 import { refusalOf } from '../payment-links/refusal.ts'
-import { type CardPlace, openUnderWay, sealUnderWay, type UnderWay } from '../payment-links/under-way.ts'
+import {
+  type CardPlace,
+  fingerprintOfCard,
+  openUnderWay,
+  sealUnderWay,
+  type UnderWay,
+} from '../payment-links/under-way.ts'
 import { type PayDeps, pay } from './pay.ts'
 import { resolveLink } from './resolve-link.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
@@ -20,7 +26,7 @@ import { tokenizeCard } from './tokenize-card.ts'
 type PageDeps = PayDeps &
   ChallengeDeps &
   Parameters<typeof resolveLink>[0] &
-  Pick<PaymentsDeps, 'seals' | 'now' | 'randomBytes'> & { readonly config: Pick<PaymentsConfig, 'checkout'> }
+  Pick<PaymentsDeps, 'seals' | 'now' | 'randomBytes' | 'pepper'> & { readonly config: Pick<PaymentsConfig, 'checkout'> }
 
 /** The card form as it was submitted. */
 export interface CardForm extends CardInput {
@@ -185,7 +191,7 @@ const STEPS_MAX = 8
  * Pays for browsers without a script, as the script of the page does. It can show no frame, so it skips fingerprints
  * and meets the bank by a redirect (reference: Payment page). It only looks up a payment that the script has finished.
  */
-async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
+async function payByLink(deps: PageDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
   try {
     return await takeSteps(deps, payment)
   } catch (error) {
@@ -196,12 +202,13 @@ async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): P
 }
 
 async function takeSteps(
-  deps: PayDeps & ChallengeDeps,
+  deps: PageDeps,
   { link, card, pageId, returnUrl, locale, ip, isSecure }: LinkPayment,
 ): Promise<LinkPaymentAnswer> {
   const { number, code, expiry } = card
   const order = { ...orderOfLink(link), card: { number, code, expiry }, returnUrl }
-  const repeat = { method: 'POST', path: 'payment-link', key: pageId, fingerprint: fingerprintOf(link.query) }
+  const key = keyDigest(deps.pepper, pageId)
+  const repeat = { method: 'POST', path: 'payment-link', key, fingerprint: fingerprintOfCard(deps, link.query, card) }
   const hints = [...card.hints]
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const request = { order: { ...order, hints }, repeat, ip, isSecure }
