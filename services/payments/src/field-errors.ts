@@ -47,6 +47,8 @@ export const FIELD_TEXTS = {
   tooDeep: ({ max }: Limit) => `must not nest deeper than ${max} levels`,
 
   notStorable: 'must not contain U+0000 or lone surrogates',
+  cardNumber: 'must not contain a card number',
+  mostlyBlank: 'must have at least 2 characters that are no blanks',
   notEmail: 'must be an e-mail address',
   notWebsite: 'must be an http or https URL or a host name',
   notAscii: 'must be printable ASCII characters',

@@ -93,10 +93,10 @@ export function orderDigest(order: Order, numberJti: string): Buffer {
 
 /**
  * The text on a customer's bank statement: printable ASCII, at most 22 characters. Letters lose their diacritics, and any
- * other character becomes a question mark. Undefined when fewer than 2 characters are left.
+ * other character becomes a question mark. Undefined when fewer than 2 characters are left that are no blanks.
  */
 export function toDescriptor(text: string): string | undefined {
   const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '')
   const descriptor = plain.replaceAll(/[^\x20-\x7e]/gu, '?').slice(0, DESCRIPTOR_LENGTH_MAX)
-  return descriptor.length < DESCRIPTOR_LENGTH_MIN ? undefined : descriptor
+  return descriptor.replaceAll(' ', '').length < DESCRIPTOR_LENGTH_MIN ? undefined : descriptor
 }

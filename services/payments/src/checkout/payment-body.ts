@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { decimalMoneyShape } from '../money/decimal-money.ts'
-import { anyCustom, isHttpUrl, reference, text, URL_PATTERN, withText } from '../requests/fields.ts'
+import { anyCustom } from '../requests/custom.ts'
+import { anyText, isHttpUrl, reference, text, URL_PATTERN, withText } from '../requests/fields.ts'
 import { falseIsAbsent } from '../requests/validate-input.ts'
 
 const HINTS_MAX = 50
@@ -73,7 +74,7 @@ const { $schema: _, ...testSchema }: Readonly<Record<string, unknown>> = z.toJSO
 
 /** The body of `POST /payments` and of its challenges (reference: Orders). */
 export const PaymentBody = z.object({
-  integration: z.object({ key: text() }),
+  integration: z.object({ key: anyText() }),
   test: z
     .unknown()
     .transform((value) => (value === true ? {} : value))

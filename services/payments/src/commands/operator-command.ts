@@ -2,6 +2,7 @@ import * as common from '@trestle/common/commands/operator-command.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { hasCardNumberDeep } from '../cards/clear-number.ts'
 import type { OperatorDeps } from '../deps.ts'
 
 /** The ways of operators' commands to open the service's data and to print. */
@@ -17,12 +18,33 @@ export function commandGroup(
   description: string,
   commands: readonly OperatorCommand[],
 ): Command {
-  return common.commandGroup({ ...operator, explain: explainRefusal }, name, description, commands)
+  return common.commandGroup(
+    { ...operator, explain: explainRefusal },
+    name,
+    description,
+    commands.map(withoutCardNumbers),
+  )
 }
 
 /** A single command, such as `payments prune`. It takes `--json`. */
 export function toCommand(operator: Operator, command: OperatorCommand): Command {
-  return common.toCommand({ ...operator, explain: explainRefusal }, command)
+  return common.toCommand({ ...operator, explain: explainRefusal }, withoutCardNumbers(command))
+}
+
+/** Values that are judged by a form of their own. */
+const OWN_FORM: ReadonlySet<string> = new Set(['companyNumber', 'iban'])
+
+/** Refuses card numbers: words and options of operators are stored and shown like the texts of the API. */
+function withoutCardNumbers(command: OperatorCommand): OperatorCommand {
+  return {
+    ...command,
+    run: (deps, input) => {
+      const options = Object.entries(input.options).filter(([name]) => !OWN_FORM.has(name))
+      if (hasCardNumberDeep([...input.words, ...options.map(([, value]) => value)]))
+        throw new Error('card numbers are not taken')
+      return command.run(deps, input)
+    },
+  }
 }
 
 const Fields = z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) })

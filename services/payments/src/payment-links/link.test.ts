@@ -51,6 +51,9 @@ describe('judgeLink', () => {
     [`redirect=https://a.example/${'a'.repeat(2_048)}`, {}, 'redirect'],
     [`reference=${'a'.repeat(256)}`, {}, 'reference'],
     ['reference=a%00b', {}, 'reference'],
+    ['reference=4111+1111+1111+1111', {}, 'card-number'],
+    ['text=Card+4111111111111111', {}, 'card-number'],
+    ['redirect=https://shop.example/4111111111111111', {}, 'card-number'],
     [`text=${'a'.repeat(256)}`, {}, 'text'],
     ['', { test: false }, 'live-only'],
   ] as const)('refuses the parameters %j of a merchant with %j: %s', (text, changes, problem) => {

@@ -1,3 +1,4 @@
+import { hasCardNumber } from '../cards/clear-number.ts'
 import { sharesSite } from '../merchants/site.ts'
 import { isChargeable } from '../money/currencies.ts'
 import type { Money } from '../money/minor-units.ts'
@@ -15,6 +16,7 @@ export type LinkProblem =
   | 'redirect'
   | 'reference'
   | 'text'
+  | 'card-number'
   | 'unavailable'
 
 /** A link that can be paid. */
@@ -66,6 +68,7 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): JudgedLink 
   if (redirect !== undefined && !isRedirect(redirect, payee)) return problemOf('redirect')
   if (!isShortText(reference)) return problemOf('reference')
   if (!isShortText(text)) return problemOf('text')
+  if ([reference, text, redirect].some((value) => hasCardNumber(value ?? ''))) return problemOf('card-number')
   const read = value === undefined ? undefined : readValue(value, currency)
   return {
     verdict: 'read',

@@ -27,6 +27,7 @@ const PROBLEMS: Readonly<Record<LinkProblem, { readonly status: 400 | 404; reado
   redirect: { status: 400, text: 'redirectInvalid' },
   reference: { status: 400, text: 'referenceInvalid' },
   text: { status: 400, text: 'textInvalid' },
+  'card-number': { status: 400, text: 'linkCardNumber' },
   unavailable: { status: 400, text: 'unavailable' },
 }
 const PAGE_ID_BYTES = 16

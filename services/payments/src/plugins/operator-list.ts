@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCsv } from '../ledger/csv.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
-import { text } from '../requests/fields.ts'
+import { anyText } from '../requests/fields.ts'
 import { ROWS_OF_OPERATOR } from './request-turns.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
@@ -41,7 +41,7 @@ export function operatorListQuery(list: OperatorList): z.ZodObject<{
 }> {
   return z.object({
     limit: z.int().min(1).max(100).default(25).describe('How many objects at most'),
-    cursor: text()
+    cursor: anyText()
       .refine((given) => parseCursor(list, given) !== undefined, {
         error: FIELD_TEXTS.notCursor,
         params: { code: 'FORMAT' },

@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { hasCardNumber } from '../cards/clear-number.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { CHARGEABLE, isChargeable } from '../money/currencies.ts'
 import { AMOUNT_MAX } from '../money/minor-units.ts'
 import { ID_FORM } from '../pagination/page-query.ts'
 
-const CUSTOM_BYTES_MAX = 50_000
+const DESCRIPTOR_VISIBLE_MIN = 2
 
 /** Whether PostgreSQL can store a text and JSON can contain it: no U+0000, no lone surrogate (reference: Text). */
 export function isStorable(value: string): boolean {
@@ -16,17 +17,26 @@ export function toStorable(value: string): string {
   return value.replaceAll('\0', '\ufffd').toWellFormed()
 }
 
-/** A text that can be stored. */
+/** A text that can be stored, and has no card number: it may be shown and sent to others. */
 export function text(): z.ZodString {
   return TEXT
 }
 
+/** A text that can be stored. For values with a form of their own, such as IBANs, and values that are not kept. */
+export function anyText(): z.ZodString {
+  return ANY_TEXT
+}
+
 /** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
 const STORABLE = '^[^\\u0000]*$'
-const TEXT = z
+const ANY_TEXT = z
   .string()
   .refine(isStorable, { error: FIELD_TEXTS.notStorable, params: { code: 'FORMAT' } })
   .meta({ pattern: STORABLE })
+const TEXT = ANY_TEXT.refine((value) => !hasCardNumber(value), {
+  error: FIELD_TEXTS.cardNumber,
+  params: { code: 'FORMAT' },
+}).meta({ pattern: STORABLE })
 /**
  * A pattern of the API document: a text that can be stored and that trimming leaves not empty. Python does
  * not count U+FEFF as a space.
@@ -93,13 +103,20 @@ export function isHttpUrl(value: string): boolean {
   return /^https?:\/\/\S+$/i.test(value) && URL.canParse(value)
 }
 
-/** Text on bank statements: 2 to 22 printable ASCII characters, kept as given (reference: Text). */
+/**
+ * Text on bank statements: 2 to 22 printable ASCII characters, of which at least 2 are no blanks, kept as given
+ * (reference: Text).
+ */
 export function descriptor(): z.ZodString {
   return text()
     .min(2)
     .max(22)
     .refine((value) => /^[\x20-\x7e]*$/.test(value), {
       error: FIELD_TEXTS.notAscii,
+      params: { code: 'FORMAT' },
+    })
+    .refine((value) => value.replaceAll(' ', '').length >= DESCRIPTOR_VISIBLE_MIN, {
+      error: FIELD_TEXTS.mostlyBlank,
       params: { code: 'FORMAT' },
     })
     .meta({ pattern: '^[ -~]*$' })
@@ -215,29 +232,4 @@ export function reference(): z.ZodString {
 export function referenceOf(custom: unknown): string | undefined {
   if (typeof custom !== 'object' || custom === null || !('reference' in custom)) return undefined
   return reference().safeParse(custom.reference).data
-}
-
-/** An object of the merchant's own, stored as it is given. */
-export function custom(): z.ZodRecord<z.ZodString, z.ZodUnknown> {
-  return storableJson(z.record(z.string(), z.unknown()))
-}
-
-/** `custom` at the checkout, where it may be any JSON value. */
-export function anyCustom(): z.ZodUnknown {
-  return storableJson(z.unknown())
-}
-
-function storableJson<Schema extends z.ZodType>(schema: Schema) {
-  return schema
-    .refine((value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= CUSTOM_BYTES_MAX, {
-      error: FIELD_TEXTS.tooManyBytes({ max: CUSTOM_BYTES_MAX }),
-      params: { code: 'RANGE' },
-    })
-    .refine(isStorableDeep, { error: FIELD_TEXTS.notStorable })
-}
-
-function isStorableDeep(value: unknown): boolean {
-  if (typeof value === 'string') return isStorable(value)
-  if (typeof value !== 'object' || value === null) return true
-  return Object.entries(value).every(([key, field]) => isStorable(key) && isStorableDeep(field))
 }

@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { hasCardNumber } from '../cards/clear-number.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { COUNTRIES, isCountry } from '../merchants/countries.ts'
 import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import type { NewMerchant } from '../merchants/merchant.ts'
 import { FUNDING, isFundingCurrency } from '../money/currencies.ts'
-import { descriptor, email, name, text, website } from './fields.ts'
+import { anyText, descriptor, email, name, text, website } from './fields.ts'
 
 const currency = text()
   .trim()
@@ -16,7 +17,7 @@ const country = text()
   .refine((code) => /^[A-Z]{2}$/.test(code), { error: FIELD_TEXTS.notCountryCode })
   .refine(isCountry, { error: FIELD_TEXTS.notCountry, params: { code: 'UNKNOWN' } })
   .meta({ pattern: undefined, enum: [...COUNTRIES] })
-const iban = text()
+const iban = anyText()
   .overwrite(normaliseIban)
   .refine(hasIbanShape, { error: FIELD_TEXTS.notIban, abort: true })
   .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
@@ -35,10 +36,25 @@ export const MerchantBody = z
     email: email(),
     website: website(),
     descriptor: descriptor(),
-    company: z.object({ country, number: text().min(1).max(64).optional() }),
+    company: z.object({ country, number: anyText().min(1).max(64).optional() }),
     bank: z.object({ iban: iban.optional() }).optional(),
   })
   .refine(hasRightIban, { path: ['bank', 'iban'], error: FIELD_TEXTS.ibanDigitsWrong, when: () => true })
+  .refine(({ company }) => !hasNumberOfCard(company), {
+    path: ['company', 'number'],
+    error: FIELD_TEXTS.cardNumber,
+    params: { code: 'FORMAT' },
+    when: () => true,
+  })
+
+/** A SIRET, the number of a French establishment, has 14 digits with the check digit of card numbers. */
+const SIRET = /^(?:\d\s*){14}$/
+
+/** Whether a company's number has a card number in clear. */
+export function hasNumberOfCard(company: unknown): boolean {
+  const { country, number } = z.object({ country: z.unknown(), number: z.unknown() }).partial().catch({}).parse(company)
+  return typeof number === 'string' && hasCardNumber(number) && !(country === 'FR' && SIRET.test(number))
+}
 
 /** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
 function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {

@@ -210,6 +210,8 @@ describe('POST /merchants', () => {
     [{ website: 'ftp://x' }, 'website', 'FORMAT', 'must be an http or https URL or a host name'],
     [{ descriptor: 'x' }, 'descriptor', 'RANGE', 'must be at least 2 characters'],
     [{ descriptor: 'Café' }, 'descriptor', 'FORMAT', 'must be printable ASCII characters'],
+    [{ descriptor: '  ' }, 'descriptor', 'FORMAT', 'must have at least 2 characters that are no blanks'],
+    [{ descriptor: ' A ' }, 'descriptor', 'FORMAT', 'must have at least 2 characters that are no blanks'],
     [{ company: 'DK' }, 'company', 'TYPE', 'must be an object'],
     [{ company: [] }, 'company', 'TYPE', 'must be an object'],
     [{ company: { country: 'dk' } }, 'company.country', 'FORMAT', 'must be two upper-case letters'],

@@ -4,7 +4,8 @@ import { isCountry } from '../merchants/countries.ts'
 import { hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 import { toFieldErrors } from '../requests/field-error.ts'
-import { amount, currency, descriptor, email, id, name, text, website } from '../requests/fields.ts'
+import { amount, anyText, currency, descriptor, email, id, name, text, website } from '../requests/fields.ts'
+import { hasNumberOfCard } from '../requests/merchant-body.ts'
 
 const operation = z.union([
   z.strictObject({ capture: amount() }).transform(({ capture }) => ({ kind: 'capture' as const, amount: capture })),
@@ -25,12 +26,14 @@ const SeedMerchant = z.strictObject({
   email: email(),
   website: website(),
   descriptor: descriptor(),
-  company: z.strictObject({
-    country: z.string().refine(isCountry, FIELD_TEXTS.notCountry),
-    number: text().max(64).optional(),
-  }),
+  company: z
+    .strictObject({
+      country: z.string().refine(isCountry, FIELD_TEXTS.notCountry),
+      number: anyText().max(64).optional(),
+    })
+    .refine((company) => !hasNumberOfCard(company), { path: ['number'], error: FIELD_TEXTS.cardNumber }),
   bank: z
-    .strictObject({ iban: text().overwrite(normaliseIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional() })
+    .strictObject({ iban: anyText().overwrite(normaliseIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional() })
     .optional(),
   apps: z.array(id()).default([]),
 })
@@ -41,7 +44,7 @@ const SeedTransaction = z.strictObject({
   currency: currency(),
   amount: amount(),
   card: z.strictObject({
-    number: text().refine((value) => /^[0-9]{10,19}$/.test(value), { error: FIELD_TEXTS.notCardNumber }),
+    number: anyText().refine((value) => /^[0-9]{10,19}$/.test(value), { error: FIELD_TEXTS.notCardNumber }),
     expiry: z.strictObject({ month: z.int().min(1).max(12), year: z.int().min(2000).max(2099) }),
   }),
   created: z.iso.datetime({ offset: true }).optional(),

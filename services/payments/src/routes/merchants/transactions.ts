@@ -8,10 +8,10 @@ import { answerCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { TRAIL_ENTRIES } from '../../plugins/request-turns.ts'
+import { custom } from '../../requests/custom.ts'
 import {
   amount,
   currency,
-  custom,
   descriptor,
   id,
   ListQuery,
