@@ -30,7 +30,7 @@ export function renderPage({ title, language, main, script, styles = [], icon = 
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="/assets/page.css">
 ${styles.map((style) => html`<link rel="stylesheet" href="${style}">`)}
-${script === undefined ? undefined : html`<script src="${script}" defer></script>`}
+${script === undefined ? undefined : html`<script type="module" src="${script}"></script>`}
 ${head}
 </head>
 <body class="single">

@@ -11,6 +11,28 @@ it.each([
   [{ code: ' 012 ' }, { ...card, code: '012' }],
   [{ expiry: '03/26' }, { ...card, expiry: { month: 3, year: 2026 } }],
   ...['8/30', '08/2030', '0830', '08 / 30', '08-30', ' 08 30 '].map((expiry) => [{ expiry }, card] as const),
+  ...[
+    '2030-08',
+    '2030-8',
+    '2030/08',
+    '2030 08',
+    '203008',
+    '082030',
+    '\u202d08/30\u202c',
+    '08\u201130',
+    '٠٨/٣٠',
+    '０８／３０',
+  ].map((expiry) => [{ expiry }, card] as const),
+  ...[
+    '1000.0000.0000.0000',
+    '1000\u20110000\u20110000\u20110000',
+    '\u202d1000 0000 0000 0000\u202c',
+    'Visa 1000_0000/0000|0000',
+    '１０００ ００００ ００００ ００００',
+    '١٠٠٠٠٠٠٠٠٠٠٠٠٠٠٠',
+    '۱۰۰۰۰۰۰۰۰۰۰۰۰۰۰۰',
+  ].map((number) => [{ number }, card] as const),
+  [{ code: '\u202d１１１' }, card],
 ] as const)('reads a form with %j as the card %j', (changes, read) => {
   expect(readCardInput({ ...good, ...changes }, now)).toEqual({ verdict: 'read', card: read })
 })
@@ -18,9 +40,9 @@ it.each([
 it.each([
   [{ number: '123456789' }, { number: 'numberInvalid' }],
   [{ number: '1'.repeat(20) }, { number: 'numberInvalid' }],
-  [{ number: '1000 0000 0000 000x' }, { number: 'numberInvalid' }],
+  [{ number: 'one thousand' }, { number: 'numberInvalid' }],
   [{ expiry: '02/26' }, { expiry: 'expiryPast' }],
-  ...['', '13/30', '00/30', '08', '08/2130', '30/08'].map(
+  ...['', '13/30', '00/30', '08', '08/2130', '30/08', '2030-13', '2030', '1930-08', '<08/30', '2030-08-01'].map(
     (expiry) => [{ expiry }, { expiry: 'expiryInvalid' }] as const,
   ),
   [{ code: '11' }, { code: 'codeInvalid' }],

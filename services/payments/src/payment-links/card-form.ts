@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
+import { asciiDigits, digitsIn } from '../cards/digits.ts'
 
 /** The fields of the card form, in their order. */
 export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
@@ -28,13 +29,20 @@ export type ReadCard =
 
 const NUMBER = /^\d{10,19}$/
 const CODE = /^\d{3}$/
-const EXPIRY = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/
+/** The month and the year, or the year with its century and the month, as programs fill them in. */
+const EXPIRIES = [
+  /^(?<month>0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(?<year>\d{2})$/,
+  /^20(?<year>\d{2})\s*[/.\-\s]?\s*(?<month>0?[1-9]|1[0-2])$/,
+] as const
 const CENTURY = 2_000
 
-/** Reads the form. Whether the card exists is not checked here. */
+/**
+ * Reads the form: of number and code the digits of any script, whatever stands between them, as the script of the page does.
+ * Whether the card exists is not checked here.
+ */
 export function readCardInput(input: CardInput, now: Date): ReadCard {
-  const number = input.number.replaceAll(/[\s-]/g, '')
-  const code = input.code.trim()
+  const number = digitsIn(input.number)
+  const code = digitsIn(input.code)
   const expiry = readExpiry(input.expiry)
   const expiryProblem = expiry ? isExpired(lastDay(expiry), now) && 'expiryPast' : 'expiryInvalid'
   const problems: FieldProblems = {
@@ -47,8 +55,13 @@ export function readCardInput(input: CardInput, now: Date): ReadCard {
 }
 
 function readExpiry(text: string): CardExpiry | undefined {
-  const [, month, year] = EXPIRY.exec(text.trim()) ?? []
-  return month === undefined ? undefined : { month: Number(month), year: CENTURY + Number(year) }
+  const plain = asciiDigits(text)
+    .replaceAll(/\p{Cf}/gu, '')
+    .replaceAll(/[\p{Pd}\u2212]/gu, '-')
+    .replaceAll(/[\u2044\u2215\uff0f]/g, '/')
+    .trim()
+  const read = EXPIRIES.map((form) => form.exec(plain)?.groups).find((groups) => groups !== undefined)
+  return read && { month: Number(read.month), year: CENTURY + Number(read.year) }
 }
 
 /** A tokenized card and the state of its payment, which the script of the page submits at the end. */

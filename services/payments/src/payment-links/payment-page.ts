@@ -113,8 +113,8 @@ interface Fields {
 function fieldsOf({ say, problems, expiry }: Fields): readonly Html[] {
   const hints = { number: say('accepted'), expiry: say('expiryHint'), code: say('codeHint') }
   const attributes = {
-    number: html`autocomplete="cc-number" maxlength="30"`,
-    expiry: html`autocomplete="cc-exp" maxlength="9" value="${expiry}"`,
+    number: html`autocomplete="cc-number" maxlength="60"`,
+    expiry: html`autocomplete="cc-exp" maxlength="20" value="${expiry}"`,
     code: html`autocomplete="cc-csc" maxlength="3"`,
   }
   const first = CARD_FIELDS.find((field) => problems[field] !== undefined) ?? 'number'

@@ -23,6 +23,7 @@ describe('GET /assets/:name', () => {
     ['leave.js', 'text/javascript; charset=utf-8'],
     ['pay.js', 'text/javascript; charset=utf-8'],
     ['print.js', 'text/javascript; charset=utf-8'],
+    ['read-card.js', 'text/javascript; charset=utf-8'],
   ])('200: serves the whole file %s as %s', async (name, type) => {
     const response = await load(name)
     const text = readFileSync(new URL(`../pages/assets/${name}`, import.meta.url), 'utf8')

@@ -22,6 +22,7 @@ const TYPES = {
   'leave.js': SCRIPT,
   'pay.js': SCRIPT,
   'print.js': SCRIPT,
+  'read-card.js': SCRIPT,
 } as const
 
 const ASSETS_FOLDER = join(import.meta.dirname, '../pages/assets')

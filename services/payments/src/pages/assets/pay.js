@@ -1,5 +1,7 @@
 // Pays with the card form of a payment link: card data becomes tokens, the order goes with them, and each step that the answer
 // asks for is taken. Without this script the form goes to the server, which does the same by redirects.
+import { digitsIn, readExpiry, slash } from './read-card.js'
+
 const form = document.querySelector('form[data-checkout]')
 const { api, locale, order: orderOfLink, refusals, texts } = JSON.parse(form.dataset.checkout)
 const button = form.querySelector('button')
@@ -175,9 +177,9 @@ async function post(path, body) {
 
 /** The card of the form. Shows what is wrong with a card, and returns undefined. */
 function readCard() {
-  const number = form.number.value.replaceAll(/[\s-]/g, '')
-  const code = form.code.value.trim()
-  const [, month, year] = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/.exec(form.expiry.value.trim()) ?? []
+  const number = digitsIn(form.number.value)
+  const code = digitsIn(form.code.value)
+  const { month, year } = readExpiry(form.expiry.value) ?? {}
   const expiry = { month: Number(month), year: 2_000 + Number(year) }
   const isPast = Date.UTC(expiry.year, expiry.month, 1) <= Date.now()
   const problems = {
@@ -233,18 +235,10 @@ function setBusy(busy, text = buttonText) {
 /** Groups of four, with the caret where it was among the digits. */
 function groupDigits(input) {
   const { value, selectionStart } = input
-  const grouped = value.replaceAll(/\D/g, '').replaceAll(/(\d{4})(?=\d)/g, '$1 ')
+  const grouped = digitsIn(value).replaceAll(/(\d{4})(?=\d)/g, '$1 ')
   if (grouped === value) return
-  const before = value.slice(0, selectionStart).replaceAll(/\D/g, '').length
+  const before = digitsIn(value.slice(0, selectionStart)).length
   input.value = grouped
   const caret = before + Math.floor(Math.max(0, before - 1) / 4)
   input.setSelectionRange(caret, caret)
-}
-
-/** The slash behind the month writes itself, and is welcome to be typed too. */
-function slash(text) {
-  return text
-    .replace(/^([2-9])$/, '0$1')
-    .replace(/^(\d\d)$/, '$1/')
-    .replace(/\/+/, '/')
 }

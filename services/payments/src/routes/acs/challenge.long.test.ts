@@ -100,7 +100,7 @@ describe('POST /acs/challenge', () => {
     const page = await post({ state, decision: 'approve' })
     expect(page.statusCode).toBe(200)
     expect(page.body).toContain('data-origin="https://shop.example"')
-    expect(page.body).toContain('<script src="/assets/conclude.js" defer></script>')
+    expect(page.body).toContain('<script type="module" src="/assets/conclude.js"></script>')
     expect(hintsOf(page.body)).toHaveLength(1)
     // Only the first decision counts.
     await post({ state, decision: 'decline' })

@@ -26,7 +26,7 @@ describe('POST /acs/fingerprint', () => {
     expect(headers['content-security-policy']).toContain('frame-ancestors *')
     expect(hintsOf(body)).toEqual(['hint-1'])
     expect(body).toContain('data-origin="https://shop.example"')
-    expect(body).toContain('<script src="/assets/conclude.js" defer></script>')
+    expect(body).toContain('<script type="module" src="/assets/conclude.js"></script>')
   })
 
   it('200: sends nothing for a bank that does not answer', async () => {

@@ -75,7 +75,7 @@ describe('GET /pos/receipt', () => {
     const { statusCode, headers, body } = await open(sealed())
     expect(statusCode).toBe(200)
     expect(body).toContain('<button type="button" class="quiet" id="print" hidden>Print</button>')
-    expect(body.match(/<script.*?<\/script>/g)).toEqual(['<script src="/assets/print.js" defer></script>'])
+    expect(body.match(/<script.*?<\/script>/g)).toEqual(['<script type="module" src="/assets/print.js"></script>'])
     expect(headers['content-security-policy']).toContain("; script-src 'self';")
   })
 
