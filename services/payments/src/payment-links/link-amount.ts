@@ -1,5 +1,8 @@
+import { asciiDigits, digitsIn } from '../cards/digits.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { type Decimal, readDecimal } from '../money/decimal.ts'
+import type { Money } from '../money/minor-units.ts'
+import { localFormsOf } from '../pages/local-money.ts'
 
 /** Why a text is no amount. */
 export type AmountProblem = 'invalid' | 'too-large'
@@ -10,30 +13,58 @@ export type ReadAmount =
 
 /** The most characters of a typed amount. */
 export const TYPED_LENGTH_MAX = 40
+const INVALID: ReadAmount = { verdict: 'problem', problem: 'invalid' }
 const AMOUNT_MAX = 999_999_999_999n
-const VALUE = /^[0-9]{1,12}(?:\.[0-9]+)?$/
-/** The whole part and the decimals, without groups, or with groups of three by the other separator. */
+const VALUE = /^[0-9]{1,12}(?:\.[0-9]{1,20})?$/
+/** The whole part and the decimals, without groups, or with groups of three, or of two as in India, by the other separator. */
 const TYPED = [
   /^(\d+)(?:[.,](\d+))?$/,
   /^(\d{1,3}(?:\.\d{3})+)(?:,(\d+))?$/,
   /^(\d{1,3}(?:,\d{3})+)(?:\.(\d+))?$/,
+  /^(\d{1,2}(?:,\d{2})+,\d{3})(?:\.(\d+))?$/,
 ] as const
+/** As many digits behind a separator may be thousands. */
+const GROUP_LENGTH = 3
 
 /** Reads the `value` of a link, in major units (reference: Parameters of a link). */
 export function readValue(value: string, currency: string): ReadAmount {
-  return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { verdict: 'problem', problem: 'invalid' }
+  return VALUE.test(value) ? toAmount(shortened(readDecimal(value), currency), currency) : INVALID
 }
 
 /**
- * Reads a typed amount, with a point or a comma before the decimals. A separator that could mean either counts as
- * decimals, and is refused where the currency has fewer. So nobody pays a thousand times too much.
+ * Reads a typed amount: as the pages write it in the locale, or else with a point or a comma before the decimals. A separator
+ * that could mean either counts as decimals, and is refused where the currency has fewer. So nobody pays a thousand times too
+ * much.
  */
-export function readTypedAmount(text: string, currency: string): ReadAmount {
-  const typed = text.replaceAll(/[\s'’]/g, '')
+export function readTypedAmount(text: string, currency: string, locale: string): ReadAmount {
+  const typed = comparable(text)
+  const written = digitsIn(typed)
+  if (isWritten(typed, { currency, amount: Number(written) }, locale)) {
+    return toAmount({ digits: BigInt(written), scale: currencyExponent(currency) ?? 0 }, currency)
+  }
   const [, whole, decimals] = TYPED.map((form) => form.exec(typed)).find((found) => found !== null) ?? []
-  if (whole === undefined) return { verdict: 'problem', problem: 'invalid' }
+  if (whole === undefined) return INVALID
   const digits = whole.replaceAll(/[.,]/g, '')
-  return toAmount(readDecimal(decimals === undefined ? digits : `${digits}.${decimals}`), currency)
+  const read = readDecimal(decimals === undefined ? digits : `${digits}.${decimals}`)
+  const mayBeThousands = decimals?.length === GROUP_LENGTH && digits === whole
+  return toAmount(mayBeThousands ? read : shortened(read, currency), currency)
+}
+
+function isWritten(typed: string, money: Money, locale: string): boolean {
+  if (!Number.isSafeInteger(money.amount)) return false
+  return localFormsOf(money, locale).some((form) => comparable(form) === typed)
+}
+
+/** Without what people leave out or type in another way: blanks, apostrophes and marks of direction. */
+function comparable(text: string): string {
+  return asciiDigits(text).replaceAll(/[\s\p{Cf}'’]/gu, '')
+}
+
+/** Without zeros at the end that the currency has no decimals for. */
+function shortened({ digits, scale }: Decimal, currency: string): Decimal {
+  const exponent = currencyExponent(currency) ?? 0
+  if (scale <= exponent || digits % 10n !== 0n) return { digits, scale }
+  return shortened({ digits: digits / 10n, scale: scale - 1 }, currency)
 }
 
 function toAmount({ digits, scale }: Decimal, currency: string): ReadAmount {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { pageAnswers, redirectAnswer } from '../error-body.ts'
 import { formatAmount } from '../money/minor-units.ts'
 import { isPayable, type PaymentLink, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
-import { readTypedAmount, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
+import { readTypedAmount, readValue, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
 import { amountPage } from '../payment-links/link-pages.ts'
 import {
   linkQueryOf,
@@ -55,13 +55,23 @@ export const posRoutes: Routes = async (app) => {
     async (request, reply) => {
       const { link: linkQuery, amount: typed = '' } = requireValues(request.body)
       const query = new URLSearchParams(linkQuery)
-      const link = await openVisitedLink(visitOf(request, reply, query), query)
+      const visit = visitOf(request, reply, query)
+      const link = await openVisitedLink(visit, query)
       if (!link) return reply
-      const read = readTypedAmount(typed, link.currency)
-      query.set('value', read.verdict === 'read' ? formatAmount(link.currency, BigInt(read.amount)) : typed)
+      query.set('value', toValue(typed, link.currency, visit.locale.tag))
       return reply.redirect(`/pos?${query}`, 303)
     },
   )
+}
+
+/**
+ * Turns a typed amount into the value of a link. What is no amount stays as it is, with a blank where a link would read it: an
+ * entry such as 1.000 may be thousands, but a link may have zeros at its end.
+ */
+function toValue(typed: string, currency: string, locale: string): string {
+  const read = readTypedAmount(typed, currency, locale)
+  if (read.verdict === 'read') return formatAmount(currency, BigInt(read.amount))
+  return readValue(typed, currency).verdict === 'read' ? `${typed} ` : typed
 }
 
 /** The page that asks for the card, or first for the amount. */
