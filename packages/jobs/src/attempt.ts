@@ -3,6 +3,7 @@ import type { Counter } from '@opentelemetry/api'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
 import { DeadJob } from './dead-job.ts'
 import { putBack } from './queue.ts'
+import { RetryLater } from './retry-later.ts'
 import { isSealed, openPayload, type SealedPayload, type SealKeys } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
 
@@ -44,6 +45,12 @@ export interface AttemptConfig {
   readonly mayWork?: () => boolean
 }
 
+/** The result of an attempt for the queue. */
+export interface AttemptResult extends JobResult {
+  /** The next attempt comes no sooner. Undefined: after the delay of the task. */
+  readonly laterSeconds?: number
+}
+
 interface WorkingTask<Payload extends object> {
   readonly boss: PgBoss
   readonly outcomes: Counter
@@ -61,7 +68,7 @@ const HELD_BACK_MS = 1_000
 export function jobRunner<Payload extends object>(
   { schema, sealKeys, mayWork = () => true }: AttemptConfig,
   { boss, outcomes, task, handler }: WorkingTask<Payload>,
-): (job: JobWithMetadata<Stored<Payload>>) => Promise<JobResult> {
+): (job: JobWithMetadata<Stored<Payload>>) => Promise<AttemptResult> {
   const attempt = async (job: JobWithMetadata<Stored<Payload>>, note: JobAttempt['addNote']): Promise<Outcome> => {
     // A batch that ends at once would be followed by the next one.
     if (!mayWork()) await pause(HELD_BACK_MS)
@@ -72,7 +79,7 @@ export function jobRunner<Payload extends object>(
       addNote: note,
     })
   }
-  return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
+  return async (job: JobWithMetadata<Stored<Payload>>): Promise<AttemptResult> => {
     const notes = [...notesOf(job.output)]
     // Read at the end of the attempt, so that what is added after its time limit is left out.
     const given = () => (notes.length === 0 ? {} : { notes: [...notes] })
@@ -89,7 +96,13 @@ export function jobRunner<Payload extends object>(
       }
       const isDead = isDeadAtOnce || job.retryCount >= job.retryLimit
       outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
-      return { id: job.id, status: isDead ? 'deadletter' : 'failed', output }
+      if (isDead) return { id: job.id, status: 'deadletter', output }
+      return {
+        id: job.id,
+        status: 'failed',
+        output,
+        ...(error instanceof RetryLater ? { laterSeconds: error.seconds } : {}),
+      }
     }
   }
 }

@@ -1,12 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
+import type { JobWithMetadata, PgBoss } from 'pg-boss'
+import type { AttemptResult } from './attempt.ts'
+import { postpone } from './queue.ts'
 import type { AnyTask, Groups } from './task.ts'
 
 interface GroupWorkerOptions<Data extends object> {
   readonly boss: PgBoss
+  /** The schema of the queue. */
+  readonly schema: string
   readonly task: AnyTask
   readonly groups: Groups
-  readonly runJob: (job: JobWithMetadata<Data>) => Promise<JobResult>
+  readonly runJob: (job: JobWithMetadata<Data>) => Promise<AttemptResult>
   readonly now: () => Date
   readonly onError: (error: Error) => void
 }
@@ -114,10 +118,11 @@ export class GroupWorker<Data extends object> {
     this.wake()
   }
 
-  async #settle(job: JobWithMetadata<Data>, { status, output }: JobResult): Promise<void> {
-    const { boss } = this.#options
+  async #settle(job: JobWithMetadata<Data>, { status, output, laterSeconds }: AttemptResult): Promise<void> {
+    const { boss, schema } = this.#options
     if (status === 'completed') await boss.complete(this.task.name, attemptOf(job), output)
     else await boss.fail(this.task.name, attemptOf(job), output)
+    if (laterSeconds !== undefined) await postpone(boss, schema, job, laterSeconds)
   }
 
   #touch(): void {

@@ -1,6 +1,14 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import type { GroupOptions, JobInsert, JobResult, JobWithMetadata, PgBoss, WipData } from 'pg-boss'
-import { type AttemptConfig, type Handler, jobRunner, OUTCOMES, type Outcome, withinTime } from './attempt.ts'
+import type { GroupOptions, JobInsert, JobWithMetadata, PgBoss, WipData } from 'pg-boss'
+import {
+  type AttemptConfig,
+  type AttemptResult,
+  type Handler,
+  jobRunner,
+  OUTCOMES,
+  type Outcome,
+  withinTime,
+} from './attempt.ts'
 import { type AnyGroupWorker, GroupWorker } from './group-worker.ts'
 import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
@@ -167,12 +175,12 @@ function toGroup(id: string, turnSeconds: number | undefined): GroupOptions {
 
 /** Starts the workers of pg-boss for a task, or one of ours where its groups take turns. */
 async function startWorker<Data extends object>(
-  { now, onError }: JobsConfig,
+  { schema, now, onError }: JobsConfig,
   boss: PgBoss,
-  { task, runJob }: { readonly task: AnyTask; readonly runJob: (job: JobWithMetadata<Data>) => Promise<JobResult> },
+  { task, runJob }: { readonly task: AnyTask; readonly runJob: (job: JobWithMetadata<Data>) => Promise<AttemptResult> },
 ): Promise<readonly AnyGroupWorker[]> {
   const { groups } = task
-  if (groups) return [new GroupWorker({ boss, task, groups, runJob, now, onError })]
+  if (groups) return [new GroupWorker({ boss, schema, task, groups, runJob, now, onError })]
   await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<Data>[]) => Promise.all(jobs.map(runJob)))
   return []
 }

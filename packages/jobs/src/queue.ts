@@ -94,3 +94,17 @@ export async function putBack(boss: PgBoss, schema: string, { id, name }: { id: 
     [name, id],
   )
 }
+
+/** Lets a job that waits for its next attempt wait for at least so many seconds. */
+export async function postpone(
+  boss: PgBoss,
+  schema: string,
+  { id, name }: { id: string; name: string },
+  seconds: number,
+): Promise<void> {
+  await boss.getDb().executeSql(
+    `UPDATE "${schema}".job SET start_after = greatest(start_after, now() + $3 * interval '1 second')
+     WHERE name = $1 AND id = $2 AND state = 'retry'`,
+    [name, id, seconds],
+  )
+}

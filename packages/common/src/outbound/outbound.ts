@@ -32,6 +32,8 @@ export interface OutboundAnswer {
   readonly link?: string | undefined
   /** The header, which names the version of a record. Undefined when it is missing. */
   readonly etag?: string | undefined
+  /** The header, which says when the server wants to be asked again. Undefined when it is missing. */
+  readonly retryAfter?: string | undefined
 }
 
 /** The answer of another server while it comes. The caller that opens it reads or destroys `body`. */
@@ -214,12 +216,13 @@ async function readAnswer(
   if (notUtf8 === 'refuse' && size <= bytesMax && !isUtf8(bytes)) {
     throw new AnswerNotUtf8(`${new URL(url).origin} answered bytes that are not UTF-8`)
   }
-  const { 'content-type': contentType = '', link, etag } = answer.headers
+  const { 'content-type': contentType = '', link, etag, 'retry-after': retryAfter } = answer.headers
   return {
     status: answer.status,
     body: bytes.subarray(0, bytesMax).toString('utf8'),
     contentType: String(contentType),
     link: link?.toString(),
     etag: etag?.toString(),
+    retryAfter: retryAfter?.toString(),
   }
 }

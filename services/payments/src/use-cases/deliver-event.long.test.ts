@@ -7,7 +7,7 @@ import {
   startStubProvider,
 } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import {
   createTestApp,
@@ -245,7 +245,7 @@ describe.concurrent('deliveries', () => {
   it('disables a webhook after twelve retries, and tells the others', async ({ expect }) => {
     const { id, webhook, update } = await listen('/given-up')
     await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/informed`, events: ['webhook.disabled'] })
-    answers.set('/given-up', { status: 410 })
+    answers.set('/given-up', { status: 400 })
     await update('Coffee')
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
     await letTimePass(webhook.id, 11)
@@ -271,6 +271,36 @@ describe.concurrent('deliveries', () => {
     await expect.poll(async () => payments.database.db.selectFrom('outbox').select('id').execute()).toEqual([])
     expect(namesAt('/given-up')).toEqual(['Coffee', 'Coffee'])
   })
+
+  it('disables a webhook that answers 410 at once, and tells the others', async ({ expect }) => {
+    answers.set('/gone', { status: 410 })
+    const { id, webhook, update } = await listen('/gone', ['merchant.updated'])
+    await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/gone-told`, events: ['webhook.disabled'] })
+    await update('One')
+    await expect.poll(() => at('/gone-told').length, { timeout: 20_000 }).toBe(1)
+    const [told] = at('/gone-told').map(({ body }) => JSON.parse(body))
+    expect([told.data.webhook.id, told.data.webhook.disabled]).toEqual([webhook.id, anyTime])
+    await update('Two')
+    expect(namesAt('/gone')).toEqual(['One'])
+  })
+
+  it.each([
+    [429, '1800', 1_800],
+    [503, '86400', 3_600],
+    [429, new Date(Date.now() + 7_200_000).toUTCString(), 3_600],
+  ])(
+    'tries again after %d with Retry-After %s no sooner than it says, at most an hour',
+    async (status, after, seconds) => {
+      const path = `/later-${status}-${after.length}`
+      answers.set(path, { status, headers: { 'retry-after': after } })
+      const { webhook, update } = await listen(path)
+      await update('One')
+      await vi.waitFor(async () => {
+        const [job] = await jobsOf(webhook.id)
+        expect([job?.state, Math.abs((job?.delay ?? 0) - seconds) < 30]).toEqual(['retry', true])
+      }, 20_000)
+    },
+  )
 
   it('drops the deliveries of a deleted webhook', async ({ expect }) => {
     const { id, webhook, update } = await listen('/deleted')

@@ -1,5 +1,6 @@
 import type { Counter } from '@opentelemetry/api'
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
+import { RetryLater } from '@trestle/jobs/retry-later.ts'
 import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
   ANSWER_MS,
@@ -31,12 +32,15 @@ const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 /** The code of a name whose name servers do not answer. It holds a worker nearly as long as a silent webhook. */
 const NAME_SILENT = 'ETIMEOUT'
 const SILENCES: readonly (string | undefined)[] = [NO_ANSWER, NAME_SILENT]
+/** The status by which a webhook says that it takes no more events. */
+const GONE = 410
+const LATER_SECONDS_MAX = 3_600
 const RESTING = 'not tried: there was no answer several times'
 
 /**
- * Delivers an event. After the last attempt that fails, the webhook is disabled. A second run delivers the event again, and the
- * webhook knows it by the id of the event (reference: Deliveries).
- * @throws Error when the webhook has not taken the event, so that the job runs again
+ * Delivers an event. After the last attempt that fails, and when the webhook says that it is gone, the webhook is disabled. A
+ * second run delivers the event again, and the webhook knows it by the id of the event (reference: Deliveries).
+ * @throws Error when the webhook has not taken the event, so that the job runs again; RetryLater when the webhook says when
  */
 async function deliverEvent(
   deps: AttemptDeps,
@@ -50,7 +54,7 @@ async function deliverEvent(
     return 'dropped'
   }
   const at = deps.now().toISOString()
-  const sent = await sendUnlessSilent(deps, job.webhookId, delivery)
+  const { laterSeconds, ...sent } = await sendUnlessSilent(deps, job.webhookId, delivery)
   addNote({ at, ...sent } satisfies DeliveryAttempt)
   const { error: failure } = sent
   deliveries.add(1, { outcome: failure === undefined ? 'delivered' : 'failed' })
@@ -59,15 +63,20 @@ async function deliverEvent(
     { merchant_id: job.merchantId, webhook_id: job.webhookId, attempt, failure },
     'webhook not delivered',
   )
-  if (attempt > deliveryTask.retryLimit) {
+  const isGone = sent.status === GONE
+  if (isGone || attempt > deliveryTask.retryLimit) {
     await callDisableWebhook(deps.lanes, job)
     deps.outbox.wake()
   }
-  throw new Error(failure)
+  if (isGone) return 'dropped'
+  throw laterSeconds === undefined ? new Error(failure) : new RetryLater(failure, laterSeconds)
 }
 
 /** The outcome of an attempt. Without `error` the webhook has taken the event. */
-type Sent = Omit<DeliveryAttempt, 'at'>
+interface Sent extends Omit<DeliveryAttempt, 'at'> {
+  /** The seconds after which the webhook wants to be tried again. Undefined: it did not say. */
+  readonly laterSeconds?: number
+}
 
 /** Sends the event, unless its webhook rests. */
 async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
@@ -101,11 +110,20 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
       notUtf8: 'replace',
       origin: 'data',
     })
-    return toAnsweredAttempt(answer)
+    const later = laterSecondsOf(answer.retryAfter, time)
+    return { ...toAnsweredAttempt(answer), ...(later === undefined ? {} : { laterSeconds: later }) }
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError') return { error: NO_ANSWER }
     return { error: error instanceof Error && 'code' in error ? String(error.code) : String(error) }
   }
+}
+
+/** The seconds of a Retry-After, a number or a date, at most an hour. Undefined for anything else. @see RFC 9110, 10.2.3 */
+function laterSecondsOf(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined
+  const text = header.trim()
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now.getTime()) / 1_000)
+  return seconds > 0 ? Math.min(seconds, LATER_SECONDS_MAX) : undefined
 }
 
 function isLater(until: Date | null, now: Date): boolean {
