@@ -33,6 +33,7 @@ const dispute = (status: DisputeJson['status']) => ({
   merchant_id: 'm',
   transaction_id: 't',
   amount: 100,
+  excess: 0,
   currency: 'EUR',
   reason_code: 1,
   reason_title: 'Fraud',
