@@ -9,9 +9,8 @@
 -- wait, and are judged by the user whom the first has made. A duplicate writes only a few rows less than a fresh sign-up, and
 -- both note the interval of messages. So neither this answer nor a later answer tells who has an account.
 --
--- Lock order: the interval of messages, the user, what belongs to them. A change of phone notes an interval under the lock of
--- its user. The interval is that of a number that the user does not have yet, so a sign-up that holds it never waits for this
--- user.
+-- Lock order: the interval of messages, the user, what belongs to them. A change of an address notes intervals under the lock of
+-- its user. They are no intervals of sign-ups, so neither waits for the other.
 CREATE OR REPLACE FUNCTION {{sign_up}}(
   p_item {{sign_up_item}}, p_message {{sign_up_message}}, p_token_hash bytea, p_user_agent text, p_ip text, p_audit boolean,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json,
