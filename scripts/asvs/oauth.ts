@@ -40,7 +40,7 @@ export const oauth = chapter(
       'Providers cannot be mixed up',
       {
         deviation:
-          '`state` names the provider, and only that provider’s token endpoint is asked; the parameter `iss` (RFC 9207) is not compared, because few of the 18 send it',
+          'an answer comes to the address of its provider, or names its issuer (RFC 9207), which is compared whenever it is sent; fixed providers, which the operator has chosen, share `/callback` until the settings give each its own address, and start, doctor and console warn while a custom provider shares it',
       },
     ],
     ['10.3.1', 2, 'Access tokens are accepted only for this service', AUDIENCE],

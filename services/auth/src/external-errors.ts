@@ -24,6 +24,11 @@ export const requestTokenWrong = defineError(
   'bad_oauth_callback',
   'OAuth callback without the request token of this sign-in',
 )
+export const answerOfOtherProvider = defineError(
+  400,
+  'bad_oauth_callback',
+  'The answer is not from the provider of this sign-in',
+)
 export const providerUnknown = defineError(400, 'validation_failed', 'Unsupported provider: provider is not enabled')
 export const providerUnnamed = defineError(400, 'validation_failed', 'Unsupported provider: no provider is named')
 export const providerNotSupported = defineError(

@@ -10,6 +10,7 @@ const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
   createSession: (schema) =>
     textsOf(schema, { captcha_token: { type: 'string', description: 'The token of the captcha' } }),
   finishProviderSignInByForm: (schema) => textsOf(schema),
+  finishProviderSignInAtOwnAddressByForm: (schema) => textsOf(schema),
   // The confirmation page posts the members of its link, so the form has no email and no phone.
   verifyCode: ({ properties }) => {
     const { token, token_hash, redirect_to } = asPart(properties)

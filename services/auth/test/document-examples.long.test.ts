@@ -346,9 +346,14 @@ async function usePasskeys(call: Call): Promise<void> {
 async function returnByForm(): Promise<void> {
   const body = { state: OTHER_ID, code: '4/0AfJohXn' }
   const payload = new URLSearchParams(body).toString()
-  const { statusCode } = await send('POST', '/callback', { headers: { 'content-type': FORM }, payload })
-  if (statusCode !== 303) throw new Error(`POST /callback: ${statusCode}`)
-  examples.finishProviderSignInByForm = { usual: { request: { mediaType: FORM, body }, answers: {} } }
+  for (const [is, url] of [
+    ['finishProviderSignInByForm', '/callback'],
+    ['finishProviderSignInAtOwnAddressByForm', '/callback/apple'],
+  ] as const) {
+    const { statusCode } = await send('POST', url, { headers: { 'content-type': FORM }, payload })
+    if (statusCode !== 303) throw new Error(`POST ${url}: ${statusCode}`)
+    examples[is] = { usual: { request: { mediaType: FORM, body }, answers: {} } }
+  }
 }
 
 /** Makes the requests of an admin. */

@@ -12,6 +12,8 @@ import { listClosedSecrets } from '../adoption/report/unreadable-values.ts'
 import { namedAsSet } from '../config/upstream-settings.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
+import { listCustomProviders } from '../external-providers/custom-provider-repository.ts'
+import { warnOfSharedCallback } from '../external-providers/shared-callback.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { adoptOptions, migrateOptions, tasks } from '../migrations.ts'
 import { expectOwnSchema } from '../open-database.ts'
@@ -136,6 +138,9 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   })
   const printAsSet = (line: string) => print(namedAsSet(line, config.aliases))
   const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, printAsSet)
+  // A database that does not answer has its own line.
+  const custom = await listCustomProviders(deps.db, undefined).catch(() => [])
+  for (const line of warnOfSharedCallback(config, custom)) print(`note  ${line}`)
   await deps.close()
   return isHealthy
 }

@@ -5,6 +5,8 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { AuthConfig } from '../config.ts'
 import { type AuthDeps, createDeps } from '../deps.ts'
+import { listCustomProviders } from '../external-providers/custom-provider-repository.ts'
+import { warnOfSharedCallback } from '../external-providers/shared-callback.ts'
 import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { migrateOptions } from '../migrations.ts'
 import { expectOwnSchema, fitToDatabase } from '../open-database.ts'
@@ -71,6 +73,8 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
+      const custom = await listCustomProviders(deps.db, undefined)
+      for (const warning of warnOfSharedCallback(deps.config, custom)) log.logger.warn(warning)
       await startWork(deps)
       await startCleanUp(deps)
     },

@@ -22,6 +22,9 @@ const Address = z
 const Texts = z.array(Text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
+/** The redirect URIs that a provider may have: its own one, or the one that providers share. */
+const CALLBACKS = ['own', 'shared'] as const
+
 const OAUTH2_URLS = ['authorization_url', 'token_url', 'userinfo_url']
 const OIDC_URLS = ['issuer', 'discovery_url']
 const OAUTH2_ONLY = 'For a provider of the type oauth2'
@@ -42,6 +45,10 @@ export const CustomProviderChanges = z.object({
   enabled: z.boolean().optional(),
   email_optional: z.boolean().optional(),
   skip_nonce_check: z.boolean().optional(),
+  callback: z
+    .enum(CALLBACKS)
+    .optional()
+    .meta({ description: 'The redirect URI: `/callback/<identifier>`, or `/callback`, which providers share' }),
   issuer: Address.optional().meta({ description: 'For a provider of the type oidc' }),
   discovery_url: Address.optional().meta({
     description: 'For a provider of the type oidc: where its metadata are, if not at the usual place',
@@ -93,6 +100,8 @@ const common = {
   enabled: z.boolean().default(true),
   email_optional: z.boolean().default(false),
   skip_nonce_check: z.boolean().default(false),
+  // Rows without it were written when all providers shared one address.
+  callback: z.enum(CALLBACKS).default('shared'),
   attribute_mapping: z.partialRecord(z.enum(ATTRIBUTES), Text).default({}),
   authorization_params: z.record(z.string(), z.string()).default({}),
 }

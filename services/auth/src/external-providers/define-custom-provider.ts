@@ -12,22 +12,27 @@ export interface CustomAccount {
   readonly identifier: string
   readonly settings: CustomProviderSettings
   readonly secret: string
-  /** The service's own /callback, so that an admin cannot send codes elsewhere. */
-  readonly redirectUri: string
+  readonly externalUrl: string
 }
 
 /** A custom provider in the form of a fixed one. Its URLs are data, so they must be https. */
 export function defineCustomProvider(account: CustomAccount): ConfiguredProvider<OAuth2Provider> {
-  const { identifier, settings, secret, redirectUri } = account
+  const { identifier, settings, secret } = account
   return {
     name: identifier,
     provider: settings.provider_type === 'oidc' ? defineOidc(settings) : defineOAuth2(settings),
-    account: { clientId: settings.client_id, secret, redirectUri, baseUrl: '' },
+    account: { clientId: settings.client_id, secret, redirectUri: redirectUriOf(account), baseUrl: '' },
     clientIds: [settings.client_id, ...settings.acceptable_client_ids],
     emailOptional: settings.email_optional,
     checksNonce: !settings.skip_nonce_check,
     origin: 'data',
   }
+}
+
+/** The redirect URI of a custom provider. It is the service's own, so that an admin cannot send codes elsewhere. */
+export function redirectUriOf({ identifier, settings, externalUrl }: Omit<CustomAccount, 'secret'>): string {
+  const shared = `${externalUrl.replace(/\/$/, '')}/callback`
+  return settings.callback === 'own' ? `${shared}/${identifier}` : shared
 }
 
 const common = ({ scopes, pkce_enabled: usesPkce, authorization_params: authorizeParams }: CustomProviderSettings) =>
@@ -53,6 +58,7 @@ function defineOidc(settings: Oidc): OAuth2Provider {
     authorizeUrl: metadata.authorization_endpoint,
     tokenUrl: metadata.token_endpoint,
     clientAuth: takesBasic ? 'basic-or-post' : 'post',
+    promisesIss: metadata.authorization_response_iss_parameter_supported === true,
     idTokens: {
       keysOf: (issuer) => (issuer === metadata.issuer ? { jwksUrl: metadata.jwks_uri, origin: 'data' } : undefined),
       nonce: 'checked',

@@ -11,6 +11,7 @@ export const IssuerMetadata = z.object({
   token_endpoint: Endpoint,
   jwks_uri: Endpoint,
   userinfo_endpoint: Endpoint.optional(),
+  authorization_response_iss_parameter_supported: z.boolean().optional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
 })
 

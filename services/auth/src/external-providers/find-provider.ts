@@ -23,11 +23,10 @@ export async function findProvider(deps: FindProviderDeps, name: string): Promis
   const found = external.custom.enabled ? await findCustomProvider(deps.db, name) : undefined
   if (!found?.settings.enabled) return undefined
   const { id, identifier, settings } = found
-  const redirectUri = `${server.externalUrl.replace(/\/$/, '')}/callback`
   return defineCustomProvider({
     identifier,
     settings,
     secret: openSecret(deps.encryptionKeys, id, found.secret),
-    redirectUri,
+    externalUrl: server.externalUrl,
   })
 }

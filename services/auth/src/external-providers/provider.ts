@@ -98,6 +98,8 @@ export interface OAuth2Provider extends CommonProvider {
   readonly usesPkce: boolean
   /** Parameters of the authorization request, unless the client gives other values. */
   readonly authorizeParams?: Readonly<Record<string, string>>
+  /** Whether the metadata of the provider promise that each answer names its issuer (RFC 9207). */
+  readonly promisesIss?: boolean
   /** Undefined for a provider without id_tokens. */
   readonly idTokens?: IdTokenRules
   identify(api: ProviderApi, grant: Grant): Promise<ExternalProfile>

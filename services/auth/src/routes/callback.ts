@@ -16,6 +16,7 @@ import { type RequestContextDeps, readClient } from '../plugins/read-context.ts'
 import { nameSession } from '../plugins/upstream-answers.ts'
 import {
   type FinishAuthorizationDeps,
+  type FinishAuthorizationInput,
   type FinishedAuthorization,
   finishAuthorization,
 } from '../use-cases/finish-authorization.ts'
@@ -28,6 +29,7 @@ const CallbackAnswer = z.object({
   state: z.string().optional(),
   code: z.string().optional(),
   error: z.string().optional().meta({ description: 'Why the provider refused' }),
+  iss: z.string().optional().meta({ description: 'The issuer of the provider (RFC 9207)' }),
   error_description: z.string().optional().meta({ description: 'The same, for people' }),
   user: z.string().optional().meta({ description: 'The name of a user of Apple, as JSON' }),
   oauth_token: z.string().optional().meta({ description: OAUTH1_ONLY }),
@@ -35,50 +37,71 @@ const CallbackAnswer = z.object({
   denied: z.string().optional().meta({ description: OAUTH1_ONLY }),
 })
 
-type CallbackAnswer = z.output<typeof CallbackAnswer>
+const ProviderPath = z.object({
+  provider: z.string().meta({ description: 'The provider whose redirect URI this is', example: 'custom:company' }),
+})
 
 const redirects = { 302: z.undefined(), 303: z.undefined() } as const
 
-/** `GET /callback`, `POST /callback`: a browser returns from a provider. Errors are answered by a redirect too. */
+/**
+ * `/callback`, and `/callback/:provider` of a provider with an address of its own: a browser returns by `GET` or `POST`. Errors
+ * are answered by a redirect too.
+ */
 export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
+  app.get('/callback', byQuery({ operationId: 'finishProviderSignIn' }), (request, reply) =>
+    redirectAfter(deps, request, reply, { answer: request.query, calledAt: undefined }),
+  )
+  app.post('/callback', byForm({ operationId: 'finishProviderSignInByForm' }), (request, reply) =>
+    redirectAfter(deps, request, reply, { answer: request.body, calledAt: undefined }),
+  )
   app.get(
-    '/callback',
-    {
-      exposeHeadRoute: false,
-      config: { rateBucket: 'callback' },
-      schema: {
-        operationId: 'finishProviderSignIn',
-        tags: ['Providers'],
-        summary: 'Return from an external provider',
-        description: 'Answers a redirect with the session, an auth code or the error.',
-        security: [],
-        querystring: CallbackAnswer,
-        response: { ...redirects, ...errorAnswers(400, 429) },
-      },
-    },
-    (request, reply) => redirectAfter(deps, request, reply, request.query),
+    '/callback/:provider',
+    byQuery({ operationId: 'finishProviderSignInAtOwnAddress', params: ProviderPath }),
+    (request, reply) =>
+      redirectAfter(deps, request, reply, { answer: request.query, calledAt: request.params.provider }),
   )
   app.post(
-    '/callback',
-    {
-      bodyLimit: FORM_BYTES_MAX,
-      config: { rateBucket: 'callback', forms: true },
-      schema: {
-        operationId: 'finishProviderSignInByForm',
-        consumes: JSON_AND_FORMS,
-        tags: ['Providers'],
-        summary: 'Return from an external provider that posts a form',
-        description: 'Answers a redirect with the session, an auth code or the error.',
-        security: [],
-        body: CallbackAnswer,
-        response: { ...redirects, ...errorAnswers(400, 413, 429) },
-      },
-    },
-    (request, reply) => redirectAfter(deps, request, reply, request.body),
+    '/callback/:provider',
+    byForm({ operationId: 'finishProviderSignInAtOwnAddressByForm', params: ProviderPath }),
+    (request, reply) =>
+      redirectAfter(deps, request, reply, { answer: request.body, calledAt: request.params.provider }),
   )
 }
+
+const described = {
+  tags: ['Providers'],
+  description: 'Answers a redirect with the session, an auth code or the error.',
+  security: [],
+}
+
+/** The options of a return by `GET`. */
+const byQuery = <const Own extends object>(own: Own) => ({
+  exposeHeadRoute: false,
+  config: { rateBucket: 'callback' } as const,
+  schema: {
+    ...described,
+    summary: 'Return from an external provider',
+    querystring: CallbackAnswer,
+    response: { ...redirects, ...errorAnswers(400, 429) },
+    ...own,
+  },
+})
+
+/** The options of a return by a form. */
+const byForm = <const Own extends object>(own: Own) => ({
+  bodyLimit: FORM_BYTES_MAX,
+  config: { rateBucket: 'callback', forms: true } as const,
+  schema: {
+    ...described,
+    consumes: JSON_AND_FORMS,
+    summary: 'Return from an external provider that posts a form',
+    body: CallbackAnswer,
+    response: { ...redirects, ...errorAnswers(400, 413, 429) },
+    ...own,
+  },
+})
 
 type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
@@ -86,11 +109,16 @@ type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
  * Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it
  * SITE_URL gets the error.
  */
-async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
+async function redirectAfter(
+  deps: CallbackDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  returned: Pick<FinishAuthorizationInput, 'answer' | 'calledAt'>,
+) {
   const toNotedError = (thrown: unknown) => logThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects
   const { redirectTo, address, status } = await finishAuthorization(deps, {
-    answer,
+    ...returned,
     readContext: () => readClient(deps, request),
   })
     .then((finished) => {

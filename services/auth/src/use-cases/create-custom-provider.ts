@@ -36,8 +36,9 @@ export async function createCustomProvider(
 ): Promise<CustomProvider> {
   const { config, db } = deps
   const { identifier, client_secret: secret, ...wanted } = provider
+  const newCallback = config.behaviours.ownCallbackOfNewProviders ? 'own' : 'shared'
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
-  const settings = await completeSettings(deps, wanted)
+  const settings = await completeSettings(deps, { callback: newCallback, ...wanted })
   const id = randomUUID()
   const sealed = sealSecret(deps, id, secret)
   const { providersMax } = config.external.custom

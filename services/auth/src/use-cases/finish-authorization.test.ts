@@ -37,7 +37,11 @@ async function begin(changes: Partial<NewAuthorizationFlow> = {}): Promise<strin
 
 /** Returns from the provider, as `GET /callback` does. */
 function finish(state: string | undefined, own = deps) {
-  return finishAuthorization(own, { answer: { state, code: 'x' }, readContext: async () => CONTEXT })
+  return finishAuthorization(own, {
+    answer: { state, code: 'x' },
+    calledAt: undefined,
+    readContext: async () => CONTEXT,
+  })
 }
 
 /** How each taken flow of this file ends: its provider has no credentials. */
@@ -98,7 +102,7 @@ describe('finishAuthorization', () => {
   it('passes on an error of reading the context, after it has taken the flow', async () => {
     const id = await begin()
     const readContext = () => Promise.reject(serviceUnavailable())
-    const returned = finishAuthorization(deps, { answer: { state: id }, readContext })
+    const returned = finishAuthorization(deps, { answer: { state: id }, calledAt: undefined, readContext })
     await expect(returned).rejects.toThrow(serviceUnavailable())
     await expect(finish(id)).rejects.toThrow(stateUnknown())
   })

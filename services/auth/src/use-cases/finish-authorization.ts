@@ -15,6 +15,7 @@ import {
   stateUnknown,
   stateUsed,
 } from '../external-errors.ts'
+import { type ReturnPlace, requireOwnAnswer } from '../external-providers/callback-address.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
 import {
   type AuthorizationFlow,
@@ -46,7 +47,9 @@ type ReturnContext = Omit<RequestContext, 'redirectTo'>
 
 /** A browser that returns from a provider. */
 export interface FinishAuthorizationInput {
-  readonly answer: ProviderAnswer & { readonly state?: string | undefined }
+  readonly answer: ProviderAnswer & { readonly state?: string | undefined; readonly iss?: string | undefined }
+  /** The provider whose own address was called. Undefined at the address that providers share. */
+  readonly calledAt: string | undefined
   /** Reads the context once the flow is taken: without a flow, the request needs no audience. */
   readonly readContext: () => Promise<ReturnContext>
 }
@@ -74,13 +77,13 @@ export type FinishedAuthorization = { readonly redirectTo: string } & (
  */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,
-  { answer, readContext }: FinishAuthorizationInput,
+  { answer, calledAt, readContext }: FinishAuthorizationInput,
 ): Promise<FinishedAuthorization> {
   const flow = await takeAuthorization(deps, answer.state)
   const { redirectTo, provider } = flow
   const context = { ...(await readContext()), redirectTo }
   try {
-    const signedIn = await signInByAnswer(deps, { flow, answer, context })
+    const signedIn = await signInByAnswer(deps, { flow, answer, place: { calledAt, iss: answer.iss }, context })
     if (signedIn.verdict === 'auth-code') return { ...signedIn, redirectTo }
     const session = await signNewSession(deps, signedIn.session)
     return { verdict: 'session', redirectTo, provider, session, tokens: signedIn.tokens }
@@ -119,21 +122,24 @@ type SessionOrCode =
 interface TakenFlow {
   readonly flow: AuthorizationFlow
   readonly answer: ProviderAnswer
+  readonly place: ReturnPlace
   readonly context: RequestContext
 }
 
 /**
  * Signs in by the answer of a provider. Asks the provider before any lock is taken.
- * @throws providerNotSupported, profileWithoutEmail, stateUnknown, and what `askProvider`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `acceptInvitation`, `signInExternally`, `runHooked`, `refuseUnverified` and `mailConfirmation` throw
+ * @throws providerNotSupported, answerOfOtherProvider, profileWithoutEmail, stateUnknown, and what `askProvider`,
+ * `askBeforeExternalUser`, `linkExternalIdentity`, `acceptInvitation`, `signInExternally`, `runHooked`, `refuseUnverified` and
+ * `mailConfirmation` throw
  */
 async function signInByAnswer(
   deps: FinishAuthorizationDeps,
-  { flow, answer, context }: TakenFlow,
+  { flow, answer, place, context }: TakenFlow,
 ): Promise<SessionOrCode> {
   const { provider: name } = flow
   const configured = await findProvider(deps, name)
   if (!configured) throw providerNotSupported({ provider: name })
+  requireOwnAnswer(configured, place)
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
   const taken = { flow, account, tokens, context }

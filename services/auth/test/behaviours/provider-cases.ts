@@ -6,6 +6,7 @@ import { buildApp } from '../../src/app.ts'
 import { createKeySets } from '../../src/external-providers/key-sets.ts'
 import { type Landing, land } from '../external/external-app.ts'
 import { JWKS, signIdToken } from '../external/provider-stub.ts'
+import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSecondOwner, createSignedUp } from '../signed-up.ts'
@@ -179,5 +180,24 @@ export const providerCases = {
     },
     compatible: ['validation_failed', 'validation_failed'],
     supabase: ['', 'provider_email_needs_verification'],
+  },
+  ownCallbackOfNewProviders: {
+    settings: { AUTH_CUSTOM_OAUTH_ENABLED: 'true' },
+    observe: async (service) => {
+      const payload = {
+        provider_type: 'oauth2',
+        identifier: `custom:${service.deps.config.profile}`,
+        name: 'Wiki',
+        client_id: 'client',
+        client_secret: 'secret',
+        authorization_url: 'https://wiki.example.com/authorize',
+        token_url: 'https://wiki.example.com/token',
+        userinfo_url: 'https://wiki.example.com/userinfo',
+      }
+      const request = { method: 'POST', url: '/admin/custom-providers', payload, headers: OPERATOR } as const
+      return new URL((await service.app.inject(request)).json().redirect_uri).pathname
+    },
+    compatible: '/callback/custom:compatible',
+    supabase: '/callback',
   },
 } as const satisfies BehaviourCases

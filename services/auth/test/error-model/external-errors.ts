@@ -108,6 +108,9 @@ export const externalErrors: ErrorCases = {
   stateMissing: [
     { redirected: 'invalid_request', raise: async (world, send) => send(await world.service(), get('/callback')) },
   ],
+  answerOfOtherProvider: [
+    onReturn((_service, state) => callback(state, { code: 'x', iss: 'https://honest.example.com' })),
+  ],
   stateInvalid: [onReturn(() => callback('no uuid'))],
   stateUnknown: [
     onReturn(() => callback(randomUUID())),

@@ -95,6 +95,8 @@ const RATE_LIMITED: ReadonlySet<string> = new Set([
   'get /authorize',
   'get /callback',
   'post /callback',
+  'get /callback/{provider}',
+  'post /callback/{provider}',
   'get /user/identities/authorize',
   'post /verify',
   'post /token',

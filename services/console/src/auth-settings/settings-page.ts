@@ -12,6 +12,7 @@ export function settingsPage(settings: AuthSettings): ConsolePage {
     main: html`${pageHead({ title: 'Settings' })}
 ${tabs('Settings', SETTINGS_PAGES, SETTINGS_PATH)}
 <p class="note">These are the settings of auth. Whoever runs the service changes them.</p>
+${settings.warnings.map((warning) => html`<p class="alert" role="alert">Warning: ${warning}.</p>`)}
 <div class="grid split"><div class="stack">
 ${providersCard(settings)}
 ${hooksCard(settings)}

@@ -17,6 +17,8 @@ export const AuthSettings = z.object({
   limits: z.array(z.looseObject({ name: z.string(), value: z.number().nullable(), per_seconds: z.number() })),
   mail: z.looseObject({ host: z.string().optional(), from: z.string().optional() }),
   sms: z.looseObject({ provider: z.string().optional() }),
+  /** Missing where auth is of an earlier release. */
+  warnings: z.array(z.string()).default([]),
 })
 export type AuthSettings = z.infer<typeof AuthSettings>
 

@@ -59,6 +59,12 @@ export const providerBehaviours = {
     ),
     reason: 'Users of Apple and Facebook may hide their email.',
   },
+  ownCallbackOfNewProviders: {
+    subject: 'The redirect URI of a custom provider that an admin adds without `callback`',
+    compatible: is(true, '`/callback/<identifier>`'),
+    supabase: is(false, '`/callback`'),
+    reason: 'Admins register the address that they know at the provider.',
+  },
 } as const satisfies BehaviourRows
 
 /** Differences from supabase/auth that every profile keeps: providers, id_tokens and identities. */

@@ -116,6 +116,8 @@ describe('POST /admin/custom-providers', () => {
       enabled: true,
       email_optional: false,
       skip_nonce_check: false,
+      callback: 'own',
+      redirect_uri: 'http://localhost:8081/callback/custom:company',
       attribute_mapping: {},
       authorization_params: {},
     }
@@ -303,7 +305,7 @@ describe('a sign-in at a custom provider', () => {
     expect(Object.fromEntries(authorize.searchParams)).toEqual({
       login_hint: 'ada',
       client_id: 'company-client',
-      redirect_uri: 'http://localhost:8081/callback',
+      redirect_uri: 'http://localhost:8081/callback/custom:company',
       response_type: 'code',
       scope: 'openid email profile groups',
       state: anyId,
@@ -359,7 +361,7 @@ describe('a sign-in at a custom provider', () => {
       tenant: '1',
       audience: 'people',
       client_id: 'old-client',
-      redirect_uri: 'http://localhost:8081/callback',
+      redirect_uri: 'http://localhost:8081/callback/custom:old',
       response_type: 'code',
       scope: 'profile',
       state: expect.any(String),

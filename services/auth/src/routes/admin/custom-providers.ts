@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { customProvidersDisabled } from '../../errors.ts'
 import {
@@ -13,6 +14,7 @@ import {
   getCustomProvider,
   listCustomProviders,
 } from '../../external-providers/custom-provider-repository.ts'
+import { redirectUriOf } from '../../external-providers/define-custom-provider.ts'
 import { changeCustomProvider } from '../../use-cases/change-custom-provider.ts'
 import { createCustomProvider } from '../../use-cases/create-custom-provider.ts'
 import { removeCustomProvider } from '../../use-cases/remove-custom-provider.ts'
@@ -21,7 +23,13 @@ const ProviderPath = z.object({ identifier: z.string() })
 
 const Timestamp = z.string().meta({ format: 'date-time' })
 
-const stored = { id: z.guid(), identifier: z.string(), created_at: Timestamp, updated_at: Timestamp }
+const stored = {
+  id: z.guid(),
+  identifier: z.string(),
+  redirect_uri: z.string().meta({ description: 'The address to register at the provider' }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
 const [OAuth2Settings, OidcSettings] = CustomProviderSettings.options
 
 /** A custom provider as admins see it, without its secret. */
@@ -71,13 +79,14 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     done(deps.config.external.custom.enabled ? undefined : customProvidersDisabled())
   })
 
+  const view = (provider: CustomProvider) => viewCustomProvider(provider, deps.config.server)
   app.get('/admin/custom-providers', { schema: listSchema }, async ({ query }) => ({
-    providers: (await listCustomProviders(deps.db, query.type)).map(viewCustomProvider),
+    providers: (await listCustomProviders(deps.db, query.type)).map(view),
   }))
 
   app.post('/admin/custom-providers', { schema: addSchema, config: { namesFields: true } }, async (request, reply) => {
     const created = await createCustomProvider(deps, { ...callerOf(request), provider: request.body })
-    return reply.code(201).send(viewCustomProvider(created))
+    return reply.code(201).send(view(created))
   })
 
   app.get(
@@ -91,7 +100,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CustomProviderView, ...errorAnswers(401, 403, 404) },
       },
     },
-    async (request) => viewCustomProvider(await getCustomProvider(deps.db, request.params.identifier)),
+    async (request) => view(await getCustomProvider(deps.db, request.params.identifier)),
   )
 
   app.put(
@@ -100,9 +109,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: changeSchema,
     },
     async (request) =>
-      viewCustomProvider(
-        await changeCustomProvider(deps, { ...callerOf(request), ...request.params, changes: request.body }),
-      ),
+      view(await changeCustomProvider(deps, { ...callerOf(request), ...request.params, changes: request.body })),
   )
 
   app.delete(
@@ -127,7 +134,11 @@ function callerOf({ admin, clientAddress }: Pick<FastifyRequest, 'admin' | 'clie
   return { admin, ip: clientAddress.ip }
 }
 
-function viewCustomProvider(provider: CustomProvider): CustomProviderView {
+function viewCustomProvider(
+  provider: CustomProvider,
+  { externalUrl }: Pick<AuthConfig['server'], 'externalUrl'>,
+): CustomProviderView {
   const { id, identifier, settings, createdAt, updatedAt } = provider
-  return { id, identifier, ...settings, created_at: createdAt, updated_at: updatedAt }
+  const redirectUri = redirectUriOf({ identifier, settings, externalUrl })
+  return { id, identifier, ...settings, redirect_uri: redirectUri, created_at: createdAt, updated_at: updatedAt }
 }

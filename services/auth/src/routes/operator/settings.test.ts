@@ -99,6 +99,9 @@ describe('GET /operator/settings', () => {
         ],
         mail: { host: 'mail.shop.example', from: 'shop@shop.example' },
         sms: { provider: 'vonage' },
+        warnings: [
+          expect.stringMatching(/^the custom providers custom:wiki share \/callback, and answers of github, /),
+        ],
       },
     ])
   })

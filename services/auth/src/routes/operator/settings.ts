@@ -5,6 +5,7 @@ import { HOOK_NAMES } from '../../config/hooks.ts'
 import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
+import { warnOfSharedCallback } from '../../external-providers/shared-callback.ts'
 import { LimitView, viewLimits } from '../../rate-limits/rate-limits.ts'
 
 const SettingsView = z.object({
@@ -38,6 +39,7 @@ const SettingsView = z.object({
     from: z.string().optional().meta({ description: 'The address of the sender. Absent where no server is set' }),
   }),
   sms: z.object({ provider: z.string().optional() }),
+  warnings: z.array(z.string()).meta({ description: 'What whoever runs the service should change, in words' }),
 })
 
 /** `GET /operator/settings`: what the service is set to, without a secret (console reference: Settings of auth). */
@@ -82,5 +84,6 @@ function viewSettings(config: AuthConfig, custom: readonly CustomProvider[]): z.
     limits: [...viewLimits(config.rateLimits)],
     mail: { host: mail.smtp?.host, from: mail.smtp?.from.address },
     sms: { provider: sms.provider },
+    warnings: [...warnOfSharedCallback(config, custom)],
   }
 }
