@@ -86,10 +86,19 @@ export async function pack(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
   return promisify<Buffer, object, Buffer>(brotliCompress)(bytes, { params })
 }
 
-/** The first of the offered encodings that the client accepts, smallest first (RFC 9110, section 12.5.3). */
+/**
+ * The encoding that the client likes best (RFC 9110, section 12.5.3). Of several that it likes alike it is the first of those that
+ * are offered, smallest first, and only then `identity`.
+ */
 export function chooseEncoding(accepted: string | undefined, offered: readonly Encoding[] = ['br', 'gzip']): Encoding {
-  const accepts = new Negotiator({ headers: { 'accept-encoding': accepted } }).encodings(offered)
-  return offered.find((encoding) => accepts.includes(encoding)) ?? 'identity'
+  const client: Preferring = new Negotiator({ headers: { 'accept-encoding': accepted } })
+  const [best] = client.encodings([...offered, 'identity'], { preferred: [...offered] })
+  return offered.find((encoding) => encoding === best) ?? 'identity'
+}
+
+/** Negotiator 1.1 takes preferences, which its types do not know. */
+interface Preferring {
+  encodings(available: string[], options: { readonly preferred: string[] }): string[]
 }
 
 /** A cache may have weakened the tag when it compressed or decompressed the bytes. */
