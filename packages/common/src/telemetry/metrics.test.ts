@@ -22,6 +22,17 @@ beforeAll(async () => {
 afterAll(() => metrics.close())
 
 describe('the metrics listener', () => {
+  it.each([
+    ['GET', '/metrics?x=1', true],
+    ['HEAD', '/metrics', false],
+    ['HEAD', '/', false],
+  ])('200: answers %s %s', async (method, path, hasBody) => {
+    released = Promise.resolve()
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method })
+    expect([answer.status, (await answer.text()) !== '']).toEqual([200, hasBody])
+    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  })
+
   it('makes one text for concurrent scrapes', async () => {
     const ask = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const { promise, resolve } = Promise.withResolvers<void>()

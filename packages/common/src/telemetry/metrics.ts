@@ -139,11 +139,13 @@ function listen({ host, port, resource }: MetricsConfig, render: () => Promise<s
     return rendering
   }
   const { handle, watch } = boundConnections((request, response) => {
-    if (request.method !== 'GET' || !['/', '/metrics'].includes(request.url ?? '')) {
+    const [path = ''] = (request.url ?? '').split('?', 1)
+    // Node.js sends no body to HEAD.
+    if (!['GET', 'HEAD'].includes(request.method ?? '') || !['/', '/metrics'].includes(path)) {
       response.writeHead(404).end()
       return
     }
-    if (request.url === '/' && wantsPage(request.headers.accept)) {
+    if (path === '/' && wantsPage(request.headers.accept)) {
       response.writeHead(200, page.headers).end(page.html)
       return
     }
