@@ -127,6 +127,11 @@ describe('a program', () => {
     ['a misspelt word of a command', ['stock', 'recieve'], "unknown command 'recieve'; did you mean receive?"],
     ['a misspelt option', ['stock', 'receive', '7', '--kin', 'new'], "unknown option '--kin'; did you mean --kind?"],
     ['an unknown option', ['--frobnicate'], "unknown option '--frobnicate'; see shop serve --help"],
+    [
+      'a value that begins with -',
+      ['stock', 'receive', '-5A'],
+      "unknown option '-5A'; put -- in front of a value that begins with -, or see shop stock receive --help",
+    ],
     ['-c without a file', ['-c'], "option '-c, --config <file>' argument missing; see shop --help"],
     ['a missing argument', ['stock', 'receive'], "missing required argument 'id'; see shop stock receive --help"],
     [

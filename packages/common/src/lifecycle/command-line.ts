@@ -125,7 +125,7 @@ function reportUsage(
   command.exitOverride().configureOutput({
     writeOut: (text) => void process.stdout.write(text),
     writeErr: (text) => void process.stderr.write(text),
-    outputError: (text, write) => write(`${describeUsage(text, path, insteadOf)}\n`),
+    outputError: (text, write) => write(`${describeUsage(text, { path, command, insteadOf })}\n`),
   })
   for (const child of command.commands) reportUsage(child, process, { path: `${path} ${child.name()}`, insteadOf })
 }
@@ -134,11 +134,16 @@ function reportUsage(
  * @param text as Commander has it: `error: unknown command 'usr'`, and perhaps a second line with a suggestion
  * @param path the program, and the group whose command is unknown
  */
-function describeUsage(text: string, path: string, insteadOf: Instead): string {
+function describeUsage(
+  text: string,
+  { path, command, insteadOf }: { readonly path: string; readonly command: Command; readonly insteadOf: Instead },
+): string {
   const [problem = '', suggestion = ''] = text.trimEnd().split('\n')
   const [, meant] = /^\(Did you mean (.+)\)$/.exec(suggestion) ?? []
   const [, word = ''] = /^error: unknown command '(.+)'$/.exec(problem) ?? []
-  const help = meant === undefined ? `see ${path} --help` : `did you mean ${meant}`
+  const isOption = problem.startsWith('error: unknown option') && command.registeredArguments.length > 0
+  const ended = isOption ? `put -- in front of a value that begins with -, or see ${path} --help` : `see ${path} --help`
+  const help = meant === undefined ? ended : `did you mean ${meant}`
   const [, ...words] = [...path.split(' '), word]
   const expected = words.join(' ')
   const advice = Object.hasOwn(insteadOf, expected) ? `use ${insteadOf[expected]}` : help
