@@ -40,7 +40,7 @@ export const FIELD_TEXTS = {
   tooManyBytes: ({ max }: Limit) => `must be at most ${max} bytes of JSON`,
   tooDeep: ({ max }: Limit) => `must be nested at most ${max} levels deep`,
   tooManyKeys: ({ max }: Limit) => `must have at most ${max} keys in all`,
-  protoKey: 'must not have a key "__proto__"',
+  forbiddenKey: 'must not have a key "__proto__", or a key "constructor" whose value has a key "prototype"',
   holdsLongNumber: 'must not hold a number that is too long when written out',
 
   longNumber: 'must not be a number that is too long when written out',

@@ -17,29 +17,29 @@ export const attributesColumnMissing = defineError(
   'BAD_REQUEST',
   'The file must have a column attributes, or columns such as attributes.color.',
 )
-/** @param separator in words, as in "semicolons" */
-export const columnsNotSplit = defineError(
-  400,
-  'BAD_REQUEST',
-  ({ separator }: { readonly separator: string }) =>
-    `The columns of the file are separated by ${separator}. CSV separates them by commas.`,
-)
-export const stockColumn = defineError(
-  400,
-  'BAD_REQUEST',
-  ({ column }: { readonly column: string }) =>
-    `The column "${column}" is not known, because a file of products has no stock: POST /movements or the command inventory stock receive adds it.`,
-)
 export const columnTwice = defineError(
   400,
   'BAD_REQUEST',
   ({ column }: { readonly column: string }) => `The file has the column "${column}" twice.`,
 )
-export const columnUnknown = defineError(
+/** A column that is not known, and the column that its name may mean. `stock`: it would fill the stock. */
+export interface UnknownColumn {
+  readonly column: string
+  readonly meant: string | undefined
+  readonly stock: boolean
+}
+/** Names all columns of the header that are not known. */
+export const columnsUnknown = defineError(
   400,
   'BAD_REQUEST',
-  ({ column, meant }: { readonly column: string; readonly meant?: string | undefined }) =>
-    `The column "${column}" is not known.${meant === undefined ? '' : ` Did you mean "${meant}"?`}`,
+  ({ unknown }: { readonly unknown: readonly UnknownColumn[] }) => {
+    const names = unknown.map(
+      ({ column, meant }) => `"${column}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}`,
+    )
+    const subject = names.length === 1 ? `The column ${names[0]} is` : `The columns ${names.join(', ')} are`
+    const advice = ' A file of products has no stock: POST /movements or the command inventory stock receive adds it.'
+    return `${subject} not known.${unknown.some(({ stock }) => stock) ? advice : ''}`
+  },
 )
 export const fileTooLarge = defineError(
   413,
@@ -54,14 +54,25 @@ export const tooManyColumns = defineError(
 export const recordTooLong = defineError(
   413,
   'PAYLOAD_TOO_LARGE',
-  ({ line, lengthMax }: { readonly line: number; readonly lengthMax: number }) =>
-    `The record on line ${line} is longer than ${lengthMax} characters.`,
+  ({ lengthMax, ...span }: LineSpan & { readonly lengthMax: number }) =>
+    `The record on line ${span.line} is longer than ${lengthMax} characters.${span.lastLine > span.line ? ` ${openQuote(span)}` : ''}`,
 )
 export const unsupportedFileType = defineError(
   415,
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
 )
+
+/** The lines of a record. `quoteLine`: where the quote opened that made it go over several lines. */
+interface LineSpan {
+  readonly line: number
+  readonly quoteLine: number
+  readonly lastLine: number
+}
+
+function openQuote({ quoteLine, lastLine }: Pick<LineSpan, 'quoteLine' | 'lastLine'>): string {
+  return `The quote that opens on line ${quoteLine} takes in everything up to line ${lastLine}.`
+}
 
 /** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */
 export const RECORD_TEXTS = {
@@ -70,6 +81,10 @@ export const RECORD_TEXTS = {
   noJson: 'The line is not JSON.',
   noObject: 'The line must be a JSON object.',
   quotes: 'The record has misplaced quotes.',
+  /** Behind the text of a broken record of several lines. */
+  openQuote,
+  namelessValue: ({ place }: { readonly place: number }) =>
+    `The record has a value in column ${place}, which has no name.`,
   wrongFields: ({ fields, columns }: { readonly fields: number; readonly columns: number }) =>
     `The record has ${fields} fields, the header has ${columns}.`,
   leadsThroughScalar: 'leads through a value that is not an object',

@@ -61,6 +61,7 @@ export const importReport = (differences: Differences & { readonly received: num
   updated: 0,
   skipped: 0,
   failed: 0,
+  line: anyNumber,
   durationMs: anyNumber,
   errors: [],
   ...differences,

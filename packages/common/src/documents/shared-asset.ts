@@ -87,8 +87,8 @@ export async function pack(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
 }
 
 /**
- * The encoding that the client likes best (RFC 9110, section 12.5.3). Of several that it likes alike it is the first of those that
- * are offered, smallest first, and only then `identity`.
+ * The encoding that the client likes best (RFC 9110, section 12.5.3). Of several that it likes alike it is the
+ * first of those that are offered, smallest first, and only then `identity`.
  */
 export function chooseEncoding(accepted: string | undefined, offered: readonly Encoding[] = ['br', 'gzip']): Encoding {
   const client: Preferring = new Negotiator({ headers: { 'accept-encoding': accepted } })

@@ -84,6 +84,13 @@ export function defineError<Values extends object>(
   })
 }
 
+/** A copy of the error, with its stack, whose body has more members. */
+export function withDetails(error: HttpError, more: Readonly<Record<string, unknown>>): HttpError {
+  const { status, code, message, headers, cause } = error
+  const detailed = new HttpError(status, code, { message, headers, cause, details: { ...error.details, ...more } })
+  return Object.assign(detailed, { stack: error.stack })
+}
+
 /** A copy of the error, with its stack, whose answer has more headers. */
 export function withHeaders(error: HttpError, headers: Readonly<Record<string, string>>): HttpError {
   const { status, code, message, details, cause } = error

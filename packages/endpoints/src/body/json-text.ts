@@ -14,3 +14,26 @@ export function endOfString(text: string, start: number): number {
   }
   return end
 }
+
+/** A text without a match has no forbidden key. Only an escape could hide one. */
+const MAY_FORBID = /__proto__|constructor|\\u/
+
+/**
+ * Whether a key at any depth could reach a prototype: `__proto__`, and `constructor` whose value has a key `prototype`.
+ * @param value the result of `JSON.parse` for this text
+ */
+export function hasForbiddenKey(text: string, value: unknown): boolean {
+  return MAY_FORBID.test(text) && findsForbidden(value)
+}
+
+function findsForbidden(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(findsForbidden)
+  return Object.entries(value).some(
+    ([key, item]) => key === '__proto__' || (key === 'constructor' && holdsPrototype(item)) || findsForbidden(item),
+  )
+}
+
+function holdsPrototype(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
+}

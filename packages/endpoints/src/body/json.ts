@@ -1,7 +1,16 @@
 import { KEYWORDS_MAX, tooManyKeywords } from '../binding/keywords.ts'
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
-import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, endOfString, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-text.ts'
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  endOfString,
+  hasForbiddenKey,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from './json-text.ts'
 
 /** Reads and writes JSON. An application may replace it, for example to keep big numbers. */
 export interface JsonCodec {
@@ -22,7 +31,7 @@ export function parseJson(text: string, codec: JsonCodec): unknown {
   checkShape(text)
   try {
     const value: unknown = JSON.parse(text)
-    if (MAY_FORBID.test(text)) checkKeys(value)
+    if (hasForbiddenKey(text, value)) throw new CallError(400, PROBLEM_TEXTS.forbiddenKey)
     return codec.parse(text, value)
   } catch (cause) {
     throw cause instanceof CallError ? cause : new CallError(400, PROBLEM_TEXTS.bodyNotJson, { cause })
@@ -49,27 +58,6 @@ function checkShape(text: string): void {
       if (commas >= KEYWORDS_MAX) throw tooManyKeywords()
     }
   }
-}
-
-/** A text without a match has no forbidden key. Only an escape could hide one. */
-const MAY_FORBID = /__proto__|constructor|\\u/
-
-function checkKeys(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  if (Array.isArray(value)) {
-    for (const item of value) checkKeys(item)
-    return
-  }
-  for (const [key, item] of Object.entries(value)) {
-    if (key === '__proto__' || (key === 'constructor' && holdsPrototype(item))) {
-      throw new CallError(400, PROBLEM_TEXTS.forbiddenKey)
-    }
-    checkKeys(item)
-  }
-}
-
-function holdsPrototype(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
 }
 
 /** The built-in codec. It writes bigints with every digit. */

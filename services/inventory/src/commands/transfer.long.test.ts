@@ -31,7 +31,7 @@ afterAll(() => Promise.all([server?.stop(), from?.drop(), to?.drop()]))
 async function run(
   database: TemporaryDatabase | undefined,
   args: readonly string[],
-  files: Record<string, string> = {},
+  files: Record<string, string | Buffer> = {},
 ) {
   const cwd = createFolder()
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
@@ -93,6 +93,13 @@ it('inventory import exits with 1 for a failed record, which it names', async ()
   expect(tried.status).toBe(1)
   expect(tried.stderr).toBe('line 2: The record has 1 fields, the header has 2.\n1 of 2 records failed\n')
   expect(tried.stdout).toMatch(/^nothing was stored; would be: 2 received, 1 created, 0 updated, 0 skipped, 1 failed/)
+}, 180_000)
+
+it('inventory import says how far it came with a file that breaks off', async () => {
+  const file = { 'products.csv': Buffer.from('sku,attributes\nGOOD,{}\ncaf\xe9,{}\n', 'latin1') }
+  const { status, stdout, stderr } = await run(to, ['import', 'products.csv'], file)
+  const counts = '0 received, 0 created, 0 updated, 0 skipped, 0 failed'
+  expect([status, stdout, stderr]).toEqual([1, `broke off at line 3: ${counts}\n`, 'The file is not UTF-8.\n'])
 }, 180_000)
 
 it('inventory import exits with 1 for a name that shows no format', async () => {

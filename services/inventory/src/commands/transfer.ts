@@ -81,12 +81,19 @@ async function runImport(
   const database = await openOperatorDatabase(config, 'import')
   try {
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.attributesBytesMax }
-    const records = readRecords(bar.watch(createReadStream(file)), format, limits)
+    const place = { line: 0 }
+    const records = readRecords(bar.watch(createReadStream(file)), format, limits, place)
     const storing = storingOf({ atomic, dryRun })
     const alone = openGate({ places: 1, patienceMs: 0 })
+    const onEnd = (verdict: string, report: ImportReport) => {
+      if (verdict !== 'broken-off') return
+      bar.end()
+      for (const line of describeProblems(report)) stderr.write(`${line}\n`)
+      stdout.write(`broke off at line ${report.line}: ${describe(report)}\n`)
+    }
     const run = importProducts(
       { ...database, batches: alone, wholeImports: alone },
-      { records, mode, storing, client: '', signal: undefined },
+      { records, mode, storing, client: '', signal: undefined, place, onEnd },
     )
     let step = await run.next()
     for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)

@@ -28,6 +28,8 @@ async function create(attributes: unknown, sku = newSku()): Promise<number> {
 /** The answer with a product, whole. */
 const shown = (id: number, sku: string, attributes: unknown) => ({ statusCode: 200, data: { id, sku, attributes } })
 
+const FORBIDDEN_KEY = 'must not have a key "__proto__", or a key "constructor" whose value has a key "prototype"'
+
 describe('POST /products', () => {
   it('201: creates a product, and confirms with its id, Location and ETag', async () => {
     const response = await post({ sku: newSku(), attributes: '{"color":"red"}' })
@@ -162,7 +164,8 @@ describe('POST /products', () => {
     [{ sku: 'S', attributes: '' }, 'attributes', 'must be JSON'],
     [{ sku: 'S', attributes: 'null' }, 'attributes', 'must not be null'],
     [{ sku: 'S', attributes: '{"a":"\\u0000"}' }, 'attributes', 'must not hold U+0000 or half a surrogate pair'],
-    [{ sku: 'S', attributes: '{"__proto__":1}' }, 'attributes', 'must not have a key "__proto__"'],
+    [{ sku: 'S', attributes: '{"__proto__":1}' }, 'attributes', FORBIDDEN_KEY],
+    [{ sku: 'S', attributes: '[{"constructor":{"prototype":1}}]' }, 'attributes', FORBIDDEN_KEY],
     [{ sku: 'S', attributes: `"${'x'.repeat(65_536)}"` }, 'attributes', 'must be at most 65536 bytes of JSON'],
     [{ sku: 'S', attributes: '[1e99999]' }, 'attributes', 'must not hold a number that is too long when written out'],
     ['{"sku":"S","attributes":[1e99999]}', 'attributes', 'must not hold a number that is too long when written out'],

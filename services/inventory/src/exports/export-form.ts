@@ -1,6 +1,6 @@
 import { withoutFormula, writeCsvCell } from '@trestle/common/documents/csv-cell.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { writeCell } from '../json/json-cell.ts'
+import { CELL_TYPES, writeCell } from '../json/json-cell.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { ExportedProduct } from './export-repository.ts'
 
@@ -30,11 +30,14 @@ export interface CsvOptions {
 /** CSV with a header: id, sku, a column for each path of `flatten`, and the other attributes. */
 export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
   const toCell = spreadsheetSafe ? withoutFormula : (text: string) => text
-  const columns = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
+  const names = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
+  // The end of such a name would state a type. Then the name states one itself, behind that end.
+  const isTyped = names.map((name) => CELL_TYPES.some((type) => name.endsWith(`:${type}`)))
+  const columns = names.map((name, at) => (isTyped[at] ? `${name}:json` : name))
   return {
     header: writeRow(['id', 'sku', ...columns, 'attributes'].map(toCell)),
     write: ({ id, sku, attributes, flattened, rest }) => {
-      const values = flattened.map((json) => (json === null ? '' : writeCell(json)))
+      const values = flattened.map((json, at) => (json === null ? '' : isTyped[at] ? json : writeCell(json)))
       const others = flatten.length === 0 ? attributes : emptyWithoutMembers(rest)
       return writeRow([String(id), sku, ...values, others].map(toCell))
     },

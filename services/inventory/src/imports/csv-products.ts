@@ -1,35 +1,39 @@
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import {
   attributesColumnMissing,
-  columnsNotSplit,
+  columnsUnknown,
   columnTwice,
-  columnUnknown,
   headerBroken,
   RECORD_TEXTS,
   skuColumnMissing,
-  stockColumn,
   tooManyColumns,
+  type UnknownColumn,
 } from '../import-errors.ts'
-import { isJson, readCell } from '../json/json-cell.ts'
+import { CELL_TYPES, type CellType, isJson, readCell, readTypedCell } from '../json/json-cell.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { CsvRecord } from './csv-reader.ts'
 import { brokenRecord, type RawProduct, type RecordProblem } from './import-record.ts'
 
-/** The meaning of a column. */
-type Column = 'id' | 'sku' | 'attributes' | AttributePath
+/** The meaning of a column. One without a name has no values. */
+type Column = 'id' | 'sku' | 'attributes' | 'nameless' | AttributeColumn
+
+/** A value inside the attributes. Its cells are read by the type that its name states, else by how they are written. */
+interface AttributeColumn {
+  readonly path: AttributePath
+  readonly type: CellType | undefined
+}
 
 const NAMED_COLUMNS = ['id', 'sku', 'attributes'] as const
 const COLUMNS_MAX = 100
-/** The separators that spreadsheets write in place of commas. */
-const SEPARATORS = [
-  { character: ';', name: 'semicolons' },
-  { character: '\t', name: 'tabs' },
-] as const
 /** Columns with which a shop would fill its stock. */
 const STOCK_COLUMN = /^ *(?:stock|quantity|qty|on[ _-]?hand|available|inventory)(?:[ _-]?(?:level|quantity|qty))? *$/i
 /** How much of a name an error repeats. */
 const NAME_MAX = 64
 const ATTRIBUTE_PREFIX = 'attributes.'
+/** The type that a name states. Any other suffix is a part of the name. */
+const TYPED = /^(.*):(text|number|boolean|json)$/s
 
 /** Reads the records of a file, whose header is known. */
 export type RecordReader = (record: CsvRecord) => RawProduct | RecordProblem
@@ -37,30 +41,39 @@ export type RecordReader = (record: CsvRecord) => RawProduct | RecordProblem
 /**
  * Reads the header of a file (reference: CSV files).
  * @param attributesBytesMax limit of a product's attributes; longer cells are not parsed
- * @throws headerBroken, tooManyColumns, columnsNotSplit, stockColumn, columnUnknown, columnTwice, skuColumnMissing,
- * attributesColumnMissing
+ * @throws headerBroken, tooManyColumns, columnsUnknown, columnTwice, skuColumnMissing, attributesColumnMissing
  */
 export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesBytesMax: number): RecordReader {
   if (!isWellFormed) throw headerBroken()
   if (fields.length > COLUMNS_MAX) throw tooManyColumns({ columnsMax: COLUMNS_MAX })
-  const separator = fields.length === 1 ? SEPARATORS.find(({ character }) => fields[0]?.includes(character)) : undefined
-  if (separator) throw columnsNotSplit({ separator: separator.name })
-  const columns = fields.map(readColumn)
-  const paths = columns.filter((column) => typeof column !== 'string')
-  const clash = fields.find((name, at) => fields.indexOf(name) !== at) ?? findClash(paths)?.join('.')
+  const columns = fields.flatMap((name) => readColumn(name) ?? [])
+  const unknown = fields.filter((name) => readColumn(name) === undefined).map(describeUnknown)
+  if (unknown.length > 0) throw columnsUnknown({ unknown })
+  const paths = columns.flatMap((column) => (typeof column === 'string' ? [] : [column.path]))
+  const twice = NAMED_COLUMNS.find((name) => columns.indexOf(name) !== columns.lastIndexOf(name))
+  const clash = twice ?? findClash(paths)?.join('.')
   if (clash !== undefined) throw columnTwice({ column: clash })
   if (!columns.includes('sku')) throw skuColumnMissing()
   if (!columns.includes('attributes') && paths.length === 0) throw attributesColumnMissing()
   return (record) => readRecord(columns, record, attributesBytesMax)
 }
 
-function readColumn(name: string): Column {
+/** Undefined for a name that is not known. */
+function readColumn(name: string): Column | undefined {
   if (name === 'id' || name === 'sku' || name === 'attributes') return name
-  const path = name.startsWith(ATTRIBUTE_PREFIX) ? parseAttributePath(name.slice(ATTRIBUTE_PREFIX.length)) : undefined
+  if (name === 'sku:text') return 'sku'
+  if (name === 'attributes:json') return 'attributes'
+  if (name.trim() === '') return 'nameless'
+  if (!name.startsWith(ATTRIBUTE_PREFIX)) return undefined
+  const [, untyped = name, type] = TYPED.exec(name) ?? []
+  const path = parseAttributePath(untyped.slice(ATTRIBUTE_PREFIX.length))
+  return path && { path, type: CELL_TYPES.find((each) => each === type) }
+}
+
+function describeUnknown(name: string): UnknownColumn {
   const column = name.slice(0, NAME_MAX)
-  if (path === undefined && STOCK_COLUMN.test(column)) throw stockColumn({ column })
-  if (path === undefined) throw columnUnknown({ column, meant: findMeant(name) })
-  return path
+  const stock = STOCK_COLUMN.test(column)
+  return { column, meant: stock ? undefined : findMeant(name), stock }
 }
 
 /** The column that a wrong name may mean: a known one in other letters or without its last `s`, or an attribute of this name. */
@@ -74,19 +87,18 @@ function findMeant(name: string): string | undefined {
 
 function readRecord(
   columns: readonly Column[],
-  { line, fields, isWellFormed }: CsvRecord,
+  record: CsvRecord,
   attributesBytesMax: number,
 ): RawProduct | RecordProblem {
-  if (!isWellFormed) return brokenRecord(line, RECORD_TEXTS.quotes)
-  if (fields.length !== columns.length) {
-    return brokenRecord(line, RECORD_TEXTS.wrongFields({ fields: fields.length, columns: columns.length }))
-  }
+  const { line, fields } = record
+  const broken = findBreak(columns, record)
+  if (broken !== undefined) return brokenLines(record, broken)
   const cell = (name: Column): string | undefined => fields[columns.indexOf(name)]
   const [sku, base] = [cell('sku'), cell('attributes')]
-  const values = columns.flatMap((path, at) => {
+  const values = columns.flatMap((column, at) => {
     const value = fields[at] ?? ''
     // An empty cell is no value.
-    return typeof path === 'string' || value === '' ? [] : [{ path, value }]
+    return typeof column === 'string' || value === '' ? [] : [{ ...column, value }]
   })
   if (values.length === 0 && base !== undefined && (base !== '' || columns.every((name) => typeof name === 'string'))) {
     return { line, sku, attributes: base }
@@ -98,11 +110,39 @@ function readRecord(
   }
   if (base !== undefined && base !== '' && !isJson(base)) return { line, sku, attributes: base }
   const members = openMembers(base === '' ? undefined : base)
-  const misfit = values.find(({ path, value }) => members === undefined || !setMember(members, path, readCell(value)))
-  if (members !== undefined && misfit === undefined) return { line, sku, attributes: writeMembers(members) }
-  const path = `attributes.${misfit?.path.join('.').slice(0, 64)}`
-  const description = RECORD_TEXTS.member(path, RECORD_TEXTS.leadsThroughScalar)
-  return { line, sku: sku?.slice(0, 255) ?? null, type: 'VALIDATION_ERROR', description }
+  for (const { path, type, value } of values) {
+    const json = type === undefined ? readCell(value) : readTypedCell(value, type)
+    if (json !== undefined && members !== undefined && setMember(members, path, json)) continue
+    const problem = json === undefined ? MISFITS[type ?? 'json'] : RECORD_TEXTS.leadsThroughScalar
+    const description = RECORD_TEXTS.member(`attributes.${path.join('.').slice(0, 64)}`, problem)
+    return { line, sku: sku?.slice(0, 255) ?? null, type: 'VALIDATION_ERROR', description }
+  }
+  return { line, sku, attributes: writeMembers(members ?? new Map()) }
+}
+
+/** The problem of a cell that is not of the type of its column. Every cell is a text. */
+const MISFITS: Readonly<Record<CellType, string>> = {
+  text: FIELD_TEXTS.notString,
+  number: VALUE_TEXTS.notNumber,
+  boolean: VALUE_TEXTS.notBoolean,
+  json: FIELD_TEXTS.notJson,
+}
+
+/** Why a record cannot be read; undefined when it can. Empty cells may stand behind the last column. */
+function findBreak(columns: readonly Column[], { fields, isWellFormed }: CsvRecord): string | undefined {
+  if (!isWellFormed) return RECORD_TEXTS.quotes
+  if (fields.length < columns.length || fields.slice(columns.length).some((field) => field !== '')) {
+    return RECORD_TEXTS.wrongFields({ fields: fields.length, columns: columns.length })
+  }
+  const nameless = columns.findIndex((column, at) => column === 'nameless' && fields[at]?.trim() !== '')
+  return nameless === -1 ? undefined : RECORD_TEXTS.namelessValue({ place: nameless + 1 })
+}
+
+/** A broken record. Where it goes over several lines, an open quote may have swallowed others, so each of them counts. */
+function brokenLines({ line, quoteLine, lastLine }: CsvRecord, text: string): RecordProblem {
+  if (lastLine === line) return brokenRecord(line, text)
+  const broken = brokenRecord(line, `${text} ${RECORD_TEXTS.openQuote({ quoteLine, lastLine })}`)
+  return { ...broken, lines: lastLine - line + 1 }
 }
 
 /** The members of an object by their keys. A value is JSON text, or an object that was opened to set a member. */

@@ -30,7 +30,8 @@ describe('CsvReader', () => {
     ['"a ""b"", c","d\ne"\n', [['a "b", c', 'd\ne']]],
     ['"x\r\ny"\r\n', [['x\r\ny']]],
     ['a,,\n', [['a', '', '']]],
-    ['"",""\n', [['', '']]],
+    ['"",""\n,,\n', []],
+    ['a\rb\r\r\nc\r', [['a'], ['b'], ['c']]],
     ['a\n\n\r\nb\n', [['a'], ['b']]],
     [' a , b \n', [[' a ', ' b ']]],
     ['""""\n', [['"']]],
@@ -48,6 +49,25 @@ describe('CsvReader', () => {
     for (const pieces of [[text], [...text]]) {
       expect(read(...pieces).at(-1)?.isWellFormed).toBe(false)
     }
+  })
+
+  it.each([
+    ['a\nb,"12 inch\nc\nd\n', { line: 2, quoteLine: 2, lastLine: 4 }],
+    ['a\n"x\ny","12 inch\nc\n', { line: 2, quoteLine: 2, lastLine: 4 }],
+    ['a\n"x","12 inch\nc"d"', { line: 2, quoteLine: 2, lastLine: 3 }],
+    ['a\r"x\ry\r', { line: 2, quoteLine: 2, lastLine: 3 }],
+    ['a\nb"c\n', { line: 2, quoteLine: 2, lastLine: 2 }],
+  ])('names the lines that a record with an open quote takes in: %j', (text, lines) => {
+    for (const pieces of [[text], [...text]]) {
+      const { line, quoteLine, lastLine } = read(...pieces).at(-1) ?? {}
+      expect({ line, quoteLine, lastLine }).toEqual(lines)
+    }
+  })
+
+  it.each([';', '\t', '|'])('separates fields by %j', (separator) => {
+    const reader = new CsvReader(separator)
+    const [record] = reader.push(`"a${separator}b"${separator}1,5\n`)
+    expect(record?.fields).toEqual([`a${separator}b`, '1,5'])
   })
 
   it('reads on after a record with misplaced quotes', () => {
@@ -84,5 +104,15 @@ describe('CsvReader', () => {
     expect(() => {
       for (let piece = 0; piece < 20; piece++) reader.push(`"${'x'.repeat(100_000)}`)
     }).toThrow('The record on line 1 is longer than 1048576 characters.')
+  })
+
+  it('413: names where the quote of such a record has opened', () => {
+    const reader = new CsvReader()
+    expect(() => {
+      reader.push('a\nb,"12 inch\n')
+      for (let piece = 0; piece < 20; piece++) reader.push(`${'x'.repeat(100_000)}\n`)
+    }).toThrow(
+      'The record on line 2 is longer than 1048576 characters. The quote that opens on line 2 takes in everything up to line 14.',
+    )
   })
 })

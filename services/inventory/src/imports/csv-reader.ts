@@ -4,6 +4,10 @@ import { recordTooLong } from '../import-errors.ts'
 export interface CsvRecord {
   /** Physical line on which it begins, from 1. */
   readonly line: number
+  /** Physical line on which it ends. */
+  readonly lastLine: number
+  /** Physical line on which the quote opened that made it go over several lines; that of the record without one. */
+  readonly quoteLine: number
   readonly fields: readonly string[]
   /** Whether its quotes are in order. If not, the fields may be wrong. */
   readonly isWellFormed: boolean
@@ -17,28 +21,51 @@ const RECORD_LENGTH_MAX = 1_048_576
  * `length` is in characters.
  * @throws recordTooLong for a longer record than is allowed
  */
-export function checkRecordLength(line: number, length: number): void {
-  if (length > RECORD_LENGTH_MAX) throw recordTooLong({ line, lengthMax: RECORD_LENGTH_MAX })
+export function checkRecordLength(length: number, { line, quoteLine = line, lastLine = line }: Place): void {
+  if (length > RECORD_LENGTH_MAX) throw recordTooLong({ line, quoteLine, lastLine, lengthMax: RECORD_LENGTH_MAX })
+}
+
+interface Place {
+  readonly line: number
+  readonly quoteLine?: number
+  readonly lastLine?: number
 }
 
 /**
  * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without
  * quotes. `quoted`: inside a quoted field. `quote`: directly after a quote that either ends the field or is
- * the first of a pair. `closed`: after a quoted field and something else, which may only be a CR.
+ * the first of a pair. `closed`: after a quoted field and something else, which is misplaced.
  */
 type State = 'start' | 'plain' | 'quoted' | 'quote' | 'closed'
 
-const [QUOTE, COMMA, NEWLINE] = [0x22, 0x2c, 0x0a]
+const [QUOTE, NEWLINE, RETURN] = [0x22, 0x0a, 0x0d]
 
-/** Reads CSV that comes in pieces. Lines end with LF or CRLF, also inside quotes. Empty lines are skipped. */
+/** Reads CSV that comes in pieces. Lines end with LF, CRLF or CR, also inside quotes. Empty lines are skipped. */
 export class CsvReader {
+  readonly #separator: number
   #state: State = 'start'
   #field = ''
   #fields: string[] = []
   #isWellFormed = true
   #line = 1
   #startLine = 1
+  /** The line on which the last quote has opened. */
+  #openedLine = 1
+  /** The line on which the first quote has opened that is closed on another line, or not at all. */
+  #quoteLine: number | undefined
   #length = 0
+  /** Whether the last character was a CR, with which an LF ends the same line. */
+  #isAfterReturn = false
+
+  /** @param separator one character */
+  constructor(separator = ',') {
+    this.#separator = separator.charCodeAt(0)
+  }
+
+  /** The line that is read now; at the end, the last line. */
+  get line(): number {
+    return this.#line
+  }
 
   /** The records that end in this piece. @throws recordTooLong for a longer record than is allowed */
   push(text: string): CsvRecord[] {
@@ -46,17 +73,22 @@ export class CsvReader {
     let from = 0
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at)
-      if (code === NEWLINE) this.#line++
+      const isPair = code === NEWLINE && this.#isAfterReturn
+      this.#isAfterReturn = code === RETURN
+      const isLineEnd = (code === NEWLINE || code === RETURN) && !isPair
+      if (isLineEnd) this.#line++
       if (this.#state === 'quoted') {
         if (code !== QUOTE) continue
         this.#take(text, from, at)
         this.#state = 'quote'
         from = at + 1
-      } else if (code === COMMA || code === NEWLINE) {
+      } else if (isPair) {
+        from = at + 1
+      } else if (code === this.#separator || isLineEnd) {
         this.#take(text, from, at)
         this.#endField()
         from = at + 1
-        if (code === NEWLINE) this.#endRecord(records)
+        if (isLineEnd) this.#endRecord(records, this.#line - 1)
       } else if (code === QUOTE) {
         from = this.#takeQuote(from, at)
       } else if (this.#state === 'start') {
@@ -70,11 +102,17 @@ export class CsvReader {
   /** The last record, if no line end follows it. */
   end(): CsvRecord[] {
     const records: CsvRecord[] = []
-    if (this.#state === 'quoted') this.#isWellFormed = false
-    if (this.#state === 'start' && this.#fields.length === 0) return records
+    // The line end before the end of the file begins no further line.
+    const isAtStart = this.#state === 'start' && this.#fields.length === 0
+    const lastLine = isAtStart || /[\r\n]$/.test(this.#field) ? Math.max(1, this.#line - 1) : this.#line
+    if (this.#state === 'quoted') {
+      this.#isWellFormed = false
+      this.#rememberQuote(lastLine)
+    }
+    this.#line = lastLine
+    if (isAtStart) return records
     this.#endField()
-    this.#line++
-    this.#endRecord(records)
+    this.#endRecord(records, lastLine)
     return records
   }
 
@@ -82,6 +120,7 @@ export class CsvReader {
   #takeQuote(from: number, at: number): number {
     if (this.#state === 'start') {
       this.#state = 'quoted'
+      this.#openedLine = this.#line
       return at + 1
     }
     if (this.#state === 'quote' && from === at) {
@@ -92,31 +131,39 @@ export class CsvReader {
     return from
   }
 
+  #rememberQuote(line: number): void {
+    if (line > this.#openedLine) this.#quoteLine ??= this.#openedLine
+  }
+
   #take(text: string, from: number, to: number): void {
     this.#length += to - from
-    checkRecordLength(this.#startLine, this.#length)
+    const quoteLine = this.#state === 'quoted' ? this.#openedLine : this.#startLine
+    checkRecordLength(this.#length, { line: this.#startLine, quoteLine, lastLine: this.#line })
+    if (this.#state === 'quoted') this.#rememberQuote(this.#line)
     if (from === to) return
     if (this.#state !== 'quote' && this.#state !== 'closed') {
       this.#field += text.slice(from, to)
       return
     }
-    if (this.#state === 'closed' || text.slice(from, to) !== '\r') this.#isWellFormed = false
+    this.#isWellFormed = false
     this.#state = 'closed'
   }
 
   #endField(): void {
-    this.#fields.push(this.#state === 'plain' ? this.#field.replace(/\r$/, '') : this.#field)
+    this.#fields.push(this.#field)
     this.#field = ''
     this.#state = 'start'
   }
 
-  #endRecord(records: CsvRecord[]): void {
-    const isEmpty = this.#fields.length === 1 && this.#fields[0] === ''
-    if (!isEmpty) {
-      records.push({ line: this.#startLine, fields: this.#fields, isWellFormed: this.#isWellFormed })
+  #endRecord(records: CsvRecord[], lastLine: number): void {
+    // A row of separators alone has no value, as an empty line has none.
+    if (!this.#isWellFormed || this.#fields.some((field) => field !== '')) {
+      const [line, fields, isWellFormed] = [this.#startLine, this.#fields, this.#isWellFormed]
+      records.push({ line, lastLine, quoteLine: this.#quoteLine ?? line, fields, isWellFormed })
     }
     this.#fields = []
     this.#isWellFormed = true
+    this.#quoteLine = undefined
     this.#startLine = this.#line
     this.#length = 0
   }

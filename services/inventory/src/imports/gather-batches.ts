@@ -1,4 +1,4 @@
-import type { ImportRecord, ReadProduct, RecordProblem } from './import-record.ts'
+import { countLines, type ImportRecord, type ReadProduct, type RecordProblem } from './import-record.ts'
 
 /** The products that one statement stores, and the records of the same part of the file that cannot be stored. */
 export interface RecordBatch {
@@ -51,6 +51,23 @@ export function splitBatch({ products, problems }: RecordBatch): readonly Record
     ...problems.map((problem) => ({ line: problem.line, products: [], problems: [problem] })),
   ]
   return singles.sort((one, other) => one.line - other.line)
+}
+
+/** Leaves out the first records, which an earlier attempt has dealt with. */
+export async function* skipRecords(
+  records: AsyncIterable<readonly ImportRecord[]>,
+  count: number,
+): AsyncGenerator<readonly ImportRecord[]> {
+  let left = count
+  for await (const arrived of records) {
+    let skipped = 0
+    for (const record of arrived) {
+      if (left <= 0) break
+      left -= countLines(record)
+      skipped++
+    }
+    yield arrived.slice(skipped)
+  }
 }
 
 function beginBatch(begunAtMs: number): OpenBatch {

@@ -1,4 +1,5 @@
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
+import { duplicateSku } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { RECORD_TEXTS } from '../import-errors.ts'
 import { checkAttributes } from '../products/attributes.ts'
@@ -16,9 +17,16 @@ export interface ReadProduct {
 /** Why a record of a file fails. */
 export interface RecordProblem {
   readonly line: number
+  /** How many lines it takes up, where that is known to be more than it should: what follows an open quote is lost with it. */
+  readonly lines?: number
   readonly sku: string | null
   readonly type: 'BAD_REQUEST' | 'VALIDATION_ERROR' | 'CONFLICT' | 'SERVER_ERROR'
   readonly description: string
+}
+
+/** How many lines of the file a record counts for: one, but each line that a broken record has swallowed. */
+export function countLines(record: ImportRecord): number {
+  return 'lines' in record ? (record.lines ?? 1) : 1
 }
 
 /** A record of a file: a product, or why it is none. */
@@ -56,4 +64,14 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
 /** The problem of a record that cannot be read. `line` is the line where it begins, counted from 1. */
 export function brokenRecord(line: number, description: string): RecordProblem {
   return { line, sku: null, type: 'BAD_REQUEST', description }
+}
+
+/** The problem of a record whose SKU is taken. */
+export function takenProblem({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordProblem {
+  return { line, sku, type: 'CONFLICT', description: duplicateSku.message }
+}
+
+/** The problem of a record that PostgreSQL refuses alone. */
+export function unstorableProblem({ line, sku }: ReadProduct): RecordProblem {
+  return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
 }

@@ -2,7 +2,8 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { z } from 'zod'
 import { importRefused } from '../import-errors.ts'
-import type { RecordProblem } from './import-record.ts'
+import { countLines, type RecordProblem } from './import-record.ts'
+import type { ReadPlace } from './read-records.ts'
 
 /** Counts the records of a file by what became of them (reference: Import report). */
 export interface ImportReport {
@@ -11,6 +12,8 @@ export interface ImportReport {
   readonly updated: number
   readonly skipped: number
   readonly failed: number
+  /** The line of the file at which the import has ended, or is; its last line when all of it was read. */
+  readonly line: number
   readonly durationMs: number
   /** The first 100. */
   readonly errors: readonly RecordProblem[]
@@ -29,13 +32,14 @@ const ProblemView = z.object({
 /** The report of an import, as its answer shows it (reference: Import). */
 export const ImportReportView = z
   .object({
-    received: Count.meta({ description: 'Records of the file' }),
+    received: Count.meta({ description: 'Records of the file, and each line that a broken record takes in' }),
     created: Count.meta({ description: 'New products' }),
     updated: Count.meta({ description: 'Products that were changed' }),
     skipped: Count.meta({
       description: 'Products that were left as they were, because they exist or have the same attributes',
     }),
-    failed: Count.meta({ description: 'Records that were not stored' }),
+    failed: Count.meta({ description: 'Records that were not stored, and each line that a broken one takes in' }),
+    line: Count.meta({ description: 'The line of the file at which the import ended' }),
     durationMs: Count.meta({ description: 'How long the import took' }),
     errors: z.array(ProblemView).max(ERRORS_MAX).meta({ description: 'The first problems' }),
   })
@@ -53,16 +57,19 @@ export interface BatchOutcome {
 /** Counts records while a file is imported. */
 export class ImportTally {
   readonly #now: () => number
+  readonly #place: ReadPlace
   readonly #startedAtMs: number
-  #report: Omit<ImportReport, 'durationMs'>
+  #report: Counted
 
   /**
    * @param now milliseconds since any time
+   * @param place where the reader of the file is
    * @param before the report of an earlier attempt, which this one goes on with
    */
-  constructor(now: () => number, before: ImportReport = NOTHING_YET) {
-    const { durationMs, ...report } = before
+  constructor(now: () => number, place: ReadPlace, before: ImportReport = NOTHING_YET) {
+    const { durationMs, line: _, ...report } = before
     this.#now = now
+    this.#place = place
     this.#startedAtMs = now() - durationMs
     this.#report = report
   }
@@ -81,7 +88,8 @@ export class ImportTally {
 
   report(): ImportReport {
     const { errors, ...counts } = this.#report
-    return { ...counts, durationMs: Math.round(this.#now() - this.#startedAtMs), errors }
+    const { line } = this.#place
+    return { ...counts, line, durationMs: Math.round(this.#now() - this.#startedAtMs), errors }
   }
 
   /** The report as it will be once the outcome is added. */
@@ -96,11 +104,14 @@ const NOTHING_YET: ImportReport = {
   updated: 0,
   skipped: 0,
   failed: 0,
+  line: 0,
   durationMs: 0,
   errors: [],
 }
 
-function sumOf<Report extends Omit<ImportReport, 'durationMs'>>(report: Report, outcome: BatchOutcome): Report {
+type Counted = Omit<ImportReport, 'durationMs' | 'line'>
+
+function sumOf<Report extends Counted>(report: Report, outcome: BatchOutcome): Report {
   const { received, created, updated, skipped, problems } = outcome
   return {
     ...report,
@@ -108,9 +119,14 @@ function sumOf<Report extends Omit<ImportReport, 'durationMs'>>(report: Report, 
     created: report.created + created,
     updated: report.updated + updated,
     skipped: report.skipped + skipped,
-    failed: report.failed + problems.length,
-    errors: [...report.errors, ...problems.slice(0, ERRORS_MAX - report.errors.length)],
+    failed: report.failed + problems.reduce((sum, problem) => sum + countLines(problem), 0),
+    errors: [...report.errors, ...problems.slice(0, ERRORS_MAX - report.errors.length).map(toShown)],
   }
+}
+
+/** How many lines it takes up is told by its description. */
+function toShown({ line, sku, type, description }: RecordProblem): ImportReport['errors'][number] {
+  return { line, sku, type, description }
 }
 
 /** Returns a function that counts the records of an import as `inventory_import_rows_total{outcome}`. */
@@ -118,7 +134,7 @@ export function createImportCounter(meter: Metrics['meter']): (counts: Readonly<
   const rows = meter.createCounter('inventory_import_rows_total', {
     description: 'Rows of imports by what became of them',
   })
-  return ({ received: _, ...counts }) => {
+  return ({ received: _received, line: _line, ...counts }) => {
     for (const [outcome, count] of Object.entries(counts)) if (count > 0) rows.add(count, { outcome })
   }
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { fileNotUtf8, fileTooLarge, headerMissing, RECORD_TEXTS } from '../import-errors.ts'
@@ -18,22 +19,36 @@ export interface ReadLimits {
   readonly attributesBytesMax: number
 }
 
+/** The place of the reader of a file. It changes while the file is read. */
+export interface ReadPlace {
+  /** The line that is read, from 1; 0 before the first. At the end of the file, its last line. */
+  line: number
+}
+
 /**
  * Reads the records of a file while it comes, and checks each.
+ * @param place is kept up to date, also when the file breaks off
  * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header;
- * headerBroken, tooManyColumns, columnsNotSplit, stockColumn, columnUnknown, columnTwice, skuColumnMissing,
- * attributesColumnMissing for a wrong header of CSV
+ * headerBroken, tooManyColumns, columnsUnknown, columnTwice, skuColumnMissing, attributesColumnMissing for a wrong header of CSV
  */
 export async function* readRecords(
   bytes: AsyncIterable<Uint8Array>,
   format: ImportFormat,
   limits: ReadLimits,
+  place: ReadPlace = { line: 0 },
 ): AsyncGenerator<readonly ImportRecord[]> {
   const splitter = format === 'csv' ? splitCsv(limits.attributesBytesMax) : splitLines()
   const toRecord = (read: Read): ImportRecord =>
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
-  for await (const text of decode(bytes, limits.bytesMax)) yield splitter.push(text).map(toRecord)
-  yield splitter.end().map(toRecord)
+  const take = (split: () => readonly Read[]): readonly ImportRecord[] => {
+    try {
+      return split().map(toRecord)
+    } finally {
+      place.line = splitter.line()
+    }
+  }
+  for await (const text of decode(bytes, limits.bytesMax)) yield take(() => splitter.push(text))
+  yield take(() => splitter.end())
 }
 
 /** The bounds of a file that comes over HTTP, by the settings of the service. */
@@ -50,65 +65,150 @@ type Read = RawProduct | RecordProblem
 interface Splitter {
   readonly push: (text: string) => readonly Read[]
   readonly end: () => readonly Read[]
+  readonly line: () => number
 }
 
+/** Reads bytes as UTF-8. What stands in front of a bad byte is read before the file is refused, so that its line is known. */
 async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  const toText = (piece?: Uint8Array): string => {
-    try {
-      return decoder.decode(piece, { stream: piece !== undefined })
-    } catch (cause) {
-      throw fileNotUtf8({ cause })
-    }
-  }
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  let rest: Uint8Array = new Uint8Array()
   let size = 0
+  let hasBegun = false
   for await (const piece of bytes) {
     size += piece.byteLength
+    const within = piece.subarray(0, Math.max(0, piece.byteLength - Math.max(0, size - bytesMax)))
+    const all = Buffer.concat([rest, within])
+    const whole = all.subarray(0, all.byteLength - openCharacter(all))
+    rest = all.subarray(whole.byteLength)
+    const good = isUtf8(whole) ? whole : whole.subarray(0, goodLines(whole))
+    const text = decoder.decode(good)
+    yield hasBegun ? text : text.replace(/^\uFEFF/, '')
+    hasBegun ||= text !== ''
+    requireUtf8({ isUtf8: good === whole })
     if (size > bytesMax) throw fileTooLarge({ bytesMax })
-    yield toText(piece)
   }
-  yield toText()
+  requireUtf8({ isUtf8: rest.byteLength === 0 })
 }
 
+function requireUtf8({ isUtf8 }: { readonly isUtf8: boolean }): void {
+  if (!isUtf8) throw fileNotUtf8()
+}
+
+/** How many bytes at the end begin a character that goes on in the next piece: at most three. */
+function openCharacter(bytes: Uint8Array): number {
+  for (let length = 1; length <= 3; length++) {
+    const byte = bytes.at(-length) ?? 0
+    if (byte < 0x80) return 0
+    if (byte >= 0xc0) return length < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? length : 0
+  }
+  return 0
+}
+
+/** How many bytes stand in front of the line with the first bad byte. */
+function goodLines(bytes: Uint8Array): number {
+  let start = 0
+  for (const [at, byte] of bytes.entries()) {
+    if (byte !== LINE_FEED && byte !== RETURN) continue
+    if (!isUtf8(bytes.subarray(start, at))) return start
+    start = at + 1
+  }
+  return start
+}
+
+const [LINE_FEED, RETURN] = [0x0a, 0x0d]
+
+/** The separators that spreadsheets write, the most usual first. */
+const SEPARATORS = [',', ';', '\t', '|']
+/** A line of Excel in front of the header. */
+const SEPARATOR_LINE = /^"?sep=([^"\r\n])"?(?=[\r\n]|$)/i
+
 function splitCsv(attributesBytesMax: number): Splitter {
-  const reader = new CsvReader()
+  let reader: CsvReader | undefined
   let read: RecordReader | undefined
+  let headerLine = 1
+  // The separator is known once the header is there. A quote outside of pairs keeps the header open.
+  const head = { text: '', quotes: 0, hasName: false, isComplete: false }
   const readAll = (records: ReturnType<CsvReader['push']>): Read[] => {
     const [first] = records
     if (read === undefined && first !== undefined) {
+      headerLine = first.lastLine
       read = readCsvHeader(first, attributesBytesMax)
       return records.slice(1).map(read)
     }
     return read === undefined ? [] : records.map(read)
   }
+  const begin = (): Read[] => {
+    const [line = '', character] = SEPARATOR_LINE.exec(head.text) ?? []
+    // The line of the separator stays, as an empty line, so that the lines of the file keep their numbers.
+    const text = head.text.slice(line.length)
+    const begun = new CsvReader(character ?? findSeparator(text))
+    reader = begun
+    return readAll(begun.push(text))
+  }
   return {
-    push: (text) => readAll(reader.push(text)),
+    line: () => (read === undefined ? headerLine : (reader?.line ?? headerLine)),
+    push: (text) => {
+      if (reader !== undefined) return readAll(reader.push(text))
+      head.text += text
+      for (const character of text) {
+        if (character === '"') head.quotes++
+        else if (!/[\s,;|]/.test(character)) head.hasName = true
+        else if (/[\r\n]/.test(character) && head.hasName && head.quotes % 2 === 0) head.isComplete = true
+        if (head.isComplete) break
+      }
+      if (head.isComplete) return begin()
+      checkRecordLength(head.text.length, { line: 1 })
+      return []
+    },
     end: () => {
-      const rest = readAll(reader.end())
+      const rest = reader === undefined ? begin() : []
+      const last = [...rest, ...readAll(reader?.end() ?? [])]
       if (read === undefined) throw headerMissing()
-      return rest
+      return last
     },
   }
+}
+
+/** The separator by which the header has a column `sku`, else the one that makes the most columns. */
+function findSeparator(text: string): string {
+  const judged = SEPARATORS.map((separator) => {
+    const reader = new CsvReader(separator)
+    const { fields = [] } = [...reader.push(text), ...reader.end()][0] ?? {}
+    return {
+      separator,
+      score: fields.length + (fields.some((name) => /^ *sku(?::text)? *$/i.test(name)) ? 1_000_000 : 0),
+    }
+  })
+  return judged.reduce((best, each) => (each.score > best.score ? each : best)).separator
 }
 
 function splitLines(): Splitter {
   let rest = ''
   let line = 0
+  let isAfterReturn = false
+  let isEnded = false
   const readAll = (lines: readonly string[]): Read[] =>
     lines.flatMap((text) => {
       line++
       return text.trim() === '' ? [] : [readJsonLine(line, text)]
     })
   return {
+    line: () => (isEnded ? line : line + 1),
     push: (text) => {
+      // The second half of a CRLF, whose CR has ended the line already.
+      const piece = isAfterReturn && text.startsWith('\n') ? text.slice(1) : text
+      if (text !== '') isAfterReturn = text.endsWith('\r')
       // Search the new piece alone for line ends. Searching the unfinished line again for each piece would take quadratic time.
-      const [first = '', ...others] = text.split('\n')
+      const [first = '', ...others] = piece.split(/\r\n|\n|\r/)
       const lines = [rest + first, ...others]
-      for (const { length } of lines) checkRecordLength(line + 1, length)
+      for (const { length } of lines) checkRecordLength(length, { line: line + 1 })
       rest = lines.pop() ?? ''
       return readAll(lines)
     },
-    end: () => readAll(rest === '' ? [] : [rest]),
+    end: () => {
+      isEnded = true
+      return readAll(rest === '' ? [] : [rest])
+    },
   }
 }
 

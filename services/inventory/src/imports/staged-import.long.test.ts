@@ -196,7 +196,9 @@ describe('an atomic import', () => {
     const { status, body } = await answered
     expect([status, JSON.parse(body)]).toEqual([
       503,
-      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.'),
+      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.', {
+        report: importReport({ received: 600, line: 601 }),
+      }),
     ])
     expect(await versionsOf('L-')).toEqual([])
   })
@@ -218,7 +220,9 @@ describe('an atomic import', () => {
     const { status, body } = await first
     expect([status, JSON.parse(body)]).toEqual([
       503,
-      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.'),
+      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.', {
+        report: importReport({ received: 600, line: 601 }),
+      }),
     ])
     other.end()
     expect([(await second).status, (await versionsOf('L-')).length, (await versionsOf('M-')).length]).toEqual([

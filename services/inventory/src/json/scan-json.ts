@@ -15,8 +15,6 @@ export interface JsonScan {
   readonly depth: number
   /** Keys of all objects. A repeated key counts each time. */
   readonly keys: number
-  /** Whether a key is `__proto__`. */
-  readonly hasProtoKey: boolean
   /** Whether a string holds U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
   readonly unstorableText: boolean
   /** How many characters the text grows by when every number is written out. */
@@ -30,7 +28,6 @@ interface ScanState {
   depth: number
   deepest: number
   keys: number
-  hasProtoKey: boolean
   unstorableText: boolean
   numberGrowth: number
   fractionDigits: number
@@ -48,7 +45,6 @@ export function scanJson(text: string): JsonScan {
     depth: 0,
     deepest: 0,
     keys: 0,
-    hasProtoKey: false,
     unstorableText: !text.isWellFormed(),
     numberGrowth: 0,
     fractionDigits: 0,
@@ -89,7 +85,7 @@ function scanString(state: ScanState, start: number): number {
   if (escaped || state.expectsKey) {
     const value = escaped ? readString(literal) : literal.slice(1, -1)
     if (escaped && (value.includes('\0') || !value.isWellFormed())) state.unstorableText = true
-    if (state.expectsKey) takeKey(state, value)
+    if (state.expectsKey) state.keys++
   }
   state.expectsKey = false
   return end
@@ -98,11 +94,6 @@ function scanString(state: ScanState, start: number): number {
 function readString(literal: string): string {
   const value: unknown = JSON.parse(literal)
   return String(value)
-}
-
-function takeKey(state: ScanState, key: string): void {
-  state.keys++
-  if (key === '__proto__') state.hasProtoKey = true
 }
 
 function scanNumber(state: ScanState, start: number): number {

@@ -172,11 +172,15 @@ export abstract class InventoryController extends ClientController {
     return undefined
   }
 
+  /** The error that the client sees of what a request throws. */
+  protected toShown(thrown: unknown): HttpError {
+    return toHttpError(errorVocabulary, thrown, fastifyRequestOf(this.request))
+  }
+
   /** Logs a fault that happens after the answer has begun. Returns the error that the client may see. */
   protected logFault(thrown: unknown): HttpError {
-    const request = fastifyRequestOf(this.request)
-    const error = toHttpError(errorVocabulary, thrown, request)
-    logError(error, request)
+    const error = this.toShown(thrown)
+    logError(error, fastifyRequestOf(this.request))
     return error
   }
 

@@ -1,3 +1,4 @@
+import { hasForbiddenKey } from '@trestle/endpoints/body/json-text.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { scanJson } from '../json/scan-json.ts'
@@ -40,7 +41,7 @@ export function checkAttributes(text: string, bytesMax: number): AttributesVerdi
   const scan = scanJson(text)
   if (scan.depth > ATTRIBUTES_DEPTH_MAX) return refused(FIELD_TEXTS.tooDeep({ max: ATTRIBUTES_DEPTH_MAX }))
   if (scan.keys > ATTRIBUTES_KEYS_MAX) return refused(FIELD_TEXTS.tooManyKeys({ max: ATTRIBUTES_KEYS_MAX }))
-  if (scan.hasProtoKey) return refused(FIELD_TEXTS.protoKey)
+  if (hasForbiddenKey(text, value)) return refused(FIELD_TEXTS.forbiddenKey)
   if (scan.unstorableText) return refused(FIELD_TEXTS.notStorable)
   if (Buffer.byteLength(text) + scan.numberGrowth > bytesMax || scan.fractionDigits > FRACTION_DIGITS_MAX) {
     return refused(FIELD_TEXTS.holdsLongNumber)

@@ -2,9 +2,7 @@ import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Trx } from '../database.ts'
 import type { TransferDatabase } from '../deps.ts'
-import { duplicateSku } from '../errors.ts'
-import { RECORD_TEXTS } from '../import-errors.ts'
-import { gatherBatches, type RecordBatch, splitBatch } from '../imports/gather-batches.ts'
+import { gatherBatches, type RecordBatch, skipRecords, splitBatch } from '../imports/gather-batches.ts'
 import {
   type ImportAttempt,
   insertImportAudit,
@@ -12,9 +10,16 @@ import {
   updateProcessed,
   updateReport,
 } from '../imports/import-attempt-repository.ts'
-import type { ImportRecord, ReadProduct, RecordProblem } from '../imports/import-record.ts'
+import {
+  countLines,
+  type ImportRecord,
+  type RecordProblem,
+  takenProblem,
+  unstorableProblem,
+} from '../imports/import-record.ts'
 import { type BatchOutcome, type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { callImportProducts, type ImportVerdict } from '../imports/import-repository.ts'
+import type { ReadPlace } from '../imports/read-records.ts'
 import { type StagedCounts, StagedImport } from '../imports/staged-import.ts'
 import type { Storing } from '../imports/storing.ts'
 
@@ -37,6 +42,10 @@ export interface ImportProductsInput {
   readonly attempt?: ImportAttempt
   /** The report of earlier attempts. The import goes on behind the records that it counts. */
   readonly before?: ImportReport | undefined
+  /** The place of the reader of the records. */
+  readonly place: ReadPlace
+  /** Told of each end of an import, also of one that breaks off. */
+  readonly onEnd?: (verdict: ImportOutcome['verdict'] | 'broken-off', report: ImportReport) => void
 }
 
 /** The news of an import while it runs: how many records were received, or the error of a record by its line. */
@@ -66,7 +75,22 @@ export async function* importProducts(
   database: TransferDatabase,
   input: ImportProductsInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const tally = new ImportTally(() => performance.now(), input.before)
+  const tally = new ImportTally(() => performance.now(), input.place, input.before)
+  let verdict: ImportOutcome['verdict'] | 'broken-off' = 'broken-off'
+  try {
+    const outcome = yield* importInto(database, input, tally)
+    verdict = outcome.verdict
+    return outcome
+  } finally {
+    input.onEnd?.(verdict, tally.report())
+  }
+}
+
+async function* importInto(
+  database: TransferDatabase,
+  input: ImportProductsInput,
+  tally: ImportTally,
+): AsyncGenerator<ImportEvent, ImportOutcome> {
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
   const { attempt, mode } = input
   const store = attempt ? storeWithReport(database, { attempt, mode }, tally) : storeAlone(database, input)
@@ -212,7 +236,7 @@ function judgeBatch(
   const count = (wanted: ImportVerdict) => verdicts.filter((verdict) => verdict === wanted).length
   const taken = mode === 'insert' ? products.filter((_, at) => verdicts[at] === 'exists') : []
   return {
-    received: products.length + problems.length,
+    received: products.length + problems.reduce((sum, problem) => sum + countLines(problem), 0),
     created: count('created'),
     updated: count('updated'),
     skipped: count('exists') - taken.length,
@@ -220,26 +244,6 @@ function judgeBatch(
   }
 }
 
-function takenProblem({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordProblem {
-  return { line, sku, type: 'CONFLICT', description: duplicateSku.message }
-}
-
-function unstorableProblem({ line, sku }: ReadProduct): RecordProblem {
-  return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
-}
-
 function existingOf(mode: ImportMode): 'replace' | 'keep' {
   return mode === 'upsert' ? 'replace' : 'keep'
-}
-
-/** Leaves out the first records, which an earlier attempt has dealt with. */
-async function* skipRecords(
-  records: AsyncIterable<readonly ImportRecord[]>,
-  count: number,
-): AsyncGenerator<readonly ImportRecord[]> {
-  let left = count
-  for await (const arrived of records) {
-    yield arrived.slice(left)
-    left = Math.max(0, left - arrived.length)
-  }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { HttpError, withDetails } from '@trestle/common/errors/define-error.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
@@ -7,6 +7,8 @@ import type { Caller } from '../idempotency/caller.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
 import { refuseKey } from '../idempotency/refuse-key.ts'
 import { importTask } from '../imports/import-job.ts'
+import { countLines, type ImportRecord } from '../imports/import-record.ts'
+import { type BatchOutcome, ImportTally } from '../imports/import-report.ts'
 import {
   deleteOperatorImport,
   type ImportOrder,
@@ -40,8 +42,8 @@ export interface QueueImportInput extends ImportOrder {
  * audit log. A file that no import could read is refused at once. The same file with the same Idempotency-Key is imported once.
  * @throws
  * - the error of the bytes
- * - fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken, tooManyColumns, columnsNotSplit, stockColumn,
- *   columnUnknown, columnTwice, skuColumnMissing and attributesColumnMissing as `readRecords` throws them
+ * - fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken, tooManyColumns, columnsUnknown,
+ *   columnTwice, skuColumnMissing and attributesColumnMissing as `readRecords` throws them
  * - serviceUnavailable when a turn of the operator does not come in time, or the file arrives so slowly that clean-up deletes it
  * - keyMismatch when the Idempotency-Key was used for another request
  * - keyRunning while the first request of the key runs
@@ -52,13 +54,20 @@ export async function queueImport(deps: QueueDeps, input: QueueImportInput): Pro
   const inTurn = <T>(work: () => Promise<T>) => batches.run(work, { client: operator.actor.id })
   const id = await inTurn(() => insertOperatorImport(db, { operator, key }, order))
   const discard = () => deleteOperatorImport(db, id)
+  const place = { line: 0 }
+  const tally = new ImportTally(() => performance.now(), place)
   try {
     const keep: KeepPiece = async (place, piece) => {
       if (!(await inTurn(() => insertImportPiece(db, id, place, piece)))) throw arrivedTooSlowly()
     }
-    const { digest, total } = await keepFile(bytes, keep, (kept) =>
-      readRecords(kept, order.format, importLimits(deps.config)),
-    )
+    const digest = await keepFile(bytes, keep, async (kept) => {
+      for await (const records of readRecords(kept, order.format, importLimits(deps.config), place)) {
+        tally.add(arrivedOf(records))
+      }
+    }).catch((error: unknown) => {
+      throw error instanceof HttpError ? withDetails(error, { report: tally.report() }) : error
+    })
+    const total = tally.received
     const caller = toCaller({ ...order, digest })
     const answer = await runOperatorChange(deps.db, { operator, key }, async (own) => {
       const made = await sendJob({ ...deps, ...own }, caller, { id, total })
@@ -73,27 +82,32 @@ export async function queueImport(deps: QueueDeps, input: QueueImportInput): Pro
   }
 }
 
+/** The outcome of a part of a file while nothing of it is judged. */
+function arrivedOf(records: readonly ImportRecord[]): BatchOutcome {
+  const received = records.reduce((sum, record) => sum + countLines(record), 0)
+  return { received, created: 0, updated: 0, skipped: 0, problems: [] }
+}
+
 /** Keeps a piece of a file. @param place of the piece, from 0 */
 type KeepPiece = (place: number, piece: Uint8Array) => Promise<void>
 
 /**
  * Keeps a file while it arrives, and reads what is kept, so that a file that no import could read is refused at once.
- * @returns the SHA-256 of the file in hexadecimal, and how many records it has
+ * @returns the SHA-256 of the file in hexadecimal
  * @throws the errors of `keep`, of `read` and of the bytes
  */
 async function keepFile(
   bytes: AsyncIterable<Uint8Array>,
   keep: KeepPiece,
-  read: (kept: AsyncIterable<Uint8Array>) => AsyncIterable<readonly unknown[]>,
-): Promise<{ readonly digest: string; readonly total: number }> {
+  read: (kept: AsyncIterable<Uint8Array>) => Promise<void>,
+): Promise<string> {
   const hash = createHash('sha256')
   const kept = keepPieces(bytes, async (place, piece) => {
     hash.update(piece)
     await keep(place, piece)
   })
-  let total = 0
-  for await (const records of read(kept)) total += records.length
-  return { digest: hash.digest('hex'), total }
+  await read(kept)
+  return hash.digest('hex')
 }
 
 /** Gathers bytes into pieces, and passes each piece on once it is kept. */

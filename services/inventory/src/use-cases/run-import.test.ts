@@ -72,6 +72,7 @@ const counted = {
   updated: 0,
   skipped: 0,
   failed: 0,
+  line: 3,
   durationMs: expect.any(Number),
   errors: [],
 }
@@ -93,7 +94,8 @@ describe('the job of an import', () => {
     const id = await keepFile('sku,colour\n', 0)
     expect(await work(id)).toBe('done')
     const error = { type: 'BAD_REQUEST', description: expect.stringContaining('"colour"') }
-    expect(await importOf(id)).toEqual({ state: 'failed', processed: 0, report: null, error, pieces: 0 })
+    const report = { ...counted, received: 0, created: 0, line: 1 }
+    expect(await importOf(id)).toEqual({ state: 'failed', processed: 0, report, error, pieces: 0 })
   })
 
   it('ends an import as failed after its last attempt, and stores nothing more', async () => {

@@ -11,7 +11,7 @@ import {
   updateEnded,
 } from '../imports/import-attempt-repository.ts'
 import { GIVEN_UP, IMPORT_ATTEMPTS, type ImportJob, importTask } from '../imports/import-job.ts'
-import { refusalOf } from '../imports/import-report.ts'
+import { type ImportReport, refusalOf } from '../imports/import-report.ts'
 import { listImportPieces } from '../imports/operator-import-repository.ts'
 import { importLimits, readRecords } from '../imports/read-records.ts'
 import { type ImportOutcome, importProducts } from './import-products.ts'
@@ -60,10 +60,16 @@ async function storeRecords(
   { format, mode, storing, actorId, report }: ClaimedImport,
 ): Promise<ImportEnd | 'ended'> {
   const { transferDatabase, config, stopping: signal } = deps
-  const records = readRecords(listImportPieces(transferDatabase.db, attempt.importId), format, importLimits(config))
+  const place = { line: 0 }
+  const pieces = listImportPieces(transferDatabase.db, attempt.importId)
+  const records = readRecords(pieces, format, importLimits(config), place)
   // Nothing of a file that is stored as a whole is stored yet, so such a file is read from its beginning.
   const before = storing === 'batches' ? (report ?? undefined) : undefined
-  const input = { records, mode, storing, client: actorId, signal, attempt, before }
+  let ended: ImportReport | undefined
+  const onEnd = (_verdict: string, at: ImportReport) => {
+    ended = at
+  }
+  const input = { records, mode, storing, client: actorId, signal, attempt, before, place, onEnd }
   try {
     const outcome = await runToEnd(importProducts(transferDatabase, input))
     reportOutcome(deps, attempt, outcome)
@@ -73,7 +79,10 @@ async function storeRecords(
     return { ...end, report: outcome.report }
   } catch (error) {
     // The file itself is wrong, so another attempt would find the same.
-    if (error instanceof HttpError && error.isOfInput) return failed(shownError(error))
+    if (error instanceof HttpError && error.isOfInput && ended !== undefined) {
+      reportOutcome(deps, attempt, { verdict: 'broken-off', report: ended })
+      return { ...failed(shownError(error)), report: ended }
+    }
     throw error
   }
 }
@@ -87,7 +96,7 @@ async function runToEnd(run: ReturnType<typeof importProducts>): Promise<ImportO
 function reportOutcome(
   { countImport, logger }: Pick<RunDeps, 'countImport' | 'logger'>,
   { importId }: ImportAttempt,
-  { verdict, report }: ImportOutcome,
+  { verdict, report }: { readonly verdict: ImportOutcome['verdict'] | 'broken-off'; readonly report: ImportReport },
 ): void {
   const { errors: _errors, durationMs: _durationMs, ...counts } = report
   countImport(counts)

@@ -5,6 +5,7 @@ import type * as errors from '../../src/errors.ts'
 import type * as importErrors from '../../src/import-errors.ts'
 import type * as operatorErrors from '../../src/operator-errors.ts'
 import type * as requestErrors from '../../src/request-errors.ts'
+import { importReport } from '../bodies.ts'
 import type { TestReplica } from '../inventory-app.ts'
 import type { stockRequests } from '../stock-requests.ts'
 
@@ -70,3 +71,6 @@ let serial = 0
 
 /** A text that no other case uses. */
 export const unique = (): string => `ERROR-${++serial}`
+
+/** The report of an import that ended at a line before a record was stored. */
+export const brokenOff = (line: number) => ({ details: { report: importReport({ received: 0, line }) } })

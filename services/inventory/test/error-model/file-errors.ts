@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import * as errors from '../../src/import-errors.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
-import { type ErrorCase, type ErrorCases, send, unique } from './error-case.ts'
+import { brokenOff, type ErrorCase, type ErrorCases, send, unique } from './error-case.ts'
 
 /** An import of a CSV file. */
 const file = (
@@ -28,24 +28,32 @@ const taken = unique()
 
 /** Errors of files that are imported. */
 export const fileErrors: ErrorCases = {
-  fileNotUtf8: [file(Buffer.from([0x73, 0xff]))],
-  headerMissing: [file('')],
-  headerBroken: [file('sku"x"\n')],
-  skuColumnMissing: [file('attributes\n')],
-  attributesColumnMissing: [file('sku\n')],
+  fileNotUtf8: [file(Buffer.from([0x73, 0xff]), { expected: errors.fileNotUtf8(brokenOff(1)) })],
+  headerMissing: [file('', { expected: errors.headerMissing(brokenOff(1)) })],
+  headerBroken: [file('sku"x"\n', { expected: errors.headerBroken(brokenOff(1)) })],
+  skuColumnMissing: [file('attributes\n', { expected: errors.skuColumnMissing(brokenOff(1)) })],
+  attributesColumnMissing: [file('sku\n', { expected: errors.attributesColumnMissing(brokenOff(1)) })],
   columnTwice: [
-    file('sku,sku,attributes\n', { expected: errors.columnTwice({ column: 'sku' }) }),
-    file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice({ column: 'a' }) }),
+    file('sku,sku,attributes\n', { expected: errors.columnTwice({ column: 'sku' }, brokenOff(1)) }),
+    file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice({ column: 'a' }, brokenOff(1)) }),
   ],
-  columnsNotSplit: [file('sku;name\n', { expected: errors.columnsNotSplit({ separator: 'semicolons' }) })],
-  stockColumn: [file('sku,attributes,quantity\n', { expected: errors.stockColumn({ column: 'quantity' }) })],
-  columnUnknown: [
-    file('sku,colour\n', { expected: errors.columnUnknown({ column: 'colour', meant: 'attributes.colour' }) }),
+  columnsUnknown: [
+    file('sku,colour,quantity\n', {
+      expected: errors.columnsUnknown(
+        {
+          unknown: [
+            { column: 'colour', meant: 'attributes.colour', stock: false },
+            { column: 'quantity', meant: undefined, stock: true },
+          ],
+        },
+        brokenOff(1),
+      ),
+    }),
   ],
   fileTooLarge: [
     {
       operation: 'post /products/import',
-      expected: errors.fileTooLarge({ bytesMax: 20 }),
+      expected: errors.fileTooLarge({ bytesMax: 20 }, brokenOff(3)),
       raise: async (world) => {
         // A file without Content-Length, whose size shows only at the end.
         const port = await world.listen(await world.service({ INVENTORY_IMPORT_MAX_BYTES: '20' }))
@@ -58,12 +66,15 @@ export const fileErrors: ErrorCases = {
   ],
   tooManyColumns: [
     file(`sku,${Array.from({ length: 100 }, (_, at) => `attributes.a${at}`).join(',')}\n`, {
-      expected: errors.tooManyColumns({ columnsMax: 100 }),
+      expected: errors.tooManyColumns({ columnsMax: 100 }, brokenOff(1)),
     }),
   ],
   recordTooLong: [
     file(`sku,attributes\n"${'x'.repeat(RECORD_LENGTH_MAX + 1)}"\n`, {
-      expected: errors.recordTooLong({ line: 2, lengthMax: RECORD_LENGTH_MAX }),
+      expected: errors.recordTooLong(
+        { line: 2, quoteLine: 2, lastLine: 2, lengthMax: RECORD_LENGTH_MAX },
+        brokenOff(2),
+      ),
     }),
   ],
   importRefused: [
@@ -77,6 +88,7 @@ export const fileErrors: ErrorCases = {
             updated: 0,
             skipped: 0,
             failed: 1,
+            line: 3,
             durationMs: expect.any(Number),
             errors: [{ line: 3, sku: taken, type: 'CONFLICT', description: 'A product with this sku already exists.' }],
           },

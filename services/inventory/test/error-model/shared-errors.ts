@@ -8,7 +8,16 @@ import { Slots } from '../../src/rate-limits/turns.ts'
 import { validationError } from '../../src/request-errors.ts'
 import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
-import { type Answer, type ErrorCase, type ErrorCases, json, send, unique, type World } from './error-case.ts'
+import {
+  type Answer,
+  brokenOff,
+  type ErrorCase,
+  type ErrorCases,
+  json,
+  send,
+  unique,
+  type World,
+} from './error-case.ts'
 
 const LOCATION = { code: 'SHELF', name: 'A shelf' }
 const PRODUCT = { sku: 'SKU', attributes: '{}' }
@@ -125,6 +134,19 @@ const LARGE = 'x'.repeat(1_001)
 /** The rate limit counts by address, so each case has its own. */
 let addresses = 0
 
+/** Announces a body, and sends nothing of it. */
+async function sendSilently(world: World, { method, url }: InjectOptions, operation: string): Promise<Answer> {
+  const timeouts = { handlerTimeoutMs: 300, silenceMs: 300 }
+  const operators = isOfOperators(operation) ? testOperators : undefined
+  const port = await world.listen(await world.service({}, { timeouts, ...(operators && { operators }) }))
+  const type = isImport(operation) ? 'text/csv' : 'application/json'
+  const own = operators ? { ...operatorHeaders('admin'), 'Idempotency-Key': unique() } : {}
+  const headers = Object.entries({ 'Content-Type': type, 'Content-Length': '100', ...own }).map((each) =>
+    each.join(': '),
+  )
+  return sendRaw(port, rawRequest(`${method} ${url}`, headers))
+}
+
 /** Errors that operations share. */
 export const sharedErrors: ErrorCases = {
   badRequest: ofAll(
@@ -194,17 +216,10 @@ export const sharedErrors: ErrorCases = {
     (operation) => isGuarded(operation) && readsBody(operation),
     (world, request) => withToken(world, request, 'read'),
   ),
-  requestTimeout: ofAll(readsBody, async (world, { method, url }, operation) => {
-    const timeouts = { handlerTimeoutMs: 300, silenceMs: 300 }
-    const operators = isOfOperators(operation) ? testOperators : undefined
-    const port = await world.listen(await world.service({}, { timeouts, ...(operators && { operators }) }))
-    const type = isImport(operation) ? 'text/csv' : 'application/json'
-    const own = operators ? { ...operatorHeaders('admin'), 'Idempotency-Key': unique() } : {}
-    const headers = Object.entries({ 'Content-Type': type, 'Content-Length': '100', ...own }).map((each) =>
-      each.join(': '),
-    )
-    return sendRaw(port, rawRequest(`${method} ${url}`, headers))
-  }),
+  requestTimeout: [
+    ...ofAll((operation) => readsBody(operation) && !isImport(operation), sendSilently),
+    ...ofAll(isImport, sendSilently, errors.requestTimeout(brokenOff(0))),
+  ],
   payloadTooLarge: ofAll(readsBody, (world, request, operation) => {
     const headers = { 'content-type': 'application/json', ...request.headers, 'content-length': String(LARGE.length) }
     return sendAllowed(world, operation, { ...request, headers, payload: LARGE }, { settings: SMALL })

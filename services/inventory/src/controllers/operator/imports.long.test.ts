@@ -61,7 +61,16 @@ const importOf = (id: number, more: object) => ({
   ...more,
 })
 const reportOf = (counts: object) => ({
-  ...{ received: 2, created: 0, updated: 0, skipped: 0, failed: 0, durationMs: expect.any(Number), errors: [] },
+  ...{
+    received: 2,
+    created: 0,
+    updated: 0,
+    skipped: 0,
+    failed: 0,
+    line: expect.any(Number),
+    durationMs: expect.any(Number),
+    errors: [],
+  },
   ...counts,
 })
 

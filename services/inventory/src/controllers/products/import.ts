@@ -1,6 +1,6 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { type HttpError, withDetails } from '@trestle/common/errors/define-error.ts'
 import { type Args, accepts, RawJson } from '@trestle/endpoints/endpoints.ts'
-import { ImportReportView, refusalOf } from '../../imports/import-report.ts'
+import { type ImportReport, ImportReportView, refusalOf } from '../../imports/import-report.ts'
 import { importLimits, readRecords } from '../../imports/read-records.ts'
 import { storingOf } from '../../imports/storing.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
@@ -54,15 +54,26 @@ export class Default extends InventoryController {
    * Imports, and logs and counts the outcome. The slot is taken when the generator begins: an import whose client has left before
    * never begins, and would keep its slot for ever.
    */
-  async *#import({ format, open }: ImportBody, how: Omit<ImportProductsInput, 'records'>): ImportRun {
+  async *#import(
+    { format, open }: ImportBody,
+    how: Omit<ImportProductsInput, 'records' | 'place' | 'onEnd'>,
+  ): ImportRun {
     const { context } = this.application
     using _ = context.imports.take(this.client)
-    const records = readRecords(open(), format, importLimits(context.config))
-    const outcome = yield* importProducts(context.transferDatabase, { records, ...how })
-    const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
-    this.addLogFields({ event: 'import.finished', verdict: outcome.verdict, ...counts })
-    context.countImport(counts)
-    return outcome
+    const place = { line: 0 }
+    const records = readRecords(open(), format, importLimits(context.config), place)
+    let ended: ImportReport | undefined
+    const onEnd: ImportProductsInput['onEnd'] = (verdict, report) => {
+      const { errors: _errors, durationMs: _durationMs, ...counts } = report
+      this.addLogFields({ event: 'import.finished', verdict, ...counts })
+      context.countImport(counts)
+      ended = report
+    }
+    try {
+      return yield* importProducts(context.transferDatabase, { records, ...how, place, onEnd })
+    } catch (thrown) {
+      throw ended === undefined ? thrown : withDetails(this.toShown(thrown), { report: ended })
+    }
   }
 }
 
@@ -102,11 +113,13 @@ async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
 /** A summary, or the error of an import that stored nothing, with the report. */
 function lastLine(outcome: ImportOutcome): object {
   const refusal = refusalOf(outcome)
-  return { ...(refusal ? fatalLine(refusal) : { type: 'summary' }), ...outcome.report }
+  return refusal ? fatalLine(refusal) : { type: 'summary', ...outcome.report }
 }
 
-function fatalLine({ code: type, message: description }: HttpError): object {
-  return { type: 'fatal', error: { type, description } }
+/** The error of an import that ended early, with the members of its report. */
+function fatalLine({ code: type, message: description, details }: HttpError): object {
+  const report = typeof details.report === 'object' ? details.report : {}
+  return { type: 'fatal', error: { type, description }, ...report }
 }
 
 function toLine(line: object): RawJson {
