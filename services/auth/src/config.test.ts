@@ -198,6 +198,7 @@ describe('loadAuthConfig', () => {
         AUTH_DB_MAX_POOL_SIZE: '64',
         AUTH_SMS_PROVIDER: 'textlocal',
         AUTH_EXTERNAL_GITHUB_URL: 'https://github.example.com',
+        AUTH_EXTERNAL_APPLE_URL: 'https://apple.example.com',
       }).warnings,
     ).toEqual([
       'AUTH_OPERATOR_TOKEN is deprecated and has no effect',
@@ -207,8 +208,24 @@ describe('loadAuthConfig', () => {
       'mail is dropped, because AUTH_SMTP_HOST, AUTH_SMTP_PORT, AUTH_SMTP_ADMIN_EMAIL is not set',
       'no SMS can be sent, because AUTH_SMS_TEXTLOCAL_API_KEY is not set',
       'no SMS can be sent, because AUTH_SMS_TEXTLOCAL_SENDER is not set',
-      'AUTH_EXTERNAL_GITHUB_URL has no effect: only gitlab and keycloak have an own address',
+      'AUTH_EXTERNAL_APPLE_URL has no effect: apple has one address',
     ])
+  })
+
+  it('warns of a tenant of azure by its domain', () => {
+    const azure = (url: string) =>
+      load({
+        AUTH_EXTERNAL_AZURE_ENABLED: 'true',
+        AUTH_EXTERNAL_AZURE_CLIENT_ID: 'client',
+        AUTH_EXTERNAL_AZURE_SECRET: 'secret',
+        AUTH_EXTERNAL_AZURE_REDIRECT_URI: 'https://auth.example.com/callback',
+        AUTH_EXTERNAL_AZURE_URL: url,
+      }).warnings.filter((warning) => warning.startsWith('AUTH_EXTERNAL_AZURE_URL'))
+    const warning =
+      'AUTH_EXTERNAL_AZURE_URL must name the tenant by its id, as its tokens do: nobody can sign in at azure'
+    expect(azure('https://login.microsoftonline.com/contoso.example')).toEqual([warning])
+    expect(azure('https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47')).toEqual([])
+    expect(azure('https://login.microsoftonline.com/common')).toEqual([])
   })
 
   it('warns of a malformed Twilio account', () => {

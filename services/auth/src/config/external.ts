@@ -27,8 +27,8 @@ export const PROVIDERS = [
 /** The name of a fixed external provider. Names of custom providers begin with `custom:`. */
 export type ProviderName = (typeof PROVIDERS)[number]
 
-/** Providers that operators host themselves. */
-const OWN = ['gitlab', 'keycloak'] as const satisfies readonly ProviderName[]
+/** Providers with one address. */
+const FIXED = ['apple', 'google'] as const satisfies readonly ProviderName[]
 
 const flowSettings = {
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: duration()
@@ -71,6 +71,16 @@ const providerSettings = {
       .describe('Make accounts of users whose provider tells no email address.'),
     'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': flag().prefault('false').describe('Take id_tokens whatever their nonce.'),
   }),
+  ...family(PROVIDERS.filter(hasUsualUrl).map(toUpperCase), {
+    'EXTERNAL_<PROVIDER>_URL': url()
+      .optional()
+      .describe('Address in place of that of the provider, such as `https://github.example.com` of an own server.'),
+  }),
+  EXTERNAL_AZURE_URL: url()
+    .optional()
+    .describe(
+      'Endpoints of one tenant, whose users alone may sign in: `https://login.microsoftonline.com/` and the id of the tenant. Default: any tenant, at `common`.',
+    ),
   EXTERNAL_GITLAB_URL: url().prefault('https://gitlab.com').describe('Address of your own GitLab.'),
   EXTERNAL_KEYCLOAK_URL: url()
     .optional()
@@ -79,7 +89,7 @@ const providerSettings = {
 
 const addressesWithoutEffect = group(
   'Without effect',
-  family(PROVIDERS.filter((name) => !hasOwnUrl(name)).map(toUpperCase), {
+  family(FIXED.map(toUpperCase), {
     'EXTERNAL_<PROVIDER>_URL': url().optional().describe('Ignored: the provider has one address.'),
   }),
 )
@@ -100,7 +110,7 @@ export interface ProviderConfig {
   /** Undefined where the setting is missing. An enabled provider has both. */
   readonly secret: string | undefined
   readonly redirectUri: string | undefined
-  /** The base URL of a self-hosted gitlab or keycloak. */
+  /** The base URL in place of the provider's usual one. */
   readonly url: string | undefined
   /** Further audiences: apps that sign in with an id_token. */
   readonly extraAudiences: readonly string[]
@@ -144,7 +154,7 @@ function toProviderConfig(values: ExternalValues, provider: ProviderName): Provi
     clientIds: values[`EXTERNAL_${name}_CLIENT_ID`] ?? [],
     secret: values[`EXTERNAL_${name}_SECRET`],
     redirectUri: values[`EXTERNAL_${name}_REDIRECT_URI`],
-    url: hasOwnUrl(provider) ? values[`EXTERNAL_${name}_URL`] : undefined,
+    url: isFixed(provider) ? undefined : values[`EXTERNAL_${name}_URL`],
     extraAudiences: provider === 'apple' ? [values.EXTERNAL_IOS_BUNDLE_ID ?? []].flat() : [],
     trustedConnections: provider === 'workos' ? values.EXTERNAL_WORKOS_TRUSTED_CONNECTIONS : [],
     emailOptional: values[`EXTERNAL_${name}_EMAIL_OPTIONAL`],
@@ -167,18 +177,34 @@ export const externalRules: readonly Rule<ExternalValues>[] = PROVIDERS.flatMap(
   )
 })
 
-/** Returns the warnings about URLs that have no effect (reference: Environment). */
+const TENANT = /^https:\/\/login\.microsoftonline\.com\/([^/]+)\/?$/i
+/** The id of a tenant, or a name that stands for many tenants or for a known one. */
+const TENANT_ID = /^[0-9a-f-]{36}$|^(?:common|organizations|consumers)$/i
+
+/** Returns the warnings about URLs that have no effect, or let nobody sign in (reference: Environment). */
 export function externalWarnings(values: ExternalValues): string[] {
-  return PROVIDERS.filter(
-    (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined,
-  ).map(
-    (provider) =>
-      `AUTH_EXTERNAL_${toUpperCase(provider)}_URL has no effect: only gitlab and keycloak have an own address`,
-  )
+  const fixed = FIXED.filter((provider) => values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined)
+  const [, tenant] = TENANT.exec(values.EXTERNAL_AZURE_URL ?? '') ?? []
+  const isNamed = values.EXTERNAL_AZURE_ENABLED && tenant !== undefined && !TENANT_ID.test(tenant)
+  return [
+    ...fixed.map((provider) => `AUTH_EXTERNAL_${toUpperCase(provider)}_URL has no effect: ${provider} has one address`),
+    ...(isNamed
+      ? ['AUTH_EXTERNAL_AZURE_URL must name the tenant by its id, as its tokens do: nobody can sign in at azure']
+      : []),
+  ]
 }
 
-function hasOwnUrl(provider: ProviderName): provider is (typeof OWN)[number] {
-  return OWN.some((name) => name === provider)
+function isFixed(provider: ProviderName): provider is (typeof FIXED)[number] {
+  return FIXED.some((name) => name === provider)
+}
+
+type WithDescription = 'azure' | 'gitlab' | 'keycloak'
+
+/** Whether a setting may replace the usual address of a provider, by the description that most of them share. */
+function hasUsualUrl(
+  provider: ProviderName,
+): provider is Exclude<ProviderName, (typeof FIXED)[number] | WithDescription> {
+  return !isFixed(provider) && !['azure', 'gitlab', 'keycloak'].includes(provider)
 }
 
 /** A name in upper case, as names of settings contain it. TypeScript does not know the result of `toUpperCase`. */

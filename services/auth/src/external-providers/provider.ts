@@ -6,7 +6,7 @@ export interface ClientAccount {
   readonly clientId: string
   readonly secret: string
   readonly redirectUri: string
-  /** The URL of a self-hosted gitlab or keycloak, without a slash at its end; empty for others. */
+  /** The URL of the settings, without a slash at its end; empty where the provider has its usual addresses. */
   readonly baseUrl: string
   /** Connections and organizations of WorkOS whose email addresses count as verified. */
   readonly trustedConnections?: readonly string[]

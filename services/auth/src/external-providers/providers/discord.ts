@@ -15,27 +15,30 @@ const Profile = z.object({
 const DEFAULT_AVATARS = 5
 
 /** Discord. It says itself whether the email is verified, and has no OpenID Connect. */
-export const discord: DefineProvider = () => ({
-  protocol: 'oauth2',
-  issuer: 'https://discord.com/api',
-  authorizeUrl: 'https://discord.com/api/oauth2/authorize',
-  tokenUrl: 'https://discord.com/api/oauth2/token',
-  scopes: ['email', 'identify'],
-  takesScopes: true,
-  clientAuth: 'basic-or-post',
-  usesPkce: false,
-  identify: async ({ get }) => {
-    const profile = await get('https://discord.com/api/users/@me', Profile)
-    return {
-      subject: profile.id,
-      emails: [{ email: profile.email, isVerified: profile.verified === true }],
-      name: `${profile.username}#${profile.discriminator}`,
-      fullName: profile.username,
-      picture: toPicture(profile),
-      customClaims: { global_name: profile.global_name },
-    }
-  },
-})
+export const discord: DefineProvider = ({ baseUrl }) => {
+  const api = `${baseUrl || 'https://discord.com'}/api`
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${api}/oauth2/authorize`,
+    tokenUrl: `${api}/oauth2/token`,
+    scopes: ['email', 'identify'],
+    takesScopes: true,
+    clientAuth: 'basic-or-post',
+    usesPkce: false,
+    identify: async ({ get }) => {
+      const profile = await get(`${api}/users/@me`, Profile)
+      return {
+        subject: profile.id,
+        emails: [{ email: profile.email, isVerified: profile.verified === true }],
+        name: `${profile.username}#${profile.discriminator}`,
+        fullName: profile.username,
+        picture: toPicture(profile),
+        customClaims: { global_name: profile.global_name },
+      }
+    },
+  }
+}
 
 function toPicture({ id, avatar, discriminator }: z.output<typeof Profile>): string {
   if (!avatar) return `${CDN}/embed/avatars/${Number(discriminator) % DEFAULT_AVATARS}.png`

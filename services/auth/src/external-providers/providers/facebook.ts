@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { fullName } from '../claims.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
-const GRAPH = 'https://graph.facebook.com'
 const ISSUER = 'https://www.facebook.com'
 const Profile = z.object({
   id: z.string(),
@@ -22,34 +21,38 @@ const Claims = z.object({
 })
 
 /** Facebook. Only Limited Login in apps gives id_tokens, and the app itself checks their nonce. */
-export const facebook: DefineProvider = ({ secret }) => ({
-  protocol: 'oauth2',
-  issuer: ISSUER,
-  authorizeUrl: `${ISSUER}/dialog/oauth`,
-  tokenUrl: `${GRAPH}/oauth/access_token`,
-  scopes: ['email'],
-  takesScopes: true,
-  clientAuth: 'post',
-  usesPkce: false,
-  idTokens: {
-    keysOf: (issuer) => (issuer === ISSUER ? { jwksUrl: `${ISSUER}/.well-known/oauth/openid/jwks/` } : undefined),
-    nonce: 'not-checked',
-    readProfile: readClaims,
-  },
-  identify: async ({ get }, { accessToken }) => {
-    // Facebook compares this proof with the app's secret, so that a stolen token alone opens no profile.
-    const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
-    const fields = 'email,first_name,last_name,name,picture'
-    const profile = await get(`${GRAPH}/me?fields=${fields}&appsecret_proof=${proof}`, Profile)
-    return {
-      subject: profile.id,
-      emails: [{ email: profile.email, isVerified: true }],
-      name: fullName(profile.first_name, profile.last_name),
-      nickname: profile.name,
-      picture: profile.picture?.data.url,
-    }
-  },
-})
+export const facebook: DefineProvider = ({ secret, baseUrl }) => {
+  const site = baseUrl || ISSUER
+  const graph = baseUrl || 'https://graph.facebook.com'
+  return {
+    protocol: 'oauth2',
+    issuer: ISSUER,
+    authorizeUrl: `${site}/dialog/oauth`,
+    tokenUrl: `${graph}/oauth/access_token`,
+    scopes: ['email'],
+    takesScopes: true,
+    clientAuth: 'post',
+    usesPkce: false,
+    idTokens: {
+      keysOf: (issuer) => (issuer === ISSUER ? { jwksUrl: `${ISSUER}/.well-known/oauth/openid/jwks/` } : undefined),
+      nonce: 'not-checked',
+      readProfile: readClaims,
+    },
+    identify: async ({ get }, { accessToken }) => {
+      // Facebook compares this proof with the app's secret, so that a stolen token alone opens no profile.
+      const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
+      const fields = 'email,first_name,last_name,name,picture'
+      const profile = await get(`${graph}/me?fields=${fields}&appsecret_proof=${proof}`, Profile)
+      return {
+        subject: profile.id,
+        emails: [{ email: profile.email, isVerified: true }],
+        name: fullName(profile.first_name, profile.last_name),
+        nickname: profile.name,
+        picture: profile.picture?.data.url,
+      }
+    },
+  }
+}
 
 function readClaims(token: unknown): ExternalProfile {
   const { sub, email, name, picture } = Claims.parse(token)

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { NumericId } from '../foreign-json.ts'
 import type { DefineProvider } from '../provider.ts'
 
-const API = 'https://api.github.com'
 const Profile = z.object({
   id: NumericId,
   login: z.string(),
@@ -12,25 +11,30 @@ const Profile = z.object({
 const Emails = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }))
 
 /** GitHub. Only the list of addresses counts. The address in the profile is the one that the user wants to show. */
-export const github: DefineProvider = () => ({
-  protocol: 'oauth2',
-  issuer: API,
-  authorizeUrl: 'https://github.com/login/oauth/authorize',
-  tokenUrl: 'https://github.com/login/oauth/access_token',
-  scopes: ['user:email'],
-  takesScopes: true,
-  clientAuth: 'post',
-  usesPkce: false,
-  identify: async ({ get }) => {
-    const profile = await get(`${API}/user`, Profile)
-    const emails = await get(`${API}/user/emails`, Emails)
-    return {
-      subject: profile.id,
-      emails: emails.map(({ email, verified, primary }) => ({ email, isVerified: verified, isPrimary: primary })),
-      name: profile.name,
-      avatarUrl: profile.avatar_url,
-      preferredUsername: profile.login,
-      userName: profile.login,
-    }
-  },
-})
+export const github: DefineProvider = ({ baseUrl }) => {
+  const site = baseUrl || 'https://github.com'
+  // GitHub Enterprise Server has its API below the site.
+  const api = site === 'https://github.com' ? 'https://api.github.com' : `${site}/api/v3`
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${site}/login/oauth/authorize`,
+    tokenUrl: `${site}/login/oauth/access_token`,
+    scopes: ['user:email'],
+    takesScopes: true,
+    clientAuth: 'post',
+    usesPkce: false,
+    identify: async ({ get }) => {
+      const profile = await get(`${api}/user`, Profile)
+      const emails = await get(`${api}/user/emails`, Emails)
+      return {
+        subject: profile.id,
+        emails: emails.map(({ email, verified, primary }) => ({ email, isVerified: verified, isPrimary: primary })),
+        name: profile.name,
+        avatarUrl: profile.avatar_url,
+        preferredUsername: profile.login,
+        userName: profile.login,
+      }
+    },
+  }
+}

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { fullName } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
-const API = 'https://api.linkedin.com'
 const Localized = z.object({
   localized: z.record(z.string(), z.string()),
   preferredLocale: z.object({ language: z.string(), country: z.string() }).optional(),
@@ -17,30 +16,33 @@ const Profile = z.object({
 const Email = z.object({
   elements: z.array(z.object({ 'handle~': z.object({ emailAddress: z.string() }).optional() })),
 })
-const PROFILE = `${API}/v2/me?projection=(id,firstName,lastName,profilePicture(displayImage~:playableStreams))`
-const EMAIL = `${API}/v2/emailAddress?q=members&projection=(elements*(handle~))`
+const PROFILE = '/v2/me?projection=(id,firstName,lastName,profilePicture(displayImage~:playableStreams))'
+const EMAIL = '/v2/emailAddress?q=members&projection=(elements*(handle~))'
 
 /** LinkedIn's first sign-in product, for apps that still use it. */
-export const linkedin: DefineProvider = () => ({
-  protocol: 'oauth2',
-  issuer: API,
-  authorizeUrl: `${API}/oauth/v2/authorization`,
-  tokenUrl: `${API}/oauth/v2/accessToken`,
-  scopes: ['r_emailaddress', 'r_liteprofile'],
-  takesScopes: true,
-  clientAuth: 'post',
-  usesPkce: false,
-  identify: async ({ get }) => {
-    const profile = await get(PROFILE, Profile)
-    const { elements } = await get(EMAIL, Email)
-    return {
-      subject: profile.id,
-      emails: [{ email: elements[0]?.['handle~']?.emailAddress, isVerified: true }],
-      name: fullName(selectOwnLanguage(profile.firstName), selectOwnLanguage(profile.lastName)),
-      picture: profile.profilePicture?.['displayImage~']?.elements[0]?.identifiers[0]?.identifier,
-    }
-  },
-})
+export const linkedin: DefineProvider = ({ baseUrl }) => {
+  const api = baseUrl || 'https://api.linkedin.com'
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${api}/oauth/v2/authorization`,
+    tokenUrl: `${api}/oauth/v2/accessToken`,
+    scopes: ['r_emailaddress', 'r_liteprofile'],
+    takesScopes: true,
+    clientAuth: 'post',
+    usesPkce: false,
+    identify: async ({ get }) => {
+      const profile = await get(api + PROFILE, Profile)
+      const { elements } = await get(api + EMAIL, Email)
+      return {
+        subject: profile.id,
+        emails: [{ email: elements[0]?.['handle~']?.emailAddress, isVerified: true }],
+        name: fullName(selectOwnLanguage(profile.firstName), selectOwnLanguage(profile.lastName)),
+        picture: profile.profilePicture?.['displayImage~']?.elements[0]?.identifiers[0]?.identifier,
+      }
+    },
+  }
+}
 
 /** The name in the user's own language, else in any language. */
 function selectOwnLanguage(name: z.output<typeof Localized> | undefined): string | undefined {

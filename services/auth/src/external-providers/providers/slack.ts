@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { toListedEmail } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
-const API = 'https://slack.com/api'
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
 const Profile = z.object({
@@ -17,23 +16,27 @@ const Profile = z.object({
 })
 
 /** Slack's first sign-in product, for apps that still use it. */
-export const slack: DefineProvider = () => ({
-  protocol: 'oauth2',
-  issuer: API,
-  authorizeUrl: 'https://slack.com/oauth/authorize',
-  tokenUrl: `${API}/oauth.access`,
-  scopes: ['profile', 'email', 'openid'],
-  takesScopes: true,
-  clientAuth: 'basic-or-post',
-  usesPkce: false,
-  identify: async ({ get }) => {
-    const profile = await get(`${API}/openid.connect.userInfo`, Profile)
-    return {
-      subject: profile[USER_ID],
-      emails: [toListedEmail(profile.email, profile.email_verified)],
-      name: profile.name,
-      picture: profile.picture,
-      customClaims: { [TEAM_ID]: profile[TEAM_ID] },
-    }
-  },
-})
+export const slack: DefineProvider = ({ baseUrl }) => {
+  const site = baseUrl || 'https://slack.com'
+  const api = `${site}/api`
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${site}/oauth/authorize`,
+    tokenUrl: `${api}/oauth.access`,
+    scopes: ['profile', 'email', 'openid'],
+    takesScopes: true,
+    clientAuth: 'basic-or-post',
+    usesPkce: false,
+    identify: async ({ get }) => {
+      const profile = await get(`${api}/openid.connect.userInfo`, Profile)
+      return {
+        subject: profile[USER_ID],
+        emails: [toListedEmail(profile.email, profile.email_verified)],
+        name: profile.name,
+        picture: profile.picture,
+        customClaims: { [TEAM_ID]: profile[TEAM_ID] },
+      }
+    },
+  }
+}

@@ -17,31 +17,34 @@ const Profile = z.object({
 const Claims = z.object({ sub: z.string(), email: z.string().optional(), name: z.string().optional() })
 
 /** Snapchat. It seldom gives an email address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
-export const snapchat: DefineProvider = () => ({
-  protocol: 'oauth2',
-  issuer: ISSUER,
-  authorizeUrl: 'https://accounts.snapchat.com/accounts/oauth2/auth',
-  tokenUrl: 'https://accounts.snapchat.com/accounts/oauth2/token',
-  scopes: [`${SCOPES}/user.external_id`, `${SCOPES}/user.display_name`, `${SCOPES}/user.bitmoji.avatar`],
-  takesScopes: true,
-  clientAuth: 'basic-or-post',
-  usesPkce: false,
-  idTokens: {
-    keysOf: (issuer) => (issuer === ISSUER ? { discoveredAt: ISSUER } : undefined),
-    nonce: 'checked',
-    readProfile: readClaims,
-  },
-  identify: async ({ get }) => {
-    const query = encodeURIComponent(GRAPHQL)
-    const { me } = (await get(`https://kit.snapchat.com/v1/me?query=${query}`, Profile)).data
-    return {
-      subject: me.externalId,
-      emails: [{ email: me.email, isVerified: true }],
-      name: me.displayName,
-      picture: me.bitmoji?.avatar,
-    }
-  },
-})
+export const snapchat: DefineProvider = ({ baseUrl }) => {
+  const accounts = baseUrl || 'https://accounts.snapchat.com'
+  return {
+    protocol: 'oauth2',
+    issuer: ISSUER,
+    authorizeUrl: `${accounts}/accounts/oauth2/auth`,
+    tokenUrl: `${accounts}/accounts/oauth2/token`,
+    scopes: [`${SCOPES}/user.external_id`, `${SCOPES}/user.display_name`, `${SCOPES}/user.bitmoji.avatar`],
+    takesScopes: true,
+    clientAuth: 'basic-or-post',
+    usesPkce: false,
+    idTokens: {
+      keysOf: (issuer) => (issuer === ISSUER ? { discoveredAt: ISSUER } : undefined),
+      nonce: 'checked',
+      readProfile: readClaims,
+    },
+    identify: async ({ get }) => {
+      const query = encodeURIComponent(GRAPHQL)
+      const { me } = (await get(`${baseUrl || 'https://kit.snapchat.com'}/v1/me?query=${query}`, Profile)).data
+      return {
+        subject: me.externalId,
+        emails: [{ email: me.email, isVerified: true }],
+        name: me.displayName,
+        picture: me.bitmoji?.avatar,
+      }
+    },
+  }
+}
 
 function readClaims(token: unknown): ExternalProfile {
   const { sub, email, name } = Claims.parse(token)

@@ -10,25 +10,29 @@ const Profile = z.object({
 })
 
 /** Spotify. It does not verify addresses. */
-export const spotify: DefineProvider = () => ({
-  protocol: 'oauth2',
-  issuer: 'https://api.spotify.com/v1',
-  authorizeUrl: 'https://accounts.spotify.com/authorize',
-  tokenUrl: 'https://accounts.spotify.com/api/token',
-  scopes: ['user-read-email'],
-  takesScopes: true,
-  clientAuth: 'basic-or-post',
-  usesPkce: false,
-  identify: async ({ get }) => {
-    const profile = await get('https://api.spotify.com/v1/me', Profile)
-    return {
-      subject: profile.id,
-      emails: [{ email: profile.email, isVerified: false }],
-      name: profile.display_name,
-      picture: findLargestImage(profile.images ?? [])?.url,
-    }
-  },
-})
+export const spotify: DefineProvider = ({ baseUrl }) => {
+  const api = baseUrl || 'https://api.spotify.com/v1'
+  const accounts = baseUrl || 'https://accounts.spotify.com'
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${accounts}/authorize`,
+    tokenUrl: `${accounts}/api/token`,
+    scopes: ['user-read-email'],
+    takesScopes: true,
+    clientAuth: 'basic-or-post',
+    usesPkce: false,
+    identify: async ({ get }) => {
+      const profile = await get(`${api}/me`, Profile)
+      return {
+        subject: profile.id,
+        emails: [{ email: profile.email, isVerified: false }],
+        name: profile.display_name,
+        picture: findLargestImage(profile.images ?? [])?.url,
+      }
+    },
+  }
+}
 
 function findLargestImage(images: readonly z.output<typeof Image>[]) {
   return images.toSorted((a, b) => area(b) - area(a))[0]

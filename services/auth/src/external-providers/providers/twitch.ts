@@ -16,18 +16,22 @@ const User = z.object({
 const Profile = z.object({ data: z.tuple([User], z.unknown()) })
 
 /** Twitch. Its API needs the client's id beside the token. */
-export const twitch: DefineProvider = ({ clientId }) => ({
-  protocol: 'oauth2',
-  issuer: 'https://api.twitch.tv',
-  authorizeUrl: 'https://id.twitch.tv/oauth2/authorize',
-  tokenUrl: 'https://id.twitch.tv/oauth2/token',
-  scopes: ['user:read:email'],
-  takesScopes: true,
-  clientAuth: 'post',
-  usesPkce: false,
-  identify: async ({ get }) => {
-    const { data } = await get('https://api.twitch.tv/helix/users', Profile, { 'client-id': clientId })
-    const { id, login, display_name: nickname, email, profile_image_url: picture, ...customClaims } = data[0]
-    return { subject: id, emails: [{ email, isVerified: true }], name: login, nickname, picture, customClaims }
-  },
-})
+export const twitch: DefineProvider = ({ clientId, baseUrl }) => {
+  const site = baseUrl || 'https://id.twitch.tv'
+  const api = baseUrl || 'https://api.twitch.tv'
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${site}/oauth2/authorize`,
+    tokenUrl: `${site}/oauth2/token`,
+    scopes: ['user:read:email'],
+    takesScopes: true,
+    clientAuth: 'post',
+    usesPkce: false,
+    identify: async ({ get }) => {
+      const { data } = await get(`${api}/helix/users`, Profile, { 'client-id': clientId })
+      const { id, login, display_name: nickname, email, profile_image_url: picture, ...customClaims } = data[0]
+      return { subject: id, emails: [{ email, isVerified: true }], name: login, nickname, picture, customClaims }
+    },
+  }
+}

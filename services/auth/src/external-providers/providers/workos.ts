@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { fullName } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
-const API = 'https://api.workos.com'
 const Answer = z.object({
   profile: z.object({
     id: z.string(),
@@ -19,19 +18,22 @@ const Answer = z.object({
  * address: the identity provider behind a connection may send any. So an address counts as verified only if the settings trust
  * the connection or its organization.
  */
-export const workos: DefineProvider = ({ trustedConnections = [] }) => ({
-  protocol: 'oauth2',
-  issuer: API,
-  authorizeUrl: `${API}/sso/authorize`,
-  tokenUrl: `${API}/sso/token`,
-  scopes: [],
-  takesScopes: false,
-  clientAuth: 'post',
-  usesPkce: false,
-  identify: async (_api, { answer }) => {
-    const { id, email, first_name: first, last_name: last, ...customClaims } = Answer.parse(answer).profile
-    const { connection_id: connection, organization_id: organization } = customClaims
-    const isVerified = trustedConnections.some((trusted) => trusted === connection || trusted === organization)
-    return { subject: id, emails: [{ email, isVerified }], name: fullName(first, last), customClaims }
-  },
-})
+export const workos: DefineProvider = ({ trustedConnections = [], baseUrl }) => {
+  const api = baseUrl || 'https://api.workos.com'
+  return {
+    protocol: 'oauth2',
+    issuer: api,
+    authorizeUrl: `${api}/sso/authorize`,
+    tokenUrl: `${api}/sso/token`,
+    scopes: [],
+    takesScopes: false,
+    clientAuth: 'post',
+    usesPkce: false,
+    identify: async (_api, { answer }) => {
+      const { id, email, first_name: first, last_name: last, ...customClaims } = Answer.parse(answer).profile
+      const { connection_id: connection, organization_id: organization } = customClaims
+      const isVerified = trustedConnections.some((trusted) => trusted === connection || trusted === organization)
+      return { subject: id, emails: [{ email, isVerified }], name: fullName(first, last), customClaims }
+    },
+  }
+}
