@@ -2,6 +2,9 @@
 -- The rate that applies on a day: that of the latest date up to the day, or the first rate for a day before all dates. For one
 -- date, an imported rate has precedence over the embedded one. The euro is the base, 1 on every day. No row when the currency
 -- has no rate. (reference: Exchange rates)
+--
+-- The kuna and the lev ended with the euro of their countries, at rates that the law fixed for good. After their last day these
+-- rates apply to what was authorized before, whatever was imported.
 CREATE OR REPLACE FUNCTION {{fx_rate}}(p_currency text, p_date date)
 RETURNS TABLE (rate numeric, date date)
 LANGUAGE plpgsql STABLE ROWS 1
@@ -10,6 +13,10 @@ AS $$
 BEGIN
   IF p_currency = 'EUR' THEN
     RETURN QUERY SELECT 1::numeric, p_date;
+    RETURN;
+  END IF;
+  IF p_currency = 'HRK' AND p_date > '2022-12-31' OR p_currency = 'BGN' AND p_date > '2025-12-31' THEN
+    RETURN QUERY SELECT CASE p_currency WHEN 'HRK' THEN 7.53450 ELSE 1.95583 END, p_date;
     RETURN;
   END IF;
   RETURN QUERY SELECT r.rate, r.date FROM {{fx_rates}} r

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import table from '../src/money/currencies.json' with { type: 'json' }
-import { currencyExponent } from '../src/money/currencies.ts'
+import { CHARGEABLE, currencyExponent } from '../src/money/currencies.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
 import { exchange } from '../src/money/exchange.model.ts'
 import { rateOfDay } from '../src/money/rates.model.ts'
@@ -57,7 +57,7 @@ async function expectAgreement<Input extends object>(
 }
 
 const amount = fc.bigInt({ min: 1n, max: 999_999_999_999n })
-const charged = table.currencies.flatMap(({ code, deprecated }) => (deprecated ? [] : [code]))
+const charged = CHARGEABLE
 const days = ['2023-12-31', '2024-01-02', '2024-02-15', '2024-02-29', '2024-03-01', '2024-03-04', '2026-01-01']
 const day = fc.constantFrom(...days)
 
@@ -110,6 +110,9 @@ describe('fx_rate', () => {
       ['DKK', '2024-03-04', '7.4541000000', '2024-03-04'],
       ['DKK', '2020-01-01', '7.4600000000', '2024-01-02'],
       ['EUR', '2024-03-05', '1', '2024-03-05'],
+      ['BGN', '2025-12-31', '1.9558000000', '2024-03-01'],
+      ['BGN', '2026-11-29', '1.95583', '2026-11-29'],
+      ['HRK', '2023-01-01', '7.53450', '2023-01-01'],
     ]
     const first = rates.find((rate) => rate.currency === 'DKK' && rate.date === '2024-01-02')?.rate
     expect(await fxRate(cases.map(([currency, on]) => ({ currency, day: on })))).toEqual(
@@ -118,7 +121,7 @@ describe('fx_rate', () => {
   })
 
   it('agrees with its model, also for a currency without any rate', async () => {
-    const inputs = fc.record({ currency: fc.constantFrom(...charged, 'VES', 'XXX'), day })
+    const inputs = fc.record({ currency: fc.constantFrom(...charged, 'BGN', 'HRK', 'VES', 'XXX'), day })
     const model = (input: { currency: string; day: string }) => {
       const { rate = null, date = null } = rateOfDay(rates, input.currency, input.day) ?? {}
       return { rate, date }
@@ -171,7 +174,7 @@ describe('exchange', () => {
   })
 
   it('agrees with its model, between any two currencies, on any day, with any margin', async () => {
-    const code = fc.constantFrom(...charged, 'EUR', 'DKK', 'VES')
+    const code = fc.constantFrom(...charged, 'EUR', 'DKK', 'BGN', 'VES')
     const margin = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 10_000 }))
     const inputs = fc.record({ sold: amount, from: code, to: code, day, margin })
     await expectAgreement(inputs, callExchange, modelExchange)

@@ -42,6 +42,38 @@ describe('payments fx', () => {
     )
   })
 
+  it('import: stores the historical rates as XML and as a table, without rates of a currency after its end', async () => {
+    const days = Array.from({ length: 1_000 }, (_, at) =>
+      new Date(Date.UTC(1999, 0, 4 + at)).toISOString().slice(0, 10),
+    )
+    const codes = [
+      'USD',
+      'JPY',
+      'BGN',
+      'CZK',
+      'DKK',
+      'GBP',
+      'HUF',
+      'PLN',
+      'RON',
+      'SEK',
+      'CHF',
+      'ISK',
+      'NOK',
+      'TRY',
+      'AUD',
+    ]
+    const cubes = codes.map((code) => `<Cube currency="${code}" rate="1.0838"/>\n          `).join('')
+    const xml = days
+      .map((day) => `<Cube time="${day}">${cubes}</Cube>`)
+      .join('\n')
+      .padEnd(8_600_000)
+    const imported = async (name: string, text: string) => run('fx', 'import', await file(name, text), '--json')
+    expect(await imported('hist.xml', xml)).toEqual(['{"imported":15000,"skipped":0}'])
+    const table = 'Date,USD,BGN,\n2026-01-02,1.1,1.9558,\n2025-12-31,1.1,1.9558,\n'
+    expect(await imported('hist.csv', table)).toEqual(['{"imported":3,"skipped":1}'])
+  })
+
   it('list: prints the rates that apply', async () => {
     await importRates()
     const shown = async (date: string) => (await run('fx', 'list', '--date', date)).find((row) => row.startsWith('USD'))
@@ -64,8 +96,8 @@ describe('payments fx', () => {
   })
 
   it('import: refuses a file that is too long, has no listed currency, or is no such document', async () => {
-    const long = await file('long.xml', ' '.repeat(5_242_881))
-    await expect(run('fx', 'import', long)).rejects.toHaveProperty('message', `${long} has more than 5 MB`)
+    const long = await file('long.xml', ' '.repeat(67_108_865))
+    await expect(run('fx', 'import', long)).rejects.toHaveProperty('message', `${long} has more than 64 MiB`)
     const foreign = "<Cube time='2026-03-02'><Cube currency='CYP' rate='1'/></Cube>"
     await expect(run('fx', 'import', await file('x.xml', foreign))).rejects.toHaveProperty(
       'message',

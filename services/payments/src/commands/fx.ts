@@ -1,13 +1,14 @@
 import { stat } from 'node:fs/promises'
 import { readText } from '@trestle/common/config/read-text.ts'
 import type { Command } from 'commander'
-import { isCurrency } from '../money/currencies.ts'
+import { hasEnded, isCurrency } from '../money/currencies.ts'
 import { readEcbRates } from '../money/ecb-rates.ts'
 import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-const BYTES_MAX = 5 * 1_024 * 1_024
+/** The rates since 1999 had 8.2 MB in 2026. */
+const BYTES_MAX = 64 * 1_024 * 1_024
 
 /** `payments fx …`: imports and lists exchange rates. */
 export function fxCommand(operator: Operator): Command {
@@ -17,11 +18,11 @@ export function fxCommand(operator: Operator): Command {
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'import <file>',
-    description: 'store the reference rates of an XML file of the European Central Bank, daily or historical',
+    description: 'store the reference rates of a file of the European Central Bank, XML or CSV, daily or historical',
     run: async ({ db }, { words: [file = ''] }) => {
-      if ((await stat(file)).size > BYTES_MAX) throw new Error(`${file} has more than 5 MB`)
+      if ((await stat(file)).size > BYTES_MAX) throw new Error(`${file} has more than 64 MiB`)
       const rates = readEcbRates(readText(file))
-      const listed = rates.filter(({ currency }) => isCurrency(currency))
+      const listed = rates.filter(({ currency, date }) => isCurrency(currency) && !hasEnded(currency, date))
       if (listed.length === 0) throw new Error('none of the currencies is listed')
       const days = listed.map(({ date }) => date).sort()
       const payload = { rates: listed.length, from: days[0], to: days.at(-1) }

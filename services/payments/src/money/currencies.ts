@@ -8,36 +8,43 @@ export interface Currency {
   readonly funding: boolean
   /** Refused for new merchants and new transactions. */
   readonly deprecated: boolean
+  /** The last day of cards and accounts in a currency that was withdrawn, such as `2025-12-31`. */
+  readonly until?: string
 }
 
-const CURRENCIES: ReadonlyMap<string, Currency> = new Map(table.currencies.map((currency) => [currency.code, currency]))
+const LISTED: readonly Currency[] = table.currencies
+const CURRENCIES: ReadonlyMap<string, Currency> = new Map(LISTED.map((currency) => [currency.code, currency]))
 
 /** The codes (ISO 4217) of what new transactions may be in, in the order of currencies.json (reference: Currencies). */
-export const CHARGEABLE: readonly string[] = table.currencies.flatMap(({ code, deprecated }) =>
-  deprecated ? [] : [code],
-)
+export const CHARGEABLE: readonly string[] = LISTED.flatMap(({ code }) => (isChargeable(code) ? [code] : []))
 /** The codes of what new merchants may have their balance in, in the same order. */
 export const FUNDING: readonly string[] = CHARGEABLE.filter(isFundingCurrency)
 
 /** Whether a new merchant may have its balance in this currency. */
 export function isFundingCurrency(code: string): boolean {
-  const currency = CURRENCIES.get(code)
-  return currency?.funding === true && !currency.deprecated
+  return CURRENCIES.get(code)?.funding === true && isChargeable(code)
 }
 
-/** Whether new transactions may be in this currency. */
+/** Whether new transactions may be in this currency: the list has it, and it had not ended on the day of the list. */
 export function isChargeable(code: string): boolean {
-  return CURRENCIES.get(code)?.deprecated === false
+  const currency = CURRENCIES.get(code)
+  return currency?.deprecated === false && !hasEnded(code, table.asOf)
 }
 
-/** Whether the currency is listed, deprecated or not. */
+/** Whether the currency was withdrawn before a day (`2026-03-01`). Its rates end with it. */
+export function hasEnded(code: string, day: string): boolean {
+  const until = CURRENCIES.get(code)?.until
+  return until !== undefined && until < day
+}
+
+/** Whether the currency is listed, deprecated and withdrawn currencies too. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code)
 }
 
-/** Every listed currency with its decimals, deprecated or not, in the order of currencies.json. */
+/** Every listed currency with its decimals, also deprecated and withdrawn ones, in the order of currencies.json. */
 export function listCurrencies(): readonly Pick<Currency, 'code' | 'exponent'>[] {
-  return table.currencies.map(({ code, exponent }) => ({ code, exponent }))
+  return LISTED.map(({ code, exponent }) => ({ code, exponent }))
 }
 
 /** Decimals of the minor unit, or undefined for a currency that is not listed. */

@@ -20,6 +20,33 @@ describe('readEcbRates', () => {
     ])
   })
 
+  it('reads the daily table and the historical one, whose days may lack a rate', () => {
+    const daily = 'Date, USD, JPY, \n2 March 2026, 1.0838, 163.15, \n'
+    const historical = '\ufeffDate,USD,CYP,\r\n2026-03-02,1.0838,N/A,\r\n1999-01-04,1.1789,0.58231,\r\n'
+    expect([readEcbRates(daily), readEcbRates(historical)]).toEqual([
+      [
+        { date: '2026-03-02', currency: 'USD', rate: '1.0838' },
+        { date: '2026-03-02', currency: 'JPY', rate: '163.15' },
+      ],
+      [
+        { date: '2026-03-02', currency: 'USD', rate: '1.0838' },
+        { date: '1999-01-04', currency: 'USD', rate: '1.1789' },
+        { date: '1999-01-04', currency: 'CYP', rate: '0.58231' },
+      ],
+    ])
+  })
+
+  it.each([
+    ['no rates', 'Date,USD,'],
+    ['no date', 'Date,USD,\n02.03.2026,1,'],
+    ['no date', 'Date,USD,\n2 Mai 2026,1,'],
+    ['cannot be read', 'Date,USD,\n2026-03-02,1e3,'],
+    ['cannot be read', 'Date,USD,\n2026-03-02,1,2'],
+    ['cannot be read', 'Date,usd\n2026-03-02,1'],
+  ])('refuses a table with %s: %s', (message, table) => {
+    expect(() => readEcbRates(table)).toThrow(message)
+  })
+
   it.each([
     ['no rates', ''],
     ['no rates', '<Cube time="2026-03-02"/>'],

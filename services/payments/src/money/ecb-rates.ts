@@ -17,11 +17,40 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/
 const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
 
 /**
- * Reads the daily or historical reference rates of the European Central Bank: `<Cube time='2026-03-02'>` around
- * `<Cube currency='USD' rate='1.0838'/>`. Reads only these elements, and expands no entities.
+ * Reads the daily or historical reference rates of the European Central Bank, XML or CSV: `<Cube time='2026-03-02'>` around
+ * `<Cube currency='USD' rate='1.0838'/>`, or rows below the header `Date,USD,…`. Reads only these elements, and expands no
+ * entities.
  * @throws Error when the text is another document, or a date or rate cannot be read
  */
-export function readEcbRates(xml: string): readonly EcbRate[] {
+export function readEcbRates(text: string): readonly EcbRate[] {
+  const document = text.replace(/^\ufeff/, '')
+  const rates = /^\s*Date\s*,/i.test(document) ? readTable(document) : readXml(document)
+  if (rates.length === 0) throw new Error('there are no rates: <Cube time=…><Cube currency=… rate=…/> was expected')
+  return rates
+}
+
+/** Each row is a day, and each column a currency, with a comma at the end. A day without a rate has `N/A`. */
+function readTable(text: string): readonly EcbRate[] {
+  const [header = [], ...rows] = text
+    .trim()
+    .split(/\r\n?|\n/)
+    .map((line) => line.split(',').map((cell) => cell.trim()))
+  return rows.flatMap(([day = '', ...cells]) =>
+    cells.flatMap((cell, at) =>
+      cell === '' || cell === 'N/A' ? [] : [readRate(toIsoDate(day), header[at + 1] ?? '', cell)],
+    ),
+  )
+}
+
+/** The daily table writes `2 March 2026`, the historical one `2026-03-02`. */
+function toIsoDate(day: string): string {
+  const moment = new Date(`${day} UTC`)
+  return /^\d{1,2} [A-Z][a-z]+ \d{4}$/.test(day) && !Number.isNaN(moment.getTime())
+    ? moment.toISOString().slice(0, 10)
+    : day
+}
+
+function readXml(xml: string): readonly EcbRate[] {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) throw new Error('a document with a DOCTYPE is not read')
   const rates: EcbRate[] = []
   let date: string | undefined
@@ -31,7 +60,6 @@ export function readEcbRates(xml: string): readonly EcbRate[] {
     const currency = attributes.get('currency')
     if (currency !== undefined) rates.push(readRate(date, currency, attributes.get('rate')))
   }
-  if (rates.length === 0) throw new Error('there are no rates: <Cube time=…><Cube currency=… rate=…/> was expected')
   return rates
 }
 
