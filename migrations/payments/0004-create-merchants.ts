@@ -2,6 +2,7 @@
 // finds the merchant of any id.
 //
 // - `key`: the public key, by which the checkout names the merchant. It authenticates nobody.
+// - `holder`: who owns the account of `iban`. NULL: the company of `name`.
 // - `acquirer`: the name of the company that moves the merchant's money. NULL: none, so a live merchant cannot be paid.
 // - `claim`: the permissions, as booleans such as `canCapture`.
 // - `tds_mode`: which outcomes of 3-D Secure let a payment go on. `attempt`: all but a rejection; `full`: authentication alone.
@@ -26,6 +27,7 @@ export const createMerchants: MigrationSource = (names) => ({
         country text NOT NULL,
         company_number text,
         iban text,
+        holder text,
         acquirer text,
         claim jsonb NOT NULL,
         pricing jsonb NOT NULL,

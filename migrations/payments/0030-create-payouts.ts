@@ -50,13 +50,17 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
       id text COLLATE "C" NOT NULL,
       created timestamptz(3) NOT NULL,
       debtor jsonb NOT NULL,
+      form jsonb NOT NULL,
       payouts jsonb NOT NULL,
       digest bytea NOT NULL,
       CONSTRAINT ${names.local('payout_batches_pk')} PRIMARY KEY (id),
       CONSTRAINT ${names.local('payout_batches_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
     )`.execute(db)
   await sql`
-    COMMENT ON COLUMN ${names.id('payout_batches')}.payouts IS 'ids, merchants and their names as the file has them'
+    COMMENT ON COLUMN ${names.id('payout_batches')}.payouts IS 'ids, merchants and account holders as the file has them'
+  `.execute(db)
+  await sql`
+    COMMENT ON COLUMN ${names.id('payout_batches')}.form IS 'the version of pain.001, and the day on which the bank shall pay'
   `.execute(db)
   await sql`COMMENT ON COLUMN ${names.id('payout_batches')}.digest IS
     'SHA-256 of what the files say'`.execute(db)

@@ -29,6 +29,8 @@ export const ORDINARY: ReadonlySet<string> = new Set(
     // Names that clients, tables and settings of supabase/auth or of these services have.
     'OTP, app key, throttle, linked account, promote, posting, settlement, booking, POS',
     'pay-by-link, dry run, secret key, cardholder, bearer token',
+    // The field of a merchant for who owns its bank account.
+    'holder',
   ].flatMap((words) => words.split(', ')),
 )
 

@@ -13,10 +13,10 @@ BEGIN
   RETURN QUERY
   INSERT INTO {{merchants}} AS m (
     id, tag, key, name, currency, test, email, website, descriptor,
-    country, company_number, iban, claim, pricing, created
+    country, company_number, iban, holder, claim, pricing, created
   ) VALUES (
     made.id, p_tag, drawn, v.name, v.currency, v.test, v.email, v.website, v.descriptor,
-    v.country, v.company_number, v.iban, v.claim, v.pricing, made.created
+    v.country, v.company_number, v.iban, v.holder, v.claim, v.pricing, made.created
   )
   ON CONFLICT (tag) DO NOTHING
   RETURNING m.*;

@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Changes what an operator decides: the fields claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are
+-- Changes what an operator decides: the fields claim, pricing, tdsMode, acquirer, iban and holder of p_change, as far as they are
 -- given. Returns the merchant, or no row when there is no such merchant.
 --
 -- The row is locked before it is compared with what was recorded, so that nobody changes it in between.
@@ -25,7 +25,8 @@ BEGIN
       pricing = m.pricing || coalesce(p_change -> 'pricing', '{}'),
       tds_mode = coalesce(p_change ->> 'tdsMode', m.tds_mode),
       acquirer = CASE WHEN p_change ? 'acquirer' THEN p_change ->> 'acquirer' ELSE m.acquirer END,
-      iban = CASE WHEN p_change ? 'iban' THEN p_change ->> 'iban' ELSE m.iban END
+      iban = CASE WHEN p_change ? 'iban' THEN p_change ->> 'iban' ELSE m.iban END,
+      holder = CASE WHEN p_change ? 'holder' THEN p_change ->> 'holder' ELSE m.holder END
     WHERE m.id = p_merchant_id RETURNING m.* INTO merchant;
   IF NOT FOUND THEN RETURN; END IF;
   PERFORM {{record_merchant_update}}(p_merchant_id);

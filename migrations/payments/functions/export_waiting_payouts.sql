@@ -1,13 +1,14 @@
 -- distribute: coordinator
--- Marks live payouts that wait as exported, at most p_max, and returns them by merchant and id. Only one of two concurrent calls
--- returns a payout: the second waits for the rows, and leaves out payouts that are exported by then.
+-- Marks live payouts that wait as exported, at most p_max, and returns them by merchant and id. p_ids: the payouts that may
+-- leave; NULL for all. Only one of two concurrent calls returns a payout: the second waits for the rows, and leaves out payouts
+-- that are exported by then.
 --
 -- Lock order: the merchants by id; of each, its payouts by id, then its balance. close_payout takes a payout before its balance
 -- too, so that the two never wait for each other. So a loop of its own locks all payouts of a merchant: PL/pgSQL reads the rows
 -- of a loop in portions, and a body that takes the balance would take it before the payouts of the next portion. The lock of the
 -- balance comes before a merchant is compared with what was recorded: a change of the merchant holds it until its record, which
 -- may be on another server, is committed.
-CREATE OR REPLACE FUNCTION {{export_waiting_payouts}}(p_max integer)
+CREATE OR REPLACE FUNCTION {{export_waiting_payouts}}(p_max integer, p_ids text[] DEFAULT NULL)
 RETURNS SETOF {{payouts}}
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -20,12 +21,14 @@ DECLARE
   exported integer := 0;
 BEGIN
   FOR merchant IN
-    SELECT DISTINCT p.merchant_id FROM {{payouts}} p WHERE NOT p.test AND p.status = 'created' ORDER BY 1
+    SELECT DISTINCT p.merchant_id FROM {{payouts}} p
+      WHERE NOT p.test AND p.status = 'created' AND (p_ids IS NULL OR p.id = ANY (p_ids)) ORDER BY 1
   LOOP
     PERFORM {{hold_merchant}}(merchant);
     waiting := '{}';
     FOR payout IN
       SELECT p.* FROM {{payouts}} p WHERE p.merchant_id = merchant AND NOT p.test AND p.status = 'created'
+        AND (p_ids IS NULL OR p.id = ANY (p_ids))
       ORDER BY p.id FOR UPDATE
     LOOP
       waiting := waiting || payout;

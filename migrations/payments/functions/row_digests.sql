@@ -17,7 +17,7 @@ BEGIN
   IF p_table = 'merchants' THEN
     RETURN QUERY SELECT r.id,
         sha256(record_send(ROW(r.currency, r.test, r.acquirer, r.claim, r.pricing))),
-        sha256(record_send(ROW(r.iban, r.name, r.website, r.country, r.company_number))),
+        sha256(record_send(ROW(r.iban, r.holder, r.name, r.website, r.country, r.company_number))),
         sha256(record_send(ROW(r.created, r.tag, r.key, r.email, r.descriptor, r.tds_mode)))
       FROM {{merchants}} r
       WHERE r.id = ANY (p_ids) ORDER BY r.id;

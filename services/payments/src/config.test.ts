@@ -54,7 +54,13 @@ describe('loadPaymentsConfig', () => {
       registration: 'open',
       unusedAppDays: 0,
       dayLimits: { authorizationExpiryDays: 0, confirmationDays: 3, rateAgeDaysMax: 7 },
-      payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
+      payouts: {
+        schedule: 'off',
+        minimumMajorUnits: 1,
+        delayDays: { live: 2, test: 0 },
+        version: 'pain.001.001.09',
+        timeZone: 'UTC',
+      },
       batchScope: undefined,
       rateTerms: { marginBasisPoints: 0, ageDaysMax: 7 },
       seedAllowed: false,
@@ -117,6 +123,13 @@ describe('loadPaymentsConfig', () => {
       { name: 'south', url: 'http://127.0.0.1:9000/', secret: 'x' },
     ])
     expect(read.payouts.delayDays).toEqual({ live: 7, test: 7 })
+  })
+
+  it('reads the time zone of the operator, and the version of its files', () => {
+    const load = (changes: object) => loadPaymentsConfig({ ...complete, ...changes })
+    const read = load({ PAYMENTS_TIME_ZONE: 'Europe/Copenhagen', PAYMENTS_PAYOUT_FILE: 'pain.001.001.03' })
+    expect([read.payouts.timeZone, read.payouts.version]).toEqual(['Europe/Copenhagen', 'pain.001.001.03'])
+    expect(() => load({ PAYMENTS_TIME_ZONE: 'Copenhagen' })).toThrow('must be a time zone such as Europe/Copenhagen')
   })
 
   it.each([

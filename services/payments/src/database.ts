@@ -4,6 +4,7 @@ import type { Claim, Pricing } from './merchants/merchant.ts'
 import type * as below from './merchants/merchant-tables.ts'
 import type { Json } from './merchants/merchant-tables.ts'
 import type * as operators from './operators/operator-tables.ts'
+import type { FileForm } from './payouts/pain-001.ts'
 
 /** A program that calls the API. */
 export interface AppsTable {
@@ -49,6 +50,7 @@ export interface MerchantsTable {
   country: string
   company_number: string | null
   iban: string | null
+  holder: string | null
   acquirer: string | null
   claim: Json<Claim>
   pricing: Json<Pricing>
@@ -139,6 +141,7 @@ export interface PayoutBatchesTable {
   id: string
   created: Date
   debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
+  form: Json<FileForm>
   payouts: Json<readonly unknown[]>
   /** SHA-256 of what the files say. */
   digest: Buffer

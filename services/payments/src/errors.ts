@@ -164,6 +164,8 @@ export const idempotencyKeySpent = (): HttpError =>
 export const lastKey = (): HttpError => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')
 export const lastApp = (): HttpError => fieldInvalid('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant')
 export const unknownApp = (): HttpError => fieldInvalid('appId', 'UNKNOWN', 'is no app')
+export const executionDateClosed = (): HttpError =>
+  fieldInvalid('executionDate', 'RANGE', 'must be a day on which banks settle, today or later')
 export const clockTooFar = (): HttpError => fieldInvalid('advance', 'RANGE', 'must not lead more than 100 years ahead')
 export const webhookWithoutTls = (): HttpError =>
   fieldInvalid(

@@ -65,6 +65,8 @@ export const FIELD_TEXTS = {
   notCountryCode: 'must be two upper-case letters',
   notCountry: 'must be a country code of ISO 3166-1',
   notIban: 'must be an IBAN',
+  notLatin: 'must have letters or digits that Latin letters can stand for',
+  notIbanOfCountry: 'must be an IBAN of its country',
   ibanDigitsWrong: 'must have right check digits',
   tooManyBytes: ({ max }: Limit) => `must be at most ${max} bytes`,
   noRate: 'has no exchange rate',

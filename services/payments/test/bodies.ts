@@ -3,6 +3,15 @@ import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 import { completeScenario } from '../src/cards/scenario.ts'
 
+/** The settings of payouts that tests run with. */
+export const payoutSettings = {
+  schedule: 'off',
+  minimumMajorUnits: 1,
+  delayDays: { live: 2, test: 0 },
+  version: 'pain.001.001.09',
+  timeZone: 'UTC',
+} as const
+
 /** The permissions that the operator gives a new merchant. */
 const CLAIM = {
   canChargeCard: true,
@@ -137,6 +146,7 @@ export const merchantJson = (differences: object = {}): object => ({
   tds_mode: 'attempt',
   descriptor: DESCRIPTOR,
   company_number: null,
+  holder: null,
   ...differences,
 })
 

@@ -275,7 +275,12 @@ it.each([
   wire.lose(word)
   const exported = runPayoutExport(
     payments.owner.db,
-    { name: 'Trestle', iban: TEST_IBAN, bic: undefined },
+    {
+      debtor: { name: 'Trestle', iban: TEST_IBAN, bic: undefined },
+      version: 'pain.001.001.09',
+      timeZone: 'UTC',
+      executionDate: undefined,
+    },
     async () => {},
   )
   const ended = await exported.then(

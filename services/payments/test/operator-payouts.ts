@@ -10,9 +10,14 @@ import { type ShownPayout, TEST_IBAN } from './payout-requests.ts'
 const DAY_SECONDS = 86_400n
 
 /** Makes a live merchant with a balance in a currency that may be paid out. Returns its id. */
-export async function payableMerchant(payments: TestPayments, member: TestApp, currency: string): Promise<string> {
-  const bank = { iban: TEST_IBAN }
-  const { id } = await createTestMerchant(payments, member, { currency, bank, name: `Shop of ${currency}` })
+export async function payableMerchant(
+  payments: TestPayments,
+  member: TestApp,
+  currency: string,
+  changes: object = {},
+): Promise<string> {
+  const values = { currency, bank: { iban: TEST_IBAN }, name: `Shop of ${currency}`, ...changes }
+  const { id } = await createTestMerchant(payments, member, values)
   await makePayable(payments, member, { merchantId: id, currency, days: 3n })
   return id
 }

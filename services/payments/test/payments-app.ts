@@ -44,6 +44,7 @@ import { createCheckoutSeals } from '../src/vault/text-seal.ts'
 import { createDeliveryTimes } from '../src/webhooks/delivery.ts'
 import { takeJobs } from '../src/webhooks/outbox.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
+import { payoutSettings } from './bodies.ts'
 
 /** The placement of the rows of the databases of tests. */
 export const placement = distributed ? createDistributed(SOURCES.now) : PLAIN
@@ -375,7 +376,7 @@ function configOf(options: TestOptions): PaymentsDeps['config'] {
       confirmationDays: 3,
       rateAgeDaysMax: 7,
     },
-    payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
+    payouts: payoutSettings,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     registration: options.registration ?? 'open',
     unusedAppDays: 0,

@@ -204,7 +204,7 @@ it.each([
   'SELECT payments.import_rates(\'[{"date":"2026-03-02","currency":"USD","rate":0.0001}]\')',
   'SELECT payments.export_waiting_payouts(1)',
   'SELECT payments.count_waiting_payouts()',
-  "INSERT INTO payments.payout_batches VALUES (repeat('f', 24), now(), '{}', '[]', '')",
+  "INSERT INTO payments.payout_batches VALUES (repeat('f', 24), now(), '{}', '{}', '[]', '')",
   "SELECT payments.close_payout(repeat('f', 24), repeat('f', 24), 'settled')",
   "SELECT payments.adjust(repeat('f', 24), 100, 'x')",
   'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',

@@ -73,6 +73,7 @@ function detailsCard({ merchant, acquirer, decimals }: ShownMerchant): Html {
       ['Descriptor', descriptor],
       ['Company', [company.country, company.number].filter(Boolean).join(' ')],
       ['IBAN', bank?.iban === undefined ? 'none: no payout is made' : html`<code>${bank.iban}</code>`],
+      ['Account holder', bank?.holder],
       ['Fee', `${percent(pricing.rate)} + ${money(pricing.flat.amount, pricing.flat.currency, decimals)}`],
       ['Fee of a dispute', money(pricing.dispute.amount, pricing.dispute.currency, decimals)],
       ['3-D Secure', tds.mode],

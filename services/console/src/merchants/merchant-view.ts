@@ -15,7 +15,7 @@ const Merchant = z.looseObject({
   website: z.string(),
   descriptor: z.string(),
   company: z.looseObject({ country: z.string(), number: z.string().optional() }),
-  bank: z.looseObject({ iban: z.string().optional() }).optional(),
+  bank: z.looseObject({ iban: z.string().optional(), holder: z.string().optional() }).optional(),
   created: z.string(),
   balance: Amount,
   claim: z.record(z.string(), z.boolean()),

@@ -7,7 +7,14 @@ import { count } from '../pages/parts.ts'
 import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-view.ts'
 
 /** The answer where there was something to export. */
-const Exported = z.object({ batch: z.object({ id: z.string() }), waiting: z.int() })
+const Exported = z.object({
+  batch: z.object({ id: z.string() }).nullable(),
+  waiting: z.int(),
+  held: z
+    .array(z.object({ payoutId: z.string(), merchantName: z.string().nullable(), reason: z.string() }))
+    .default([]),
+})
+const NAMED_MAX = 5
 
 const OUTCOMES = [
   NO_CHOICE,
@@ -86,21 +93,38 @@ export const allPayoutsChanges: Changeable<undefined> = {
         'Up to 5,000 payouts that wait go into files for the bank, and count as exported.',
         'You find the files among the batches. Give each to the bank once: it pays what they say.',
       ],
-      fields: (_shown, { name, iban, bic }, problem) =>
-        html`${textField({ name: 'name', label: 'Owner of the account that pays', value: name, isRequired: true, isFocused: true, problem })}${textField({ name: 'iban', label: 'IBAN of the account', value: iban, isRequired: true, problem })}${textField({ name: 'bic', label: 'BIC of its bank (optional)', value: bic, problem })}`,
-      call: (_shown, { name = '', iban = '', bic = '' }) => ({
+      fields: (_shown, { name, iban, bic, day }, problem) =>
+        html`${textField({ name: 'name', label: 'Owner of the account that pays', value: name, isRequired: true, isFocused: true, problem })}${textField({ name: 'iban', label: 'IBAN of the account', value: iban, isRequired: true, problem })}${textField({ name: 'bic', label: 'BIC of its bank (optional)', value: bic, problem })}${textField({ name: 'day', label: 'Day on which the bank pays (optional)', value: day, pattern: '[0-9]{4}-[0-9]{2}-[0-9]{2}', hint: 'Such as 2026-03-02. Empty: the next day on which banks settle.', problem })}`,
+      call: (_shown, { name = '', iban = '', bic = '', day = '' }) => ({
         method: 'POST',
         path: '/operator/payouts/batches',
-        body: { name: name.trim(), iban: iban.trim(), ...(bic.trim() === '' ? {} : { bic: bic.trim() }) },
+        body: {
+          name: name.trim(),
+          iban: iban.trim(),
+          ...(bic.trim() === '' ? {} : { bic: bic.trim() }),
+          ...(day.trim() === '' ? {} : { executionDate: day.trim() }),
+        },
       }),
       done: (_shown, _given, answer) => {
         const exported = Exported.safeParse(answer)
         if (!exported.success) return 'No payout waits for the bank'
-        const { waiting } = exported.data
+        const { batch, waiting, held } = exported.data
         const more = waiting === 0 ? '' : `, and ${count(waiting)} payouts still wait: make files again`
-        return `The files for the bank are made${more}`
+        const made = batch ? `The files for the bank are made${more}` : 'No payout can go to the bank'
+        return [made, ...describeHeld(held)].join('. ')
       },
       leadsTo: () => BATCHES_PATH,
     },
   ],
+}
+
+/** Names payouts that the bank would refuse, and why. */
+function describeHeld(held: z.infer<typeof Exported>['held']): readonly string[] {
+  if (held.length === 0) return []
+  const named = held.slice(0, NAMED_MAX).map(({ payoutId, merchantName, reason }) => {
+    const merchant = merchantName === null ? '' : ` of ${merchantName}`
+    return `payout ${payoutId}${merchant}: ${reason}`
+  })
+  const more = held.length > NAMED_MAX ? [`and ${count(held.length - NAMED_MAX)} more`] : []
+  return [`Held back: ${[...named, ...more].join('; ')}`]
 }

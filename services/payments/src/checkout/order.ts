@@ -3,6 +3,7 @@ import { cardDataInsecure, type OrderProblem, orderInvalid, orderKeyUsed } from 
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
+import { toAsciiText } from '../money/latin-text.ts'
 import { AMOUNT_MAX, type Money } from '../money/minor-units.ts'
 import type { Order } from './payment-body.ts'
 
@@ -92,11 +93,10 @@ export function orderDigest(order: Order, numberJti: string): Buffer {
 }
 
 /**
- * The text on a customer's bank statement: printable ASCII, at most 22 characters. Letters lose their diacritics, and any
- * other character becomes a question mark. Undefined when fewer than 2 characters are left that are no blanks.
+ * The text on a customer's bank statement: printable ASCII, at most 22 characters, transliterated as the names of bank files
+ * are. Undefined when no letter and no digit, or fewer than 2 characters that are no blanks are left.
  */
 export function toDescriptor(text: string): string | undefined {
-  const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '')
-  const descriptor = plain.replaceAll(/[^\x20-\x7e]/gu, '?').slice(0, DESCRIPTOR_LENGTH_MAX)
+  const descriptor = toAsciiText(text, DESCRIPTOR_LENGTH_MAX)
   return descriptor.replaceAll(' ', '').length < DESCRIPTOR_LENGTH_MIN ? undefined : descriptor
 }

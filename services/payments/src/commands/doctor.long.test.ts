@@ -70,7 +70,7 @@ describe('payments doctor', () => {
           'ok    prepared transactions: none lacks anything',
         ]
       : []
-    expect(after.lines.slice(-7 - ofCluster.length)).toEqual([
+    expect(after.lines.slice(-9 - ofCluster.length)).toEqual([
       ...ofCluster,
       'ok    clock: agrees with that of the database',
       'ok    SMTP: answers',
@@ -78,6 +78,8 @@ describe('payments doctor', () => {
       'ok    acquirers: none, live merchants take no payments',
       'ok    vault keys: open what they have sealed',
       'ok    exchange rates: the embedded ones, for test merchants',
+      'ok    bank accounts: 0 of live merchants, all of their countries',
+      'ok    data of currencies and banks: of 2026-11-29 or later',
       'ok    dead jobs: none',
     ])
     expect(after.isHealthy).toBe(true)
@@ -125,9 +127,10 @@ describe('payments doctor', () => {
         'ok    settings',
         'ok    log file: none, lines go to standard output',
         'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, clock, ' +
-          'acquirers, vault keys, exchange rates, dead jobs; start PostgreSQL, or correct PAYMENTS_DATABASE_URL',
+          'acquirers, vault keys, exchange rates, bank accounts, dead jobs; start PostgreSQL, or correct PAYMENTS_DATABASE_URL',
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8082',
+        'ok    data of currencies and banks: of 2026-11-29 or later',
       ],
     })
   })
@@ -146,8 +149,8 @@ describe('payments doctor', () => {
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`
-      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created, acquirer)
-      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, '', '', '', 'DK', '{}', '{}', now(), 'gone');
+      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created, acquirer, iban)
+      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, '', '', '', 'DK', '{}', '{}', now(), 'gone', 'DE5137040044053201300');
       INSERT INTO payments_jobs.job (name, source_name, source_output, data)
       VALUES ('clean_up_dead', 'clean_up', '{"message": "no room"}', '{}')`)
     await client.end()
@@ -163,7 +166,15 @@ describe('payments doctor', () => {
       'wrong URLs: http://payments.example is not https; put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
       'wrong acquirers: not set, and live merchants have them: gone; add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchants acquirer <id> <name>',
       'wrong exchange rates: none were imported, and there are live merchants; run: payments fx import, with the file of the European Central Bank',
+      `wrong bank accounts: no IBAN of its country, so no file pays: merchant ${'a'.repeat(24)}; ask these merchants, then run: payments merchants bank <id> <iban>, and payments payouts fail <id> for each that waits`,
       'wrong dead jobs: 1 of clean_up (no room); look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
+    ])
+  })
+
+  it('says when the data of currencies and banks are older than a year', async () => {
+    const { lines } = await examine({}, () => new Date('2027-12-01T00:00:00Z'))
+    expect(lines.filter((line) => line.includes('data of'))).toEqual([
+      'wrong data of currencies and banks: older than a year: currencies of 2026-11-29, countries of SEPA of 2026-11-29, letters of 2026-11-29, bank days of 2026-11-29; install a newer release: currencies end, and countries join SEPA',
     ])
   })
 

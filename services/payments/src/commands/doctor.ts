@@ -11,13 +11,13 @@ import type { PaymentsConfig } from '../config.ts'
 import { createMailer } from '../mail/mailer.ts'
 import { listAcquirersBeside } from '../merchants/each-merchant.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
-import { findImportedRates } from '../money/rate-repository.ts'
 import { openPaymentsDatabase } from '../open-database.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { findSealSamples } from '../vault/rotation-repository.ts'
 import { OpenError } from '../vault/seal.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { beforeMigrations, clusterChecks, distributionCheck, SERVERS } from './cluster-checks.ts'
+import { moneyChecks } from './money-checks.ts'
 
 /** The dependencies of the checks. */
 interface Subject {
@@ -98,16 +98,7 @@ const checks: readonly Check<Subject>[] = [
       return 'open what they have sealed'
     },
   },
-  {
-    name: 'exchange rates',
-    advice: 'run: payments fx import, with the file of the European Central Bank',
-    needs: ['database'],
-    run: async ({ database }) => {
-      const { date, areNeeded } = await findImportedRates(database.db)
-      if (date === null && areNeeded) throw new Error('none were imported, and there are live merchants')
-      return date === null ? 'the embedded ones, for test merchants' : `imported until ${date}`
-    },
-  },
+  ...moneyChecks,
   {
     name: 'dead jobs',
     advice: 'look at payments tasks list, mend the cause, then run: payments tasks retry <task>',

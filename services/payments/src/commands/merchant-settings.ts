@@ -1,8 +1,10 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
-import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
+import type { OperatorDeps } from '../deps.ts'
+import { hasIbanChecksum, hasIbanShape, isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
-import { updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
+import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
+import { name } from '../requests/fields.ts'
 import type { OperatorCommand } from './operator-command.ts'
 
 /** `payments merchants pricing`, `claim`, `tds`, `acquirer` and `bank`: what an operator decides for a merchant. */
@@ -42,14 +44,31 @@ export const merchantSettings: readonly OperatorCommand[] = [
   {
     usage: 'bank <id> <iban>',
     description: 'set the bank account of later payouts; existing payouts keep theirs',
-    run: async ({ db }, { words: [id = '', text = ''] }) => {
-      const iban = normaliseIban(text)
-      if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
-      await updateOperatorSettings(db, id, { iban })
-      return { id, iban }
-    },
+    options: [['--holder <name>', 'owner of the account, as its bank knows them; none: the company']],
+    run: setBank,
   },
 ]
+
+async function setBank({ db }: OperatorDeps, { words: [id = '', text = ''], options }: CommandInput): Promise<object> {
+  const iban = normaliseIban(text)
+  if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
+  const found = await findMerchant(db, id)
+  if (!found) throw new Error(`there is no merchant ${id}`)
+  if (!found.merchant.test && !isPayableIban(iban)) throw new Error('the account must be an IBAN of its country')
+  if (options.holder === undefined) {
+    await updateOperatorSettings(db, id, { iban })
+    return { id, iban }
+  }
+  const holder = options.holder === 'none' ? null : readHolder(String(options.holder))
+  await updateOperatorSettings(db, id, { iban, holder })
+  return { id, iban, holder }
+}
+
+function readHolder(text: string): string {
+  const { success, data } = name().safeParse(text)
+  if (success) return data
+  throw new Error('--holder is a name of 1 to 255 characters, or none')
+}
 
 function readPricing(options: CommandInput['options']): Partial<Pricing & { refund: Money }> {
   const { rate, ...flats } = options

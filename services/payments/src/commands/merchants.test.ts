@@ -128,6 +128,7 @@ describe('payments merchants show', () => {
       descriptor: expect.any(String),
       company: 'DK',
       iban: '-',
+      holder: '-',
       fees: expect.stringMatching(/^\d+(\.\d+)? % \+ \w{3} [\d.]+ a capture, \w{3} [\d.]+ a lost dispute$/),
       withheld: 'canTransferToCard',
       tds: 'attempt',

@@ -58,6 +58,7 @@ const commands: readonly OperatorCommand[] = [
       ['--country <code>', 'of the company, such as DK'],
       ['--company-number <number>', 'of the company'],
       ['--iban <iban>', 'where its payouts go'],
+      ['--holder <name>', 'owner of that account; default: the company of --name'],
     ],
     run: create,
   },
@@ -71,7 +72,7 @@ async function show({ db }: OperatorDeps, { words: [id = ''], format }: CommandI
   const webhooks = (await listMerchantWebhooks(db, merchantId)).map(viewWebhook)
   if (format === 'json') return { ...viewOperated(found), apps, webhooks }
   const { merchant, acquirer } = found
-  const { key, email, website, descriptor, country, companyNumber, iban, tdsMode, claim, pricing } = merchant
+  const { key, email, website, descriptor, country, companyNumber, iban, holder, tdsMode, claim, pricing } = merchant
   const withheld = Object.entries(claim).filter(([, granted]) => !granted)
   return {
     ...describeMerchant(found),
@@ -81,6 +82,7 @@ async function show({ db }: OperatorDeps, { words: [id = ''], format }: CommandI
     descriptor,
     company: [country, companyNumber].filter((text) => text !== null).join(' '),
     iban,
+    holder,
     fees: `${pricing.rate / 100} % + ${moneyOf(pricing.flat)} a capture, ${moneyOf(pricing.dispute)} a lost dispute`,
     withheld: withheld.map(([permission]) => permission).join(' '),
     tds: tdsMode,
@@ -99,6 +101,7 @@ const OPTION_NAMES = {
   'company.country': '--country',
   'company.number': '--company-number',
   'bank.iban': '--iban',
+  'bank.holder': '--holder',
 } as const
 
 async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
@@ -113,7 +116,7 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
       website: values.website,
       descriptor: values.descriptor,
       company: { country: values.country, number: options.companyNumber },
-      bank: { iban: values.iban },
+      bank: { iban: values.iban, holder: options.holder },
     },
     OPTION_NAMES,
   )

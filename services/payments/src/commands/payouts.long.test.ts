@@ -61,7 +61,7 @@ const payDaily = (schedule: 'off' | 'daily') => {
 /** A live merchant with money that is due. */
 async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
   const bank = { iban: 'DK5000400440116243' }
-  const { id } = await createTestMerchant(payments, app, { currency, bank, ...changes })
+  const { id } = await createTestMerchant(payments, app, { currency, bank, name: 'Shop', ...changes })
   const transactionId = await customerPayment(payments, id, { amount: 10_000, currency, number: '4242424242424242' })
   await capture(payments, app, transactionId, 10_000)
   await payments.database.db
@@ -175,7 +175,7 @@ describe('payments payouts', () => {
     const [xml = '', csv = ''] = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
     expect(xml).toContain('<NbOfTxs>1</NbOfTxs><CtrlSum>98.40</CtrlSum>')
     expect(xml).toContain('<Cdtr><Nm>Cafe</Nm></Cdtr>')
-    expect(csv).toMatch(new RegExp(`\r\n[0-9a-f]{24},${danish},https://example.com,DK5000400440116243,DKK,9679\r\n$`))
+    expect(csv).toMatch(new RegExp(`\r\n[0-9a-f]{24},${danish},Shop,DK5000400440116243,DKK,9679\r\n$`))
     expect((await stat(join(folder, files[0] ?? ''))).mode & 0o777).toBe(0o600)
     expect(await json('payouts', 'export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [], waiting: 0 })
   })
@@ -235,9 +235,10 @@ describe('payments payouts', () => {
     const { batch } = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
     const { db } = payments.database
     const find = db.selectFrom('payout_batches').selectAll().where('id', '=', batch)
-    const { payouts, ...rest } = await find.executeTakeFirstOrThrow()
+    const { payouts, form, ...rest } = await find.executeTakeFirstOrThrow()
     const forge = async (id: string, forged: readonly unknown[]) => {
-      const row = { ...rest, id, debtor: JSON.stringify(rest.debtor), payouts: JSON.stringify(forged) }
+      const [debtor, written] = [JSON.stringify(rest.debtor), JSON.stringify(form)]
+      const row = { ...rest, id, debtor, form: written, payouts: JSON.stringify(forged) }
       await db.insertInto('payout_batches').values(row).execute()
       return run('payouts', 'export', folder, '--again', id)
     }
@@ -255,7 +256,7 @@ describe('payments payouts', () => {
 
   it('export --again: refuses a batch that names a payout that is not there', async () => {
     const { forge } = await exportOne()
-    const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, merchantName: 'Mallory' }
+    const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, holder: 'Mallory' }
     await expect(forge('1'.repeat(24), [absent])).rejects.toHaveProperty(
       'message',
       'the batch names payouts that are not there',
@@ -298,7 +299,8 @@ describe('payments payouts', () => {
     await setIban(own)
     for (const [column, path] of [
       ['debtor', '{iban}'],
-      ['payouts', '{0,merchantName}'],
+      ['form', '{executionDate}'],
+      ['payouts', '{0,holder}'],
     ] as const) {
       const rows = await db
         .selectFrom('payout_batches')

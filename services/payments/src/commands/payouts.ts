@@ -3,10 +3,11 @@ import { transactionLanes } from '@trestle/database/lanes.ts'
 import type { Command } from 'commander'
 import type { Judged } from '../access/verdict.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
+import { isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import { isBankDay } from '../payouts/bank-days.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
-import type { Debtor } from '../payouts/pain-001.ts'
+import { BIC, type Debtor, toHolderName } from '../payouts/pain-001.ts'
 import { listBatches } from '../payouts/payout-batch-list-repository.ts'
 import { runExportAgain, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import {
@@ -59,6 +60,7 @@ const commands: readonly OperatorCommand[] = [
       ['--name <name>', 'owner of the account that pays'],
       ['--iban <iban>', 'IBAN of that account'],
       ['--bic <bic>', 'BIC of its bank'],
+      ['--execution-date <date>', 'day on which the bank shall pay, as 2026-03-02; default: the next bank day'],
       ['--again <batch>', 'write the files of this batch again, with the account of then'],
     ],
     run: exportToFolder,
@@ -105,7 +107,7 @@ async function closePayout({ lanes }: OperatorDeps, id: string, outcome: 'settle
  * Writes whole files to the disk before the payouts are marked, and renames them afterwards. So a missing or full
  * folder leaves everything as it was. After a crash in between, `--again` writes the same files.
  */
-async function exportToFolder({ db }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
+async function exportToFolder({ db, config, now }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [folder = ''] = words
   if (options.again !== undefined) {
     const again = await runExportAgain(db, String(options.again))
@@ -115,24 +117,36 @@ async function exportToFolder({ db }: OperatorDeps, { words, options }: CommandI
   }
   let prepared: PreparedFiles | undefined
   try {
-    const made = await runPayoutExport(db, readDebtor(options), async (message) => {
-      prepared = await prepareFiles(folder, toBankFiles(message))
+    const { version, timeZone } = config.payouts
+    const executionDate = readExecutionDate(options, { moment: now(), timeZone })
+    const wanted = { debtor: readDebtor(options), version, timeZone, executionDate }
+    const { message, waiting, held } = await runPayoutExport(db, wanted, async (batch) => {
+      prepared = await prepareFiles(folder, toBankFiles(batch))
     })
     await prepared?.publish()
-    if (!made) return { payouts: 0, files: [], waiting: 0 }
-    const { message, waiting } = made
+    const left = held.length === 0 ? { waiting } : { waiting, held }
+    if (!message) return { payouts: 0, files: [], ...left }
     const files = toBankFiles(message).map(({ name }) => name)
-    return { batch: message.id, payouts: message.transfers.length, files, waiting }
+    return { batch: message.id, payouts: message.transfers.length, files, ...left }
   } finally {
     await prepared?.discard()
   }
 }
 
+function readExecutionDate(
+  { executionDate }: CommandInput['options'],
+  from: Parameters<typeof isBankDay>[1],
+): string | undefined {
+  if (executionDate === undefined) return undefined
+  if (isBankDay(String(executionDate), from)) return String(executionDate)
+  throw new Error('--execution-date must be a day on which banks settle, today or later, such as 2026-03-02')
+}
+
 function readDebtor({ name, iban, bic }: CommandInput['options']): Debtor {
   const account = normaliseIban(String(iban ?? ''))
   if (typeof name !== 'string' || name === '') throw new Error('--name is required')
-  if (!hasIbanShape(account) || !hasIbanChecksum(account)) throw new Error('--iban must be an IBAN')
-  if (bic !== undefined && !/^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(String(bic)))
-    throw new Error('--bic must be a BIC')
+  if (toHolderName(name) === '') throw new Error('--name must have letters that Latin letters can stand for')
+  if (!isPayableIban(account)) throw new Error('--iban must be an IBAN')
+  if (bic !== undefined && !BIC.test(String(bic))) throw new Error('--bic must be a BIC')
   return { name, iban: account, bic: bic === undefined ? undefined : String(bic) }
 }

@@ -1,8 +1,9 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { flag, integer, oneOf, parsed } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
+import { type FileForm, PAIN_VERSIONS } from '../payouts/pain-001.ts'
 
 /** The address of an acquirer, and the secret that both sides share. */
 export interface AcquirerAddress {
@@ -40,6 +41,12 @@ export const acquiringSettings = group('Acquirers and payouts', {
   PAYOUT_DELAY_DAYS: integer(0, DAYS_MAX, 'days')
     .optional()
     .describe('Time from a capture to its payout. Default: 2 days, and 0 for test merchants.'),
+  PAYOUT_FILE: oneOf(...PAIN_VERSIONS)
+    .prefault('pain.001.001.09')
+    .describe('Version of the SEPA files. Banks take `.09`; many of them have ended `.03`.'),
+  TIME_ZONE: timeZone()
+    .prefault('UTC')
+    .describe('Time zone of the operator. The day on which a bank shall pay is counted in it.'),
   ALLOW_SEED: flag().prefault('false').describe('Let `payments seed` insert objects with given ids and keys.'),
 })
 
@@ -64,6 +71,8 @@ export interface AcquiringConfig {
       readonly live: number
       readonly test: number
     }
+    readonly version: FileForm['version']
+    readonly timeZone: string
   }
   readonly seedAllowed: boolean
 }
@@ -77,6 +86,8 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
       schedule: values.PAYOUT_SCHEDULE,
       minimumMajorUnits: values.PAYOUT_MIN,
       delayDays: { live: delayDays ?? DELAY_DAYS.live, test: delayDays ?? DELAY_DAYS.test },
+      version: values.PAYOUT_FILE,
+      timeZone: values.TIME_ZONE,
     },
     seedAllowed: values.ALLOW_SEED,
   } as const
@@ -84,6 +95,18 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
 
 const MALFORMED = 'must be name=https://:secret@host/path,… with each name once'
 const UNPROTECTED = 'must be https, except for this machine (127.0.0.1, ::1, localhost): card numbers travel there'
+
+/** A name of the time zone database, or an offset such as `+02:00`. */
+function timeZone() {
+  const problem = 'must be a time zone such as Europe/Copenhagen'
+  return parsed({ form: 'time zone, such as `Europe/Copenhagen`', problem }, (value) => {
+    try {
+      return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone
+    } catch {
+      return undefined
+    }
+  })
+}
 
 /** `name=https://:secret@host/path,…`: each name once. */
 function acquirers() {

@@ -19,7 +19,7 @@ export interface StateColumns {
 export const STATES = {
   merchants: {
     money: ['r.currency', 'r.test', 'r.acquirer', 'r.claim', 'r.pricing'],
-    party: ['r.iban', 'r.name', 'r.website', 'r.country', 'r.company_number'],
+    party: ['r.iban', 'r.holder', 'r.name', 'r.website', 'r.country', 'r.company_number'],
     terms: ['r.created', 'r.tag', 'r.key', 'r.email', 'r.descriptor', 'r.tds_mode'],
   },
   transactions: {

@@ -36,6 +36,23 @@ export async function listAcquirersBeside(db: Db, names: readonly string[]): Pro
   return rows.map(({ acquirer }) => acquirer)
 }
 
+/** An account that money goes to, and the merchant or payout that has it. */
+export interface LiveAccount {
+  readonly name: string
+  readonly iban: string
+}
+
+/** The accounts of live merchants, and of their payouts that wait. */
+export async function listLiveAccounts(db: Db): Promise<readonly LiveAccount[]> {
+  const { rows: merchants } = await sql<LiveAccount>`
+    SELECT 'merchant ' || m.id AS name, m.iban FROM ${sql.table('merchants')} m
+    WHERE NOT m.test AND m.iban IS NOT NULL ORDER BY m.id`.execute(db)
+  const { rows: payouts } = await sql<LiveAccount>`
+    SELECT 'payout ' || p.id AS name, p.iban FROM ${sql.table('payouts')} p
+    WHERE NOT p.test AND p.status = 'created' ORDER BY p.id`.execute(db)
+  return [...merchants, ...payouts]
+}
+
 interface MerchantWork {
   readonly db: Db
   readonly logger: { warn(fields: object, message: string): void }

@@ -1,3 +1,6 @@
+import { isValidIBAN } from 'ibantools'
+import sepa from './sepa.json' with { type: 'json' }
+
 /** The IBAN without spaces, in upper case. */
 export function normaliseIban(text: string): string {
   return text.replaceAll(/\s/g, '').toUpperCase()
@@ -14,4 +17,17 @@ export function hasIbanChecksum(iban: string): boolean {
   // A letter counts as its position plus ten: A is 10, Z is 35.
   const digits = rearranged.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55))
   return BigInt(digits) % 97n === 1n
+}
+
+/**
+ * Whether money can be sent to a normalised IBAN: its country has IBANs, and length, form and check digits are those of the
+ * country (IBAN registry of SWIFT). Accounts of French and Finnish territories begin with FR and FI.
+ */
+export function isPayableIban(iban: string): boolean {
+  return isValidIBAN(iban) && !sepa.territories.includes(iban.slice(0, 2))
+}
+
+/** Whether a SEPA credit transfer reaches the account (EPC409-09). */
+export function isSepaIban(iban: string): boolean {
+  return sepa.codes.includes(iban.slice(0, 2))
 }

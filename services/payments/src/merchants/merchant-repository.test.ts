@@ -23,6 +23,7 @@ const NEW: NewMerchant = {
   country: 'DK',
   companyNumber: '12345678',
   iban: null,
+  holder: null,
   claim: DEFAULT_CLAIM,
   pricing: {
     rate: 135,

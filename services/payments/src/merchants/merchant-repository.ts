@@ -21,6 +21,7 @@ export interface MerchantColumns {
   country: string
   company_number: string | null
   iban: string | null
+  holder: string | null
   claim: Claim
   pricing: Pricing
   tds_mode: 'attempt' | 'full'
@@ -32,7 +33,7 @@ export interface MerchantColumns {
 type MerchantAccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
 
 const COLUMNS =
-  `id, key, name, currency, test, email, website, descriptor, country, company_number, iban, claim, pricing, tds_mode,
+  `id, key, name, currency, test, email, website, descriptor, country, company_number, iban, holder, claim, pricing, tds_mode,
   created`.replaceAll(/\s+/g, ' ')
 
 /** Every query names the merchant `m` and its balance `b`. */
@@ -208,6 +209,7 @@ export function toMerchant(row: MerchantColumns): Merchant {
     country: row.country,
     companyNumber: row.company_number,
     iban: row.iban,
+    holder: row.holder,
     claim: row.claim,
     pricing: row.pricing,
     tdsMode: row.tds_mode,

@@ -15,7 +15,7 @@ export const MerchantView = z
     website: z.string(),
     descriptor: z.string(),
     company: z.object({ country: z.string(), number: z.string().optional() }),
-    bank: z.object({ iban: z.string().optional() }).optional(),
+    bank: z.object({ iban: z.string().optional(), holder: z.string().optional() }).optional(),
     created: z.iso.datetime(),
     balance: z.int(),
     claim: z.object({
@@ -33,7 +33,7 @@ export const MerchantView = z
 
 /** Makes the JSON of a merchant. JSON leaves out undefined fields. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
-  const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban } = merchant
+  const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban, holder } = merchant
   const { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid } = merchant.claim
   const { rate, flat, dispute } = merchant.pricing
   return {
@@ -46,7 +46,7 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
     website,
     descriptor,
     company: { country, number: companyNumber ?? undefined },
-    bank: iban === null ? undefined : { iban },
+    bank: iban === null && holder === null ? undefined : { iban: iban ?? undefined, holder: holder ?? undefined },
     created: merchant.created.toISOString(),
     // Exact up to 2^53 (reference: Money). A live merchant stays far below that.
     balance: Number(merchant.balance),

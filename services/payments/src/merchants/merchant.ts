@@ -33,6 +33,8 @@ export interface Merchant {
   readonly country: string
   readonly companyNumber: string | null
   readonly iban: string | null
+  /** The owner of the account of `iban`. Null: the company, by `name`. */
+  readonly holder: string | null
   readonly claim: Claim
   readonly pricing: Pricing
   readonly tdsMode: 'attempt' | 'full'
@@ -53,6 +55,7 @@ export type NewMerchant = Pick<
   | 'country'
   | 'companyNumber'
   | 'iban'
+  | 'holder'
   | 'claim'
   | 'pricing'
 >

@@ -206,6 +206,8 @@ export interface OperatorSettingsChange {
   readonly acquirer?: string | null
   /** The account that later payouts go to. */
   readonly iban?: string
+  /** The owner of that account. Null: the company, by its name. */
+  readonly holder?: string | null
 }
 
 /** The settings of a merchant that an operator may change, as they are after the change. */

@@ -8,8 +8,9 @@ const FIXED = [
 
 /**
  * The rate that applies on a day (`2026-03-01`): that of the latest date up to the day, or the first rate for a day before all
- * dates. After the last day of a currency that the euro has replaced, its fixed rate. For one date, an imported rate has precedence over the embedded one. Undefined when the currency has no rate. The
- * euro is the base, 1 on every day. The model of the SQL function `fx_rate` (reference: Exchange rates).
+ * dates. After the last day of a currency that the euro has replaced, its fixed rate. For one date, an imported rate has
+ * precedence over the embedded one. Undefined when the currency has no rate. The euro is the base, 1 on every day. The model
+ * of the SQL function `fx_rate` (reference: Exchange rates).
  */
 export function rateOfDay(
   rates: readonly Rate[],

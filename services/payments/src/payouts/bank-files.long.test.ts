@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toBankFiles, writePayoutCsv } from './bank-files.ts'
+import { judgeTransfer, toBankFiles, writePayoutCsv } from './bank-files.ts'
 import { viewBankFiles } from './batch-view.ts'
 import type { BankTransfer } from './pain-001.ts'
 import { BATCH_PAYOUTS_MAX } from './payout-batch-repository.ts'
@@ -9,10 +9,10 @@ const transfer: BankTransfer = {
   amount: 100_05n,
   currency: 'EUR',
   merchantId: '89abcdef0123456789abcdef',
-  merchantName: 'Café & Söhne <GmbH>',
+  holder: 'Café & Söhne <GmbH>',
   iban: 'DE89370400440532013000',
 }
-const other = { ...transfer, payoutId: 'f'.repeat(24), amount: 7n, merchantName: '=SUM(A1)' }
+const other = { ...transfer, payoutId: 'f'.repeat(24), amount: 7n, holder: '=SUM(A1)' }
 
 it('the table has a row for each transfer, in minor units, and no name that a spreadsheet would compute', () => {
   expect(writePayoutCsv([transfer, { ...other, currency: 'JPY' }])).toBe(
@@ -22,15 +22,40 @@ it('the table has a row for each transfer, in minor units, and no name that a sp
   )
 })
 
+it.each([
+  ['an amount beyond SEPA', { amount: 1_000_000_000_00n }, 'it is more than 999,999,999.99 euro'],
+  ['an IBAN of no country', { iban: 'XX0912345678' }, 'its IBAN is not one of its country'],
+  ['no payee', { holder: null }, 'neither bank.holder nor the name of the merchant names the owner of its account'],
+  ['a name in Han', { holder: '北京' }, 'no letter of the account holder 北京 can be written in Latin letters'],
+])('holds back a transfer with %s', (_, changes, reason) => {
+  expect(judgeTransfer({ ...transfer, ...changes })).toEqual({ reason })
+})
+
+it.each([
+  ['the largest amount of SEPA', { amount: 999_999_999_99n }],
+  ['a larger amount in another currency', { amount: 1_000_000_000_00n, currency: 'DKK' }],
+  ['a larger amount outside SEPA', { amount: 1_000_000_000_00n, iban: 'TR330006100519786457841326' }],
+])('pays a transfer with %s', (_, changes) => {
+  expect(judgeTransfer({ ...transfer, ...changes })).toEqual({ ...transfer, ...changes })
+})
+
+it('pays from outside SEPA by the table alone', () => {
+  const form = { version: 'pain.001.001.09', executionDate: '2026-03-02' } as const
+  const debtor = { name: 'x', iban: 'TR330006100519786457841326', bic: undefined }
+  const files = toBankFiles({ id: 'f'.repeat(24), created: new Date(0), debtor, form, transfers: [transfer] })
+  expect(files.map(({ name }) => name)).toEqual([`payouts-${'f'.repeat(24)}.csv`])
+})
+
 // The console reads at most 16 MiB of an answer.
 it.each(['EUR', 'DKK'])('the files of the largest batch in %s are an answer of less than 16 MiB', (currency) => {
-  const merchantName = '\u{1f600}'.repeat(2_048)
-  const longest = { ...transfer, currency, merchantName, iban: 'X'.repeat(34), amount: 2n ** 53n }
+  const holder = '\u{1f600}'.repeat(2_048)
+  const longest = { ...transfer, currency, holder, iban: 'X'.repeat(34), amount: 2n ** 53n }
   const transfers = Array.from({ length: BATCH_PAYOUTS_MAX }, () => longest)
   const batch = {
     id: 'f'.repeat(24),
     created: new Date(0),
     debtor: { name: 'x', iban: 'x', bic: undefined },
+    form: { version: 'pain.001.001.09', executionDate: '2026-03-02' } as const,
     transfers,
   }
   expect(JSON.stringify(viewBankFiles(toBankFiles(batch))).length).toBeLessThan(16 * 1024 * 1024)

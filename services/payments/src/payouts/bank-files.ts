@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeCsv } from '../ledger/csv.ts'
-import { type BankTransfer, type Debtor, writePain001 } from './pain-001.ts'
+import { isPayableIban, isSepaIban } from '../merchants/iban.ts'
+import {
+  type BankTransfer,
+  type Debtor,
+  type FileForm,
+  TRANSFER_AMOUNT_MAX,
+  toHolderName,
+  writePain001,
+} from './pain-001.ts'
 
 /** All that the files of a batch say. The same batch always makes the same files. */
 export interface BatchMessage {
@@ -10,6 +18,7 @@ export interface BatchMessage {
   readonly id: string
   readonly created: Date
   readonly debtor: Debtor
+  readonly form: FileForm
   readonly transfers: readonly BankTransfer[]
 }
 
@@ -20,33 +29,56 @@ export interface BankFile {
 }
 
 /**
- * The files of a batch: payouts in euro as pain.001 under the id of the batch, the others as CSV. The same batch makes
- * the same bytes.
+ * The files of a batch: payouts in euro between accounts in SEPA as pain.001 under the id of the batch, the others as CSV.
+ * The same batch makes the same bytes.
  */
-export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): readonly BankFile[] {
+export function toBankFiles({ id, created, debtor, form, transfers }: BatchMessage): readonly BankFile[] {
   const messageId = `payouts-${id}`
-  const euro = transfers.filter(({ currency }) => currency === 'EUR')
-  const others = transfers.filter(({ currency }) => currency !== 'EUR')
-  const message = { messageId, created, debtor, transfers: euro }
+  const isInSepa = (transfer: BankTransfer) => isSepaIban(debtor.iban) && isSepaTransfer(transfer)
+  const euro = transfers.filter(isInSepa)
+  const others = transfers.filter((transfer) => !isInSepa(transfer))
+  const message = { messageId, created, debtor, form, transfers: euro }
   return [
     ...(euro.length > 0 ? [{ name: `${messageId}.xml`, text: writePain001(message) }] : []),
     ...(others.length > 0 ? [{ name: `${messageId}.csv`, text: writePayoutCsv(others) }] : []),
   ]
 }
 
+/** A transfer whose payee may have no name. */
+type NamelessTransfer = Omit<BankTransfer, 'holder'> & { readonly holder: string | null }
+
+/** The transfer, or why no file may have it, because the bank would refuse it (reference: Bank files). */
+export function judgeTransfer(transfer: NamelessTransfer): BankTransfer | { readonly reason: string } {
+  const { holder, iban, amount } = transfer
+  if (!isPayableIban(iban)) return { reason: 'its IBAN is not one of its country' }
+  if (holder === null) {
+    return { reason: 'neither bank.holder nor the name of the merchant names the owner of its account' }
+  }
+  if (toHolderName(holder) === '') {
+    return { reason: `no letter of the account holder ${holder} can be written in Latin letters` }
+  }
+  if (isSepaTransfer(transfer) && amount > TRANSFER_AMOUNT_MAX) return { reason: 'it is more than 999,999,999.99 euro' }
+  return { ...transfer, holder }
+}
+
+/** Whether a payout is in euro, and its account in SEPA. */
+function isSepaTransfer({ currency, iban }: Pick<BankTransfer, 'currency' | 'iban'>): boolean {
+  return currency === 'EUR' && isSepaIban(iban)
+}
+
 /** SHA-256 of all that the files of a batch say, whatever their format. */
-export function digestBatch({ id, created, debtor, transfers }: BatchMessage): Buffer {
-  const rows = transfers.map(({ payoutId, merchantId, merchantName, iban, amount, currency }) => [
+export function digestBatch({ id, created, debtor, form, transfers }: BatchMessage): Buffer {
+  const rows = transfers.map(({ payoutId, merchantId, holder, iban, amount, currency }) => [
     payoutId,
     merchantId,
-    merchantName,
+    holder,
     iban,
     String(amount),
     currency,
   ])
   const { name, iban, bic = null } = debtor
   return createHash('sha256')
-    .update(JSON.stringify([id, created, name, iban, bic, rows]))
+    .update(JSON.stringify([id, created, name, iban, bic, form.version, form.executionDate, rows]))
     .digest()
 }
 
@@ -101,7 +133,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Characters of a merchant’s name. Where a merchant has none its address stands for it, which may be longer. */
+/** The longest name of an account holder, in characters. */
 const NAME_LENGTH_MAX = 255
 
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
@@ -110,10 +142,10 @@ const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor'
 export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
   return writeCsv([
     HEADER,
-    ...transfers.map(({ payoutId, merchantId, merchantName, iban, currency, amount }) => [
+    ...transfers.map(({ payoutId, merchantId, holder, iban, currency, amount }) => [
       payoutId,
       merchantId,
-      { text: [...merchantName].slice(0, NAME_LENGTH_MAX).join('') },
+      { text: [...holder].slice(0, NAME_LENGTH_MAX).join('') },
       iban,
       currency,
       amount.toString(),

@@ -14,6 +14,18 @@ export const BankFilesView = z.array(
   z.object({ name: z.string(), type: z.string(), content: z.string().describe('The bytes of the file as base64') }),
 )
 
+/** The JSON of the payouts that no file may have. */
+export const HeldPayoutsView = z
+  .array(
+    z.object({
+      payoutId: z.string(),
+      merchantId: z.string(),
+      merchantName: z.string().nullable(),
+      reason: z.string(),
+    }),
+  )
+  .describe('Payouts that no bank would pay, and why. They wait until an operator has mended their merchant')
+
 /** Makes the JSON of a batch that was exported. */
 export function viewBatch({ id, created, transfers }: BatchMessage): z.infer<typeof BatchView> {
   const byCurrency = Map.groupBy(transfers, ({ currency }) => currency)

@@ -1,3 +1,5 @@
+import { toSepaText } from '../money/latin-text.ts'
+
 /** A transfer to a merchant's account. */
 export interface BankTransfer {
   readonly payoutId: string
@@ -5,7 +7,8 @@ export interface BankTransfer {
   readonly amount: bigint
   readonly currency: string
   readonly merchantId: string
-  readonly merchantName: string
+  /** The owner of the account. */
+  readonly holder: string
   readonly iban: string
 }
 
@@ -16,61 +19,82 @@ export interface Debtor {
   readonly bic: string | undefined
 }
 
+/** The versions of pain.001 that are written. Banks take .09; many of them have ended .03 (EPC132-08). */
+export const PAIN_VERSIONS = ['pain.001.001.09', 'pain.001.001.03'] as const
+
+/** How the file of a batch is written: in which version, and the day on which the bank shall pay, such as `2026-03-02`. */
+export interface FileForm {
+  readonly version: (typeof PAIN_VERSIONS)[number]
+  readonly executionDate: string
+}
+
+/** A BIC as both versions take it (ISO 9362). */
+export const BIC = /^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$/
+
+/** The largest transfer of a SEPA file, in minor units: 999,999,999.99 euro (EPC132-08). */
+export const TRANSFER_AMOUNT_MAX = 999_999_999_99n
+
 /** A payment order as a file of pain.001 states it: the debtor, and the transfers in euro (ISO 20022). */
 export interface TransferMessage {
   /** At most 35 characters, unique for the debtor. */
   readonly messageId: string
   readonly created: Date
   readonly debtor: Debtor
+  readonly form: FileForm
   /** In euro. At least one. */
   readonly transfers: readonly BankTransfer[]
 }
 
 const NAME_LENGTH_MAX = 70
 
+/** The name of an account holder as a bank file has it. Empty: no letter of the name can be written. */
+export function toHolderName(name: string): string {
+  return toSepaText(name, NAME_LENGTH_MAX)
+}
+
 /**
  * Writes a credit transfer message: one message, one payment information, one transfer for each payout. Counts and sums
  * are control values.
- * @see https://www.iso20022.org/catalogue-messages/iso-20022-messages-archive (pain.001.001.03)
+ * @see https://www.iso20022.org/catalogue-messages/iso-20022-messages-archive (pain.001.001.09 and .03)
  * @see
  * https://www.europeanpaymentscouncil.eu/what-we-do/epc-payment-schemes/sepa-credit-transfer/sepa-credit-transfer-rulebook-and
  * (EPC132-08)
  */
-export function writePain001({ messageId, created, debtor, transfers }: TransferMessage): string {
+export function writePain001({ messageId, created, debtor, form, transfers }: TransferMessage): string {
   const count = String(transfers.length)
   const sum = inEuro(transfers.reduce((total, { amount }) => total + amount, 0n))
-  const instant = created.toISOString().slice(0, 19)
+  const { version, executionDate } = form
+  // .09 has a choice of date and time, and another name for the BIC.
+  const isNewer = version === 'pain.001.001.09'
   const control = [element('NbOfTxs', count), element('CtrlSum', sum)]
   const document = element('CstmrCdtTrfInitn', [
     element('GrpHdr', [
       element('MsgId', messageId),
-      element('CreDtTm', instant),
+      element('CreDtTm', `${created.toISOString().slice(0, 19)}Z`),
       ...control,
-      element('InitgPty', [element('Nm', toSepaText(debtor.name, NAME_LENGTH_MAX))]),
+      element('InitgPty', [element('Nm', toHolderName(debtor.name))]),
     ]),
     element('PmtInf', [
       element('PmtInfId', messageId),
       element('PmtMtd', 'TRF'),
       ...control,
       element('PmtTpInf', [element('SvcLvl', [element('Cd', 'SEPA')])]),
-      element('ReqdExctnDt', instant.slice(0, 10)),
-      element('Dbtr', [element('Nm', toSepaText(debtor.name, NAME_LENGTH_MAX))]),
+      element('ReqdExctnDt', isNewer ? [element('Dt', executionDate)] : executionDate),
+      element('Dbtr', [element('Nm', toHolderName(debtor.name))]),
       element('DbtrAcct', account(debtor.iban)),
-      element('DbtrAgt', [element('FinInstnId', [agent(debtor.bic)])]),
+      element('DbtrAgt', [element('FinInstnId', [agent(debtor.bic, isNewer ? 'BICFI' : 'BIC')])]),
       element('ChrgBr', 'SLEV'),
       ...transfers.map(toTransferElement),
     ]),
   ])
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="${NAMESPACE}">${document}</Document>\n`
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="urn:iso:std:iso:20022:tech:xsd:${version}">${document}</Document>\n`
 }
 
-const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:pain.001.001.03'
-
-function toTransferElement({ payoutId, amount, merchantName, iban }: BankTransfer): string {
+function toTransferElement({ payoutId, amount, holder, iban }: BankTransfer): string {
   return element('CdtTrfTxInf', [
     element('PmtId', [element('EndToEndId', payoutId)]),
     element('Amt', [`<InstdAmt Ccy="EUR">${inEuro(amount)}</InstdAmt>`]),
-    element('Cdtr', [element('Nm', toSepaText(merchantName, NAME_LENGTH_MAX))]),
+    element('Cdtr', [element('Nm', toHolderName(holder))]),
     element('CdtrAcct', account(iban)),
     element('RmtInf', [element('Ustrd', `Payout ${payoutId}`)]),
   ])
@@ -80,8 +104,8 @@ function account(iban: string): readonly string[] {
   return [element('Id', [element('IBAN', iban)])]
 }
 
-function agent(bic: string | undefined): string {
-  return bic === undefined ? element('Othr', [element('Id', 'NOTPROVIDED')]) : element('BIC', bic)
+function agent(bic: string | undefined, tag: 'BICFI' | 'BIC'): string {
+  return bic === undefined ? element('Othr', [element('Id', 'NOTPROVIDED')]) : element(tag, bic)
 }
 
 function inEuro(amount: bigint): string {
@@ -97,34 +121,3 @@ function element(name: string, content: string | readonly string[]): string {
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
-
-/** Characters outside the basic Latin set of the SEPA rulebooks. */
-const ALLOWED = /[^A-Za-z0-9/\-?:().,'+ ]/g
-/** Letters that Unicode does not split into a plain letter and a mark. */
-const LETTERS: Readonly<Record<string, string>> = {
-  ß: 'ss',
-  æ: 'ae',
-  ø: 'o',
-
-  ð: 'd',
-  þ: 'th',
-  ł: 'l',
-  đ: 'd',
-  œ: 'oe',
-}
-
-/**
- * The text as a bank file may contain it: letters without marks, `&` as `+`, other forbidden characters as spaces.
- * Never empty, never longer than `lengthMax`.
- */
-export function toSepaText(text: string, lengthMax: number): string {
-  const plain = [...text.normalize('NFKD')].map(toLatin).join('').replace(/\p{M}/gu, '').replaceAll('&', '+')
-  const allowed = plain.replace(ALLOWED, ' ').replace(/ +/g, ' ').trim().slice(0, lengthMax).trim()
-  return allowed === '' ? '-' : allowed
-}
-
-function toLatin(letter: string): string {
-  const latin = LETTERS[letter.toLowerCase()]
-  if (latin === undefined) return letter
-  return letter === letter.toLowerCase() ? latin : `${latin.charAt(0).toUpperCase()}${latin.slice(1)}`
-}

@@ -15,18 +15,19 @@ it('a batch takes as many payouts as it may have, and the next ones take the res
   for (const currency of ['EUR', 'DKK', 'EUR']) {
     payouts.push((await paidOutLiveMerchant(payments, member, currency)).payoutId)
   }
-  const batches: (NewBatch | undefined)[] = []
+  const batches: NewBatch[] = []
+  const wanted = { debtor, version: 'pain.001.001.09', timeZone: 'UTC', executionDate: undefined } as const
   for (let turn = 0; turn < 3; turn += 1) {
     const made = await payments.owner.db
       .transaction()
-      .execute((trx) => insertWaitingBatch(trx, { debtor, payoutsMax: 2 }, async () => {}))
+      .execute((trx) => insertWaitingBatch(trx, { ...wanted, payoutsMax: 2 }, async () => {}))
     batches.push(made)
   }
-  expect(batches.map((batch) => batch && [batch.message.transfers.length, batch.waiting])).toEqual([
+  expect(batches.map(({ message, waiting }) => [message?.transfers.length, waiting])).toEqual([
     [2, 1],
     [1, 0],
-    undefined,
+    [undefined, 0],
   ])
-  const exported = batches.flatMap((batch) => batch?.message.transfers ?? []).map(({ payoutId }) => payoutId)
+  const exported = batches.flatMap(({ message }) => message?.transfers ?? []).map(({ payoutId }) => payoutId)
   expect(exported.sort()).toEqual(payouts.sort())
 })

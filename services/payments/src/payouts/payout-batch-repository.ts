@@ -2,31 +2,31 @@ import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
-import { type BatchMessage, digestBatch } from './bank-files.ts'
-import type { BankTransfer, Debtor } from './pain-001.ts'
+import { nextBankDay } from './bank-days.ts'
+import { type BatchMessage, digestBatch, judgeTransfer } from './bank-files.ts'
+import type { BankTransfer, Debtor, FileForm } from './pain-001.ts'
 
 /** A payout in a batch. Its account and its amount stay in the row of the payout. */
 interface BatchedPayout {
   readonly id: string
   readonly merchantId: string
-  readonly merchantName: string
+  readonly holder: string
 }
 
 /**
  * Puts waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction.
- * When `prepare` fails, nothing has changed. Two exports at once never share a payout. Undefined when no
- * payout waits.
+ * When `prepare` fails, nothing has changed. Two exports at once never share a payout.
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
 export async function runPayoutExport(
   db: Db,
-  debtor: Debtor,
+  wanted: Omit<WantedBatch, 'payoutsMax'>,
   prepare: (message: BatchMessage) => Promise<void>,
-): Promise<NewBatch | undefined> {
+): Promise<NewBatch> {
   return db.transaction().execute(async (trx) => {
-    const batch = await insertWaitingBatch(trx, { debtor, payoutsMax: BATCH_PAYOUTS_MAX }, insertBatch)
-    if (!batch) return undefined
+    const batch = await insertWaitingBatch(trx, { ...wanted, payoutsMax: BATCH_PAYOUTS_MAX }, insertBatch)
     const { message } = batch
+    if (!message) return batch
     const payload = { batch: message.id, payouts: message.transfers.map(({ payoutId }) => payoutId) }
     await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
     await prepare(message)
@@ -37,16 +37,32 @@ export async function runPayoutExport(
 /** The most payouts of a batch. Its files are one answer of the API, of which the console reads at most 16 MiB. */
 export const BATCH_PAYOUTS_MAX = 5_000
 
-/** A batch that was made now. */
-export interface NewBatch {
-  readonly message: BatchMessage
-  /** How many live payouts still wait, for the next batch. */
-  readonly waiting: number
+/** A payout that no file may have, and why: `its IBAN is not valid`. */
+export interface HeldPayout {
+  readonly payoutId: string
+  readonly merchantId: string
+  readonly merchantName: string | null
+  readonly reason: string
 }
 
-/** The account that pays a new batch, and how many payouts the batch may have. */
-interface WantedBatch {
+/** A batch that was made now. */
+export interface NewBatch {
+  /** Undefined: no payout could leave. */
+  readonly message: BatchMessage | undefined
+  /** How many live payouts still wait, for the next batch. */
+  readonly waiting: number
+  /** Payouts that wait until an operator has mended their merchant. */
+  readonly held: readonly HeldPayout[]
+}
+
+/** The account that pays a new batch, how its file is written, and how many payouts the batch may have. */
+export interface WantedBatch {
   readonly debtor: Debtor
+  readonly version: FileForm['version']
+  /** The time zone of the operator: `Europe/Copenhagen`. */
+  readonly timeZone: string
+  /** The day on which the bank shall pay. Undefined: the next day on which banks settle. */
+  readonly executionDate: string | undefined
   readonly payoutsMax: number
 }
 
@@ -54,28 +70,58 @@ interface WantedBatch {
 type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
 
 /**
- * Puts waiting live payouts into a new batch and marks them as exported, in the transaction of the caller.
- * Undefined when no payout waits.
+ * Puts waiting live payouts into a new batch and marks them as exported, in the transaction of the caller. Payouts that the bank
+ * would refuse are left out and named.
  * @param store stores the batch, with the rights of the caller
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
 export async function insertWaitingBatch(
   trx: Trx,
-  { debtor, payoutsMax }: WantedBatch,
+  { debtor, version, timeZone, executionDate, payoutsMax }: WantedBatch,
   store: (trx: Trx, batch: StoredBatch) => Promise<unknown>,
-): Promise<NewBatch | undefined> {
+): Promise<NewBatch> {
   await sql`SET LOCAL row_security = off`.execute(trx)
-  const transfers = await markExported(trx, payoutsMax)
-  if (transfers.length === 0) return undefined
+  const { payable, held } = await judgeWaiting(trx)
+  const transfers = await markExported(trx, payable.slice(0, payoutsMax))
+  if (transfers.length === 0) return { message: undefined, waiting: 0, held }
   await refuseBatched(trx, transfers)
-  const payouts = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({ id, merchantId, merchantName }))
+  const payouts = transfers.map(({ payoutId: id, merchantId, holder }) => ({ id, merchantId, holder }))
   const { rows } = await sql<{ id: string; created: Date }>`
     SELECT id, created FROM ${sql.table('new_id')}(${sql.table('random_tag')}())`.execute(trx)
   const [batch] = rows
   if (!batch) throw new Error('the batch has no id')
-  const message = { ...batch, debtor, transfers }
+  const form = { version, executionDate: executionDate ?? nextBankDay(batch.created, timeZone) }
+  const message = { ...batch, debtor, form, transfers }
   await store(trx, { ...message, payouts })
-  return { message, waiting: await countWaiting(trx) }
+  return { message, waiting: Math.max(0, (await countWaiting(trx)) - held.length), held }
+}
+
+interface WaitingRow extends Omit<BankTransfer, 'holder'> {
+  readonly merchantName: string | null
+  readonly holder: string | null
+  readonly isOrphan: boolean
+}
+
+/**
+ * The waiting payouts in the order of the export, and those among them that no file may have (reference: Bank files).
+ * @throws Error when a payout has no merchant
+ */
+async function judgeWaiting(trx: Trx) {
+  const { rows } = await sql<WaitingRow>`
+    SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban, m.name AS "merchantName",
+      coalesce(m.holder, m.name) AS holder,     m.id IS NULL AS "isOrphan"
+    FROM ${sql.table('payouts')} p LEFT JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id
+    WHERE NOT p.test AND p.status = 'created' ORDER BY p.merchant_id, p.id`.execute(trx)
+  const held: HeldPayout[] = []
+  const payable: BankTransfer[] = []
+  for (const { merchantName, holder, isOrphan, ...row } of rows) {
+    if (isOrphan) throw new Error(`payout ${row.payoutId} has no merchant`)
+    const judged = judgeTransfer({ ...row, holder })
+    if ('reason' in judged) {
+      held.push({ payoutId: row.payoutId, merchantId: row.merchantId, merchantName, reason: judged.reason })
+    } else payable.push(judged)
+  }
+  return { payable, held }
 }
 
 async function countWaiting(trx: Trx): Promise<number> {
@@ -85,8 +131,9 @@ async function countWaiting(trx: Trx): Promise<number> {
 }
 
 async function insertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Promise<void> {
-  const { id, created, debtor } = message
-  const columns = { debtor: JSON.stringify(debtor), payouts: JSON.stringify(payouts), digest: digestBatch(message) }
+  const { id, created, debtor, form } = message
+  const [stored, written] = [JSON.stringify(debtor), JSON.stringify(form)]
+  const columns = { debtor: stored, form: written, payouts: JSON.stringify(payouts), digest: digestBatch(message) }
   await trx
     .insertInto('payout_batches')
     .values({ id, created, ...columns })
@@ -95,30 +142,28 @@ async function insertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Prom
 
 /** Stores a batch as an operator, who may not write the table. */
 export async function callInsertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Promise<void> {
-  const { id, created, debtor } = message
+  const { id, created, debtor, form } = message
   await sql`
     SELECT ${sql.table('insert_payout_batch')}(${id}, ${created}::timestamptz, ${JSON.stringify(debtor)}::jsonb,
-      ${JSON.stringify(payouts)}::jsonb, ${digestBatch(message)}::bytea)`.execute(trx)
+      ${JSON.stringify(form)}::jsonb, ${JSON.stringify(payouts)}::jsonb, ${digestBatch(message)}::bytea)`.execute(trx)
 }
 
 /**
- * Marks waiting payouts as exported, at most `payoutsMax`.
- * @throws Error, and marks nothing, when a payout has no merchant, or when row-level security would hide rows
+ * Marks waiting payouts as exported, those that still wait.
+ * @throws Error, and marks nothing, when row-level security would hide rows
  */
-async function markExported(trx: Trx, payoutsMax: number): Promise<readonly BankTransfer[]> {
+async function markExported(trx: Trx, wanted: readonly BankTransfer[]): Promise<readonly BankTransfer[]> {
+  if (wanted.length === 0) return []
+  const holders = new Map(wanted.map(({ payoutId, holder }) => [payoutId, holder]))
   // Nothing stands beside the function: a distributed database would run it on the node of the other table.
-  const { rows } = await sql<Omit<BankTransfer, 'merchantName'>>`
+  const { rows } = await sql<Omit<BankTransfer, 'holder'>>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban
-    FROM ${sql.table('export_waiting_payouts')}(${payoutsMax}::int) p`.execute(trx)
-  const { rows: merchants } = await sql<{ id: string; name: string }>`
-    SELECT m.id, coalesce(m.name, m.website) AS name FROM ${sql.table('merchants')} m
-    WHERE m.id = ANY (${rows.map(({ merchantId }) => merchantId)}::text[])`.execute(trx)
-  const names = new Map(merchants.map(({ id, name }) => [id, name]))
+    FROM ${sql.table('export_waiting_payouts')}(${wanted.length}::int, ${[...holders.keys()]}::text[]) p`.execute(trx)
   return rows
     .map((transfer) => {
-      const merchantName = names.get(transfer.merchantId)
-      if (merchantName === undefined) throw new Error(`payout ${transfer.payoutId} has no merchant`)
-      return { ...transfer, merchantName }
+      const holder = holders.get(transfer.payoutId)
+      if (holder === undefined) throw new Error(`payout ${transfer.payoutId} was not asked for`)
+      return { ...transfer, holder }
     })
     .sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }
@@ -156,7 +201,8 @@ export async function readBatch(db: Db, id: string): Promise<ReadBatch> {
   if (closed) return changed(`payout ${closed.payoutId} of the batch is ${closed.status}`)
   for (const { payoutId, merchantId } of rows) await expectRecorded(db, merchantId, 'payouts', [payoutId])
   const transfers = rows.map(({ status: _, isElsewhere: __, ...transfer }) => transfer)
-  const message = { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
+  const { created, form } = batch
+  const message = { id, created, debtor: { bic: undefined, ...batch.debtor }, form, transfers }
   if (!batch.digest.equals(digestBatch(message))) {
     return changed(`batch ${id} is not what was exported: its account, a name, an account or an amount was changed`)
   }
@@ -187,18 +233,18 @@ interface BatchedRow extends BankTransfer {
 /** The payouts that a batch names, by id, each with the name that the batch has. Payouts that are gone are left out. */
 async function listBatched(db: Db, batchId: string, payouts: readonly unknown[]): Promise<readonly BatchedRow[]> {
   const { rows: named } = await sql<BatchedPayout>`
-    SELECT b.payout ->> 'id' AS id, b.payout ->> 'merchantId' AS "merchantId", b.payout ->> 'merchantName' AS "merchantName"
+    SELECT b.payout ->> 'id' AS id, b.payout ->> 'merchantId' AS "merchantId", b.payout ->> 'holder' AS holder
     FROM jsonb_array_elements(${JSON.stringify(payouts)}::jsonb) AS b (payout)`.execute(db)
   const found: BatchedRow[] = []
-  for (const { id, merchantId, merchantName } of named) {
-    const { rows } = await sql<Omit<BatchedRow, 'merchantName' | 'isElsewhere'>>`
+  for (const { id, merchantId, holder } of named) {
+    const { rows } = await sql<Omit<BatchedRow, 'holder' | 'isElsewhere'>>`
       SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban, p.status
       FROM ${sql.table('payouts')} p WHERE p.merchant_id = ${merchantId} AND p.id = ${id}`.execute(db)
     const others = await sql`
       SELECT FROM ${sql.table('payout_batches')} other
       WHERE other.id <> ${batchId} AND other.payouts @> jsonb_build_array(jsonb_build_object('id', ${id}::text))
       LIMIT 1`.execute(db)
-    found.push(...rows.map((row) => ({ ...row, merchantName, isElsewhere: others.rows.length > 0 })))
+    found.push(...rows.map((row) => ({ ...row, holder, isElsewhere: others.rows.length > 0 })))
   }
   return found.sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { hasCardNumber } from '../cards/clear-number.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { COUNTRIES, isCountry } from '../merchants/countries.ts'
-import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
+import { hasIbanChecksum, hasIbanShape, isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import type { NewMerchant } from '../merchants/merchant.ts'
 import { FUNDING, isFundingCurrency } from '../money/currencies.ts'
 import { anyText, descriptor, email, name, text, website } from './fields.ts'
@@ -22,9 +22,32 @@ const iban = anyText()
   .refine(hasIbanShape, { error: FIELD_TEXTS.notIban, abort: true })
   .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
 
-/** An IBAN of an account that money is paid from, so its check digits must be right. */
+/** An IBAN of an account that money is paid from, so it must be one of its country. */
 export function checkedIban(): z.ZodString {
-  return iban.refine(hasIbanChecksum, { error: FIELD_TEXTS.ibanDigitsWrong, params: { code: 'FORMAT' } })
+  return iban
+    .refine(hasIbanChecksum, { error: FIELD_TEXTS.ibanDigitsWrong, params: { code: 'FORMAT' }, abort: true })
+    .refine(isPayableIban, { error: FIELD_TEXTS.notIbanOfCountry })
+}
+
+/** Real money is paid out to live merchants, so their IBAN must have right check digits, and be one of its country. */
+export const [rightDigits, rightCountry] = [
+  ruleOfLive(hasIbanChecksum, FIELD_TEXTS.ibanDigitsWrong),
+  ruleOfLive((iban) => !hasIbanChecksum(iban) || isPayableIban(iban), FIELD_TEXTS.notIbanOfCountry),
+]
+
+interface MaybeLive {
+  readonly test?: unknown
+  readonly bank?: { readonly iban?: unknown } | undefined
+}
+
+type Rule = [(merchant: MaybeLive) => boolean, { path: string[]; error: string; when: () => boolean }]
+
+function ruleOfLive(isRight: (iban: string) => boolean, error: string): Rule {
+  const isMet = ({ test, bank }: MaybeLive): boolean => {
+    const iban = bank?.iban
+    return test !== false || typeof iban !== 'string' || !hasIbanShape(iban) || isRight(iban)
+  }
+  return [isMet, { path: ['bank', 'iban'], error, when: () => true }]
 }
 
 /** The values of a new merchant, as requests and the command of an operator name them (reference: Creating a merchant). */
@@ -37,9 +60,10 @@ export const MerchantBody = z
     website: website(),
     descriptor: descriptor(),
     company: z.object({ country, number: anyText().min(1).max(64).optional() }),
-    bank: z.object({ iban: iban.optional() }).optional(),
+    bank: z.object({ iban: iban.optional(), holder: name().optional() }).optional(),
   })
-  .refine(hasRightIban, { path: ['bank', 'iban'], error: FIELD_TEXTS.ibanDigitsWrong, when: () => true })
+  .refine(...rightDigits)
+  .refine(...rightCountry)
   .refine(({ company }) => !hasNumberOfCard(company), {
     path: ['company', 'number'],
     error: FIELD_TEXTS.cardNumber,
@@ -56,12 +80,6 @@ export function hasNumberOfCard(company: unknown): boolean {
   return typeof number === 'string' && hasCardNumber(number) && !(country === 'FR' && SIRET.test(number))
 }
 
-/** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
-function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {
-  const iban = bank?.iban
-  return test !== false || typeof iban !== 'string' || !hasIbanShape(iban) || hasIbanChecksum(iban)
-}
-
 /** Turns the values of a body into the values of the row. Fees and permissions come from the settings. */
 export function toNewMerchant({
   company,
@@ -74,5 +92,6 @@ export function toNewMerchant({
     country: company.country,
     companyNumber: company.number ?? null,
     iban: bank?.iban ?? null,
+    holder: bank?.holder ?? null,
   }
 }

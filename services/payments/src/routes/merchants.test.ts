@@ -124,6 +124,7 @@ describe('POST /merchants', () => {
       country: 'DK',
       company_number: null,
       iban: null,
+      holder: null,
       claim: {
         canVoid: true,
         canRefund: true,
@@ -250,6 +251,20 @@ describe('POST /merchants', () => {
     ])
   })
 
+  it('201: keeps the owner of the account, which a later PUT may repeat and not change', async () => {
+    const bank = { iban: 'DE89370400440532013000', holder: ' Юрий ЕООД ' }
+    const created = await inject('POST', '/merchants', { ...merchantBody, bank })
+    const { merchant } = created.json()
+    const shown = { ...expected(merchant.id), bank: { iban: bank.iban, holder: 'Юрий ЕООД' } }
+    expect([created.statusCode, merchant]).toEqual([201, shown])
+    const repeated = await inject('PUT', `/merchants/${merchant.id}`, { bank })
+    const changed = await inject('PUT', `/merchants/${merchant.id}`, { bank: { ...bank, holder: 'Ivan' } })
+    expect([repeated.statusCode, statusAndBody(changed)]).toEqual([
+      204,
+      refusedField('bank.holder', 'cannot be changed', 'IMMUTABLE'),
+    ])
+  })
+
   const createPaid = (test: boolean, number: string) =>
     inject('POST', '/merchants', { ...merchantBody, test, bank: { iban: number } })
 
@@ -266,6 +281,9 @@ describe('POST /merchants', () => {
   it.each([
     ['a test merchant’s account in another form', true, 'XX00', 'must be an IBAN'],
     ['a live merchant’s IBAN with wrong check digits', false, 'XX00000000', 'must have right check digits'],
+    ['a live merchant’s IBAN that is short', false, 'DE5137040044053201300', 'must be an IBAN of its country'],
+    ['a live merchant’s IBAN of no country', false, 'XX0912345678', 'must be an IBAN of its country'],
+    ['a live merchant’s IBAN of another form', false, 'GB25123412345698765432', 'must be an IBAN of its country'],
   ])('400: refuses %s', async (_what, test, refused, message) => {
     expect(statusAndBody(await createPaid(test, refused))).toEqual(refusedField('bank.iban', message, 'FORMAT'))
   })

@@ -24,7 +24,7 @@ const FixedMembers = z.object({
   test: z.boolean().or(z.unknown()).optional().meta({ readOnly: true }),
   website: anything(),
   company: z.object({ country: anything(), number: anything() }).or(z.unknown()).optional().meta({ readOnly: true }),
-  bank: z.object({ iban: anything() }).or(z.unknown()).optional().meta({ readOnly: true }),
+  bank: z.object({ iban: anything(), holder: anything() }).or(z.unknown()).optional().meta({ readOnly: true }),
   created: anything(),
 })
 
@@ -103,7 +103,7 @@ function toChanges({ name, email, descriptor }: z.output<typeof MerchantChangesB
 /** Replaces values that cannot be stored. It equals no stored value. */
 const UNLIKE_ANY = 0
 /** Texts that are trimmed when a merchant is made. */
-const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.country'])
+const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.country', 'bank.holder'])
 
 /**
  * Reads the immutable members of a body as they would have been stored, by path: `{ 'company.country': 'DK' }`. Absent
@@ -114,7 +114,7 @@ function readFixedMembers(body: unknown): Readonly<Record<string, string | boole
   const values = {
     ...members,
     ...readNested('company', company, ['country', 'number']),
-    ...readNested('bank', bank, ['iban']),
+    ...readNested('bank', bank, ['iban', 'holder']),
   }
   return Object.fromEntries(
     Object.entries(values).flatMap(([path, value]) => (value === undefined ? [] : [[path, toStored(path, value)]])),

@@ -5,7 +5,7 @@ import { hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 import { toFieldErrors } from '../requests/field-error.ts'
 import { amount, anyText, currency, descriptor, email, id, name, text, website } from '../requests/fields.ts'
-import { hasNumberOfCard } from '../requests/merchant-body.ts'
+import { hasNumberOfCard, rightCountry, rightDigits } from '../requests/merchant-body.ts'
 
 const operation = z.union([
   z.strictObject({ capture: amount() }).transform(({ capture }) => ({ kind: 'capture' as const, amount: capture })),
@@ -17,26 +17,32 @@ const key = () => text().refine((value) => z.uuid().safeParse(value).success, { 
 
 const SeedApp = z.strictObject({ id: id(), name: name().optional(), key: key() })
 
-const SeedMerchant = z.strictObject({
-  id: id(),
-  key: key(),
-  name: name().optional(),
-  currency: z.string().refine(isFundingCurrency, FIELD_TEXTS.notFunding),
-  test: z.boolean().default(false),
-  email: email(),
-  website: website(),
-  descriptor: descriptor(),
-  company: z
-    .strictObject({
-      country: z.string().refine(isCountry, FIELD_TEXTS.notCountry),
-      number: anyText().max(64).optional(),
-    })
-    .refine((company) => !hasNumberOfCard(company), { path: ['number'], error: FIELD_TEXTS.cardNumber }),
-  bank: z
-    .strictObject({ iban: anyText().overwrite(normaliseIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional() })
-    .optional(),
-  apps: z.array(id()).default([]),
-})
+const SeedMerchant = z
+  .strictObject({
+    id: id(),
+    key: key(),
+    name: name().optional(),
+    currency: z.string().refine(isFundingCurrency, FIELD_TEXTS.notFunding),
+    test: z.boolean().default(false),
+    email: email(),
+    website: website(),
+    descriptor: descriptor(),
+    company: z
+      .strictObject({
+        country: z.string().refine(isCountry, FIELD_TEXTS.notCountry),
+        number: anyText().max(64).optional(),
+      })
+      .refine((company) => !hasNumberOfCard(company), { path: ['number'], error: FIELD_TEXTS.cardNumber }),
+    bank: z
+      .strictObject({
+        iban: anyText().overwrite(normaliseIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional(),
+        holder: name().optional(),
+      })
+      .optional(),
+    apps: z.array(id()).default([]),
+  })
+  .refine(...rightDigits)
+  .refine(...rightCountry)
 
 const SeedTransaction = z.strictObject({
   id: id(),

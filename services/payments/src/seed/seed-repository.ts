@@ -55,6 +55,7 @@ export async function insertSeedMerchant(
     country: company.country,
     company_number: company.number,
     iban: bank?.iban,
+    holder: bank?.holder,
   }
   const { rows } = await sql<{ isNew: boolean }>`
     SELECT ${sql.table('seed_merchant')}(${JSON.stringify(row)}::jsonb) AS "isNew"`.execute(db)

@@ -1,34 +1,41 @@
 import type { PaymentsDeps } from '../deps.ts'
+import { executionDateClosed } from '../errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { isBankDay } from '../payouts/bank-days.ts'
 import { toBankFiles } from '../payouts/bank-files.ts'
 import { viewBankFiles, viewBatch } from '../payouts/batch-view.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
 import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 
-/** The account that pays the waiting payouts. */
+/** The account that pays the waiting payouts, and the day on which the bank shall pay. Undefined: the next bank day. */
 export interface ExportPayoutsInput {
   readonly change: OperatorChange
   readonly debtor: Debtor
+  readonly executionDate: string | undefined
 }
 
 /**
  * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator (reference: Bank
  * files). A repeat with the same key gets the same files.
- * @throws idempotencyKeyReused, and Error for a waiting payout that was changed by hand, or that a batch has already
+ * @throws executionDateClosed, idempotencyKeyReused, and Error for a waiting payout that was changed by hand, or that a batch
+ * has already
  */
 export function exportPayouts(
-  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
-  { change, debtor }: ExportPayoutsInput,
+  { operatorDb, config, now }: Pick<PaymentsDeps, 'operatorDb' | 'config' | 'now'>,
+  { change, debtor, executionDate }: ExportPayoutsInput,
 ): Promise<OperatorAnswer> {
+  const { version, timeZone } = config.payouts
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const wanted = { debtor, payoutsMax: BATCH_PAYOUTS_MAX }
-    const made = await insertWaitingBatch(trx, wanted, callInsertBatch)
-    const object = { kind: 'batch', id: made?.message.id ?? '' }
-    if (!made) return { answer: { batch: null, files: [], waiting: 0 }, object, changes: { payouts: [] } }
-    const { message, waiting } = made
+    if (executionDate !== undefined && !isBankDay(executionDate, { moment: now(), timeZone }))
+      throw executionDateClosed()
+    const wanted = { debtor, version, timeZone, executionDate, payoutsMax: BATCH_PAYOUTS_MAX }
+    const { message, waiting, held } = await insertWaitingBatch(trx, wanted, callInsertBatch)
+    const object = { kind: 'batch', id: message?.id ?? '' }
+    const left = held.length === 0 ? { waiting } : { waiting, held }
+    if (!message) return { answer: { batch: null, files: [], ...left }, object, changes: { payouts: [] } }
     const payouts = message.transfers.map(({ payoutId }) => payoutId)
-    const answer = { batch: viewBatch(message), files: viewBankFiles(toBankFiles(message)), waiting }
+    const answer = { batch: viewBatch(message), files: viewBankFiles(toBankFiles(message)), ...left }
     return { answer, object, changes: { payouts } }
   })
 }

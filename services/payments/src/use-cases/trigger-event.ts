@@ -122,7 +122,7 @@ async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Prom
   }
   const [newest] = await listAllMerchants(db, { test: true, search: undefined, before: undefined, limit: 1 })
   if (newest) return newest.merchant
-  const values = { ...TEST_MERCHANT, test: true, companyNumber: null }
+  const values = { ...TEST_MERCHANT, test: true, companyNumber: null, holder: null }
   return (await createOperatedMerchant(deps, { merchant: values, appId: undefined })).merchant
 }
 

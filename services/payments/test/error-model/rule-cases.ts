@@ -365,6 +365,19 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       call(world, 'POST', `${merchantUrl(world)}/apps`, { appId: NO_ID }),
     ),
   ],
+  executionDateClosed: [
+    field('executionDate', 'RANGE', 'must be a day on which banks settle, today or later', (world) =>
+      callAs(
+        world,
+        { ...operatorHeaders('admin'), 'idempotency-key': 'closed' },
+        {
+          method: 'POST',
+          url: '/operator/payouts/batches',
+          payload: { name: 'Trestle', iban: 'DK5000400440116243', executionDate: '2026-01-01' },
+        },
+      ),
+    ),
+  ],
   clockTooFar: [
     field('advance', 'RANGE', 'must not lead more than 100 years ahead', (world) =>
       call(world, 'POST', `/test${merchantUrl(world)}/clock`, { advance: 101 * 366 * 86_400 }),

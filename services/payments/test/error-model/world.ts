@@ -91,8 +91,8 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
 export async function changedBatch({ payments }: World): Promise<string> {
   const id = randomBytes(12).toString('hex')
   await sql`
-    INSERT INTO payments.payout_batches (id, created, debtor, payouts, digest)
-    VALUES (${id}, now(), '{}', '[{"id":"none"}]', '')`.execute(payments.database.db)
+    INSERT INTO payments.payout_batches (id, created, debtor, form, payouts, digest)
+    VALUES (${id}, now(), '{}', '{}', '[{"id":"none"}]', '')`.execute(payments.database.db)
   return `/operator/payouts/batches/${id}/files`
 }
 

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
-import { BankFilesView, BatchView } from '../../../payouts/batch-view.ts'
+import { FIELD_TEXTS } from '../../../field-errors.ts'
+import { BankFilesView, BatchView, HeldPayoutsView } from '../../../payouts/batch-view.ts'
+import { BIC, toHolderName } from '../../../payouts/pain-001.ts'
 import { listOperatedBatches } from '../../../payouts/payout-batch-list-repository.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
@@ -10,12 +12,15 @@ import { checkedIban } from '../../../requests/merchant-body.ts'
 import { exportPayouts } from '../../../use-cases/export-payouts.ts'
 
 const DebtorBody = z.object({
-  name: name().describe('The owner of the account that pays'),
+  name: name()
+    .refine((owner) => toHolderName(owner) !== '', { error: FIELD_TEXTS.notLatin })
+    .describe('The owner of the account that pays'),
   iban: checkedIban().describe('That account'),
-  bic: text()
-    .regex(/^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/)
+  bic: text().regex(BIC).optional().describe('Its bank'),
+  executionDate: text()
+    .regex(/^\d{4}-\d{2}-\d{2}$/, { error: FIELD_TEXTS.notDate })
     .optional()
-    .describe('Its bank'),
+    .describe('The day on which the bank shall pay, such as 2026-03-02. By default the next day on which banks settle'),
 })
 
 /** Puts payouts into files for the bank, and lists them, for operators (console reference: Routes of payments). */
@@ -54,14 +59,15 @@ export const operatorBatchesRoutes: Routes = async (app) => {
             batch: BatchView.nullable(),
             files: BankFilesView,
             waiting: z.int().min(0).describe('How many payouts still wait, for the next batch'),
+            held: HeldPayoutsView.optional(),
           }),
           ...operatorAnswers(400, 403, 409, 413, 415),
         },
       },
     },
     async (request, reply) => {
-      const { name: owner, iban: account, bic } = requireValues(request.body)
-      const input = { change: readOperatorChange(request), debtor: { name: owner, iban: account, bic } }
+      const { name: owner, iban: account, bic, executionDate } = requireValues(request.body)
+      const input = { change: readOperatorChange(request), debtor: { name: owner, iban: account, bic }, executionDate }
       return sendOperatorAnswer(reply, await exportPayouts(app.deps, input))
     },
   )
