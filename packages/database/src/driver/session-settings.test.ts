@@ -26,17 +26,19 @@ function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
 const FORMS =
   '-c+DateStyle%3DISO+-c+IntervalStyle%3Dpostgres+-c+bytea_output%3Dhex+-c+extra_float_digits%3D1+-c+array_nulls%3Don' +
   '+-c+standard_conforming_strings%3Don+-c+quote_all_identifiers%3Doff'
+const LEVEL = '+-c+default_transaction_isolation%3Dread%5C+committed'
 
 it('sends settings with the connection when it has a session to itself', () => {
   const url = 'postgres://host/name'
   expect(underSettings({ role: 'a', lock_timeout: 5 }, { url, hasSession: true })).toEqual({
-    connectionString: `${url}?options=${FORMS}+-c+role%3Da+-c+lock_timeout%3D5`,
+    connectionString: `${url}?options=${FORMS}+-c+role%3Da+-c+lock_timeout%3D5${LEVEL}`,
   })
 })
 
 describe('in a database whose defaults are other ones', () => {
   const READ = `SELECT '2026-11-27 01:02:03+00'::timestamptz AS time, '1 day 02:00'::interval::text AS interval, '\\x41'::bytea::text AS bytes,
-    1.0::float8 / 3 AS float, '{null}'::text[] AS list, 'a\\n' AS text, pg_get_viewdef('seen') AS view WHERE $1::int = 1`
+    1.0::float8 / 3 AS float, '{null}'::text[] AS list, 'a\\n' AS text, pg_get_viewdef('seen') AS view,
+    current_setting('transaction_isolation') AS level WHERE $1::int = 1`
   const VALUES = {
     time: new Date('2026-11-27T01:02:03Z'),
     interval: '1 day 02:00:00',
@@ -45,6 +47,7 @@ describe('in a database whose defaults are other ones', () => {
     list: [null],
     text: 'a\\n',
     view: ' SELECT 1 AS one;',
+    level: 'read committed',
   }
   beforeAll(async () => {
     const name = new URL(temporary.directUrl).pathname.slice(1)
@@ -54,7 +57,7 @@ describe('in a database whose defaults are other ones', () => {
       ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY'; ALTER DATABASE ${name} SET IntervalStyle = 'iso_8601';
       ALTER DATABASE ${name} SET bytea_output = 'escape'; ALTER DATABASE ${name} SET extra_float_digits = -9;
       ALTER DATABASE ${name} SET array_nulls = off; ALTER DATABASE ${name} SET standard_conforming_strings = off;
-      ALTER DATABASE ${name} SET quote_all_identifiers = on`)
+      ALTER DATABASE ${name} SET quote_all_identifiers = on; ALTER DATABASE ${name} SET default_transaction_isolation = serializable`)
     await client.end()
     return async () => {
       const last = new pg.Client({ connectionString: temporary.directUrl })
@@ -73,6 +76,21 @@ describe('in a database whose defaults are other ones', () => {
     await client.end()
     expect(rows).toEqual([VALUES])
   })
+
+  it.each([
+    ['that has a session to itself', true],
+    ['behind a pooler that lends sessions', false],
+  ])('a connection %s opens each transaction at the level that it asks for', async (_name, hasSession) => {
+    const client = await connect(hasSession)
+    const levels: unknown[] = []
+    for (const begin of ['BEGIN', 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'BEGIN']) {
+      await client.query(begin)
+      levels.push((await client.query(`SELECT current_setting('transaction_isolation') AS level`)).rows[0].level)
+      await client.query('COMMIT')
+    }
+    await client.end()
+    expect(levels).toEqual(['read committed', 'repeatable read', 'read committed'])
+  })
 })
 
 it('sends settings after those that the URL has, which give way', async () => {
@@ -88,7 +106,7 @@ it('sends settings after those that the URL has, which give way', async () => {
 it('sends settings with the connection to whichever of several hosts', () => {
   const url = 'postgres://user:word@a:1,b:2/name'
   expect(underSettings({ role: 'a' }, { url, hasSession: true })).toEqual({
-    connectionString: `${url}?options=${FORMS}+-c+role%3Da`,
+    connectionString: `${url}?options=${FORMS}+-c+role%3Da${LEVEL}`,
   })
 })
 

@@ -51,6 +51,12 @@ const FORMS = {
 } as const
 
 /**
+ * The isolation level under which our statements and functions wait for the locks of others and go on with what these have
+ * committed. A higher one, which a role, a database or a server may have as its default, would refuse them instead (40001).
+ */
+const ISOLATION = 'read committed'
+
+/**
  * Brings a connection under settings, and under those that every connection needs. A connection that has a
  * session to itself gets them as the defaults of the session, after those that its URL has. A pooler in
  * transaction mode lends a session for each transaction and passes no defaults on. Behind such a pooler the
@@ -59,19 +65,31 @@ const FORMS = {
  * `standard_conforming_strings` counts for statements with values and for those of an open transaction.
  */
 export function underSettings(settings: Settings, { url, hasSession }: SessionOptions): SettingsOptions {
-  const entries = Object.entries({ ...FORMS, ...settings })
-  if (!hasSession) return { connectionString: url, Client: clientUnder(entries) }
+  const own = { ...FORMS, ...settings }
+  if (!hasSession) return { connectionString: url, Client: clientUnder(Object.entries(own)) }
+  const entries = Object.entries({ ...own, default_transaction_isolation: ISOLATION })
   // Not by the class URL: an address may name several hosts. A fragment has no meaning here.
   const [address = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url)?.slice(1) ?? []
   const parameters = new URLSearchParams(query)
-  const own = parameters.getAll('options').at(-1) ?? ''
+  const given = parameters.getAll('options').at(-1) ?? ''
   // Options of a URL replace those of the connection.
-  parameters.set('options', [own, ...entries.map(([name, value]) => `-c ${name}=${value}`)].join(' ').trim())
+  parameters.set(
+    'options',
+    [given, ...entries.map(([name, value]) => `-c ${name}=${asOption(value)}`)].join(' ').trim(),
+  )
   return { connectionString: `${address}?${parameters}` }
+}
+
+/** Returns a value as it stands among the options of a connection, which end at blanks. */
+function asOption(value: string | number): string {
+  return String(value).replaceAll(/[\\\s]/g, '\\$&')
 }
 
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
   const preamble: Preamble = {
+    // The level of the running transaction, which must be set before a SELECT takes the snapshot. It ends with the
+    // transaction. SET LOCAL would warn where no statement has begun the transaction.
+    isolate: `SET transaction_isolation = ${literal(ISOLATION)}`,
     // A query with values may hold only one statement, so one SELECT makes all settings.
     // The name of the function has its schema, because the session may look for functions elsewhere until the statement has run.
     select: `SELECT ${settings.map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
@@ -104,6 +122,7 @@ function literal(value: string | number): string {
 }
 
 interface Preamble {
+  readonly isolate: string
   readonly select: string
   readonly set: string
   /** Number of statements in `set`. */
@@ -118,16 +137,18 @@ function putAhead(preamble: Preamble, query: PgQuery<unknown>, client: pg.Client
     submit: (connection: PgConnection) => {
       if (client.getTransactionStatus() !== 'I') return submit.call(query, connection)
       if (!query.requiresPreparation()) {
-        answersAhead = preamble.setCount
-        query.text = preamble.set + query.text
+        answersAhead = preamble.setCount + 1
+        query.text = `${preamble.isolate}; ${preamble.set}${query.text}`
         return submit.call(query, connection)
       }
-      answersAhead = 1
+      answersAhead = 2
       connection.stream.cork()
       try {
-        connection.parse({ text: preamble.select })
-        connection.bind({})
-        connection.execute({})
+        for (const text of [preamble.isolate, preamble.select]) {
+          connection.parse({ text })
+          connection.bind({})
+          connection.execute({})
+        }
         // No sync here: everything up to the sync of the query is one transaction.
         return submit.call(query, connection)
       } finally {
