@@ -72,7 +72,7 @@ it('export: holds back what the bank would refuse by name, and pays the others',
     {
       ...arabic,
       merchantName: 'مكتبة',
-      reason: 'no letter of the account holder مكتبة can be written in Latin letters',
+      reason: 'the name مكتبة of the account holder has letters without a Latin form',
     },
     {
       ...nameless,

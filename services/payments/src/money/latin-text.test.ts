@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toAsciiText, toSepaText } from './latin-text.ts'
+import { toAsciiText, toSepaName, toSepaText } from './latin-text.ts'
 
 it.each([
   ['Müller & Söhne GmbH', 'Muller + Sohne GmbH'],
@@ -38,4 +38,25 @@ it.each([['北京'], ['مكتبة'], ['שלום'], ['დავითი'], ['☕
 
 it('keeps printable ASCII in statements of cards, also what no bank file may have', () => {
   expect(toAsciiText('Caf\u00e9 50% #1 = "x"; @y', 22)).toBe('Cafe 50% #1 = "x"; @y')
+})
+
+it.each([
+  ['ABC 株式会社'],
+  ['Al Noor مكتبة LLC'],
+  ['שלום Ltd'],
+  ['Cafe ქართული'],
+  ['Shop ٣'],
+  [`${'a'.repeat(80)}北`],
+  ['☕'],
+])('writes no name for %j, of which a letter would leave as a full stop', (name) => {
+  expect(toSepaName(name, 70)).toBe('')
+})
+
+it.each([
+  ['Müller & Söhne GmbH', 'Muller + Sohne GmbH'],
+  ['Юрий ЕООД №1', 'Yuriy EOOD No1'],
+  ['Θάλασσα ΑΕ ☕', 'Thalassa AE .'],
+  ['Nguye\u0302\u0303n Ａｂ²', 'Nguyen Ab2'],
+])('writes the name %j as %j', (name, written) => {
+  expect(toSepaName(name, 70)).toBe(written)
 })

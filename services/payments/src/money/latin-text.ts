@@ -14,7 +14,14 @@ export function toSepaText(text: string, lengthMax: number): string {
   return cut(transliterate(text, SEPA).replace(/ +/g, ' ').trim(), lengthMax).trim()
 }
 
-/** The same in printable ASCII, which statements of cards may have. Spaces stay. */
+/** The same for a name. Empty also when one letter or digit has no form: a name with full stops in it is another name. */
+export function toSepaName(name: string, lengthMax: number): string {
+  const letters = name.normalize('NFC').match(/[\p{L}\p{N}]/gu) ?? []
+  const isWritten = letters.every((letter) => SEPA.test(letter) || findLatin(letter, SEPA) !== undefined)
+  return isWritten ? toSepaText(name, lengthMax) : ''
+}
+
+/** The text in printable ASCII, which statements of cards may have. Spaces stay. */
 export function toAsciiText(text: string, lengthMax: number): string {
   return cut(transliterate(text, PRINTABLE_ASCII), lengthMax)
 }

@@ -26,7 +26,7 @@ it.each([
   ['an amount beyond SEPA', { amount: 1_000_000_000_00n }, 'it is more than 999,999,999.99 euro'],
   ['an IBAN of no country', { iban: 'XX0912345678' }, 'its IBAN is not one of its country'],
   ['no payee', { holder: null }, 'neither bank.holder nor the name of the merchant names the owner of its account'],
-  ['a name in Han', { holder: '北京' }, 'no letter of the account holder 北京 can be written in Latin letters'],
+  ['a name in Han', { holder: '北京' }, 'the name 北京 of the account holder has letters without a Latin form'],
 ])('holds back a transfer with %s', (_, changes, reason) => {
   expect(judgeTransfer({ ...transfer, ...changes })).toEqual({ reason })
 })

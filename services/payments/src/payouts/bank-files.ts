@@ -55,7 +55,7 @@ export function judgeTransfer(transfer: NamelessTransfer): BankTransfer | { read
     return { reason: 'neither bank.holder nor the name of the merchant names the owner of its account' }
   }
   if (toHolderName(holder) === '') {
-    return { reason: `no letter of the account holder ${holder} can be written in Latin letters` }
+    return { reason: `the name ${holder} of the account holder has letters without a Latin form` }
   }
   if (isSepaTransfer(transfer) && amount > TRANSFER_AMOUNT_MAX) return { reason: 'it is more than 999,999,999.99 euro' }
   return { ...transfer, holder }

@@ -1,4 +1,4 @@
-import { toSepaText } from '../money/latin-text.ts'
+import { toSepaName } from '../money/latin-text.ts'
 
 /** A transfer to a merchant's account. */
 export interface BankTransfer {
@@ -47,9 +47,9 @@ export interface TransferMessage {
 
 const NAME_LENGTH_MAX = 70
 
-/** The name of an account holder as a bank file has it. Empty: no letter of the name can be written. */
+/** The name of an account holder as a bank file has it. Empty: a letter of the name cannot be written. */
 export function toHolderName(name: string): string {
-  return toSepaText(name, NAME_LENGTH_MAX)
+  return toSepaName(name, NAME_LENGTH_MAX)
 }
 
 /**
