@@ -9,8 +9,12 @@ export interface MailSink {
   readonly mails: readonly Email[]
   /** Resolves with the next matching mail, even if it arrived earlier and was not taken yet. */
   take(matches?: (mail: Email) => boolean, timeoutMs?: number): Promise<Email>
+  /** The names by which clients have greeted. */
+  readonly greetings: readonly string[]
   /** While true, every mail is refused with a temporary error. */
   refuse: boolean
+  /** The answer to every recipient, such as `550 5.1.1 no such user`; undefined: they are taken. */
+  recipientAnswer: string | undefined
   close(): Promise<void>
 }
 
@@ -28,6 +32,7 @@ export interface MailSinkOptions {
 /** Starts an SMTP server for tests on a free loopback port. @throws Error when the server does not listen on a port */
 export async function startMailSink({ offersTls = false }: MailSinkOptions = {}): Promise<MailSink> {
   const mails: Email[] = []
+  const greetings: string[] = []
   const untaken: Email[] = []
   const waiters = new Set<Waiter>()
   const deliver = (mail: Email) => {
@@ -40,6 +45,14 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
   const server = new SMTPServer({
     disabledCommands: offersTls ? [] : ['STARTTLS'],
     authOptional: true,
+    onMailFrom: (_address, { hostNameAppearsAs }, done) => {
+      greetings.push(String(hostNameAppearsAs))
+      done()
+    },
+    onRcptTo: (_address, _session, done) => {
+      const [, status, text] = /^(\d+) (.*)$/.exec(sink.recipientAnswer ?? '') ?? []
+      done(status === undefined ? null : Object.assign(new Error(text), { responseCode: Number(status) }))
+    },
     onData: (stream, _session, done) => {
       const chunks: Buffer[] = []
       stream.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -57,7 +70,9 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
     host: '127.0.0.1',
     port: portOf(server.server),
     mails,
+    greetings,
     refuse: false,
+    recipientAnswer: undefined,
     take: (matches = () => true, timeoutMs = 10_000) =>
       new Promise((resolve, reject) => {
         const index = untaken.findIndex(matches)

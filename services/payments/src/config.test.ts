@@ -189,6 +189,7 @@ describe('loadPaymentsConfig', () => {
     expect(problems(smtp)).toEqual(['config: PAYMENTS_MAIL_FROM is required when PAYMENTS_SMTP_URL is set'])
     expect(loadPaymentsConfig({ ...smtp, PAYMENTS_MAIL_FROM: 'a@example.com' }).smtp).toEqual({
       url: 'smtp://user:secret@mail.example:587',
+      greetingName: 'localhost',
       requireTls: false,
       from: 'a@example.com',
     })

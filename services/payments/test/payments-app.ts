@@ -291,7 +291,13 @@ function createTestJobs({ service, url }: OpenedDatabase) {
 
 function createTestMailer({ smtp }: TestOptions) {
   return (
-    smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, from: 'payments@example.com', requireTls: false })
+    smtp &&
+    createMailer({
+      url: `smtp://${smtp.host}:${smtp.port}`,
+      from: 'payments@example.com',
+      requireTls: false,
+      greetingName: 'localhost',
+    })
   )
 }
 

@@ -2,6 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
+import { greetingName } from '@trestle/common/outbound/smtp.ts'
 import type { z } from 'zod'
 import { OWN_LINK_PATH } from '../messages/confirmation-url.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
@@ -123,6 +124,8 @@ export interface SmtpConfig {
   readonly password: string | undefined
   /** Whether a server without TLS gets neither mails nor the password. */
   readonly requireTls: boolean
+  /** How mail servers are greeted. */
+  readonly greetingName: string
   readonly from: { readonly name: string; readonly address: string }
   /** Further headers; `$messageType` in a value stands for the kind of mail. */
   readonly headers: Readonly<Record<string, readonly string[]>>
@@ -154,7 +157,7 @@ const SECOND_MS = 1_000
 
 /** Returns the settings of mails. Paths of templates become URLs under SITE_URL. */
 export function toMailConfig(
-  values: MailValues & ProfileValues & { readonly SITE_URL: string },
+  values: MailValues & ProfileValues & { readonly SITE_URL: string; readonly API_EXTERNAL_URL: string },
   behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>,
 ): MailConfig {
   const { SMTP_MAX_FREQUENCY: frequency } = values
@@ -190,7 +193,9 @@ export function toMailConfig(
   }
 }
 
-function toSmtpConfig(values: MailValues & ProfileValues): SmtpConfig | undefined {
+function toSmtpConfig(
+  values: MailValues & ProfileValues & { readonly API_EXTERNAL_URL: string },
+): SmtpConfig | undefined {
   const { SMTP_HOST: host, SMTP_PORT: smtpPort, SMTP_ADMIN_EMAIL: address } = values
   if (host === undefined || smtpPort === undefined || address === undefined) return undefined
   return {
@@ -199,6 +204,7 @@ function toSmtpConfig(values: MailValues & ProfileValues): SmtpConfig | undefine
     user: values.SMTP_USER,
     password: values.SMTP_PASS,
     requireTls: values.SMTP_REQUIRE_TLS ?? (values.PROFILE === 'strict' && isElsewhere(host)),
+    greetingName: greetingName(values.API_EXTERNAL_URL),
     from: { name: values.SMTP_SENDER_NAME ?? address, address },
     headers: values.SMTP_HEADERS ?? {},
   }

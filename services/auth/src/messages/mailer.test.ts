@@ -1,6 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -73,6 +74,23 @@ describe('send', () => {
     sink.refuse = true
     await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP EMESSAGE 451$/)
     sink.refuse = false
+  })
+
+  it('ends a mail whose recipient the server refuses for good, and no other', async () => {
+    const { mailer } = open()
+    sink.recipientAnswer = '550 5.1.1 ada@example.com is unknown'
+    const error = await mailer.send(mail, now).catch((caught: unknown) => caught)
+    sink.recipientAnswer = '450 4.2.1 ada@example.com is busy'
+    await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP EENVELOPE 450$/)
+    sink.recipientAnswer = undefined
+    expect(error).toEqual(new DeadJob('the mail server refuses the recipient: SMTP EENVELOPE 550'))
+  })
+
+  it('greets the server by the host of AUTH_API_EXTERNAL_URL', async () => {
+    const { mailer } = open({ AUTH_API_EXTERNAL_URL: 'https://auth.example.com:8443/v1' })
+    await mailer.send(mail, now)
+    await sink.take()
+    expect(sink.greetings.at(-1)).toBe('auth.example.com')
   })
 
   // ASVS 12.3.1

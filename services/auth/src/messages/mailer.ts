@@ -1,6 +1,8 @@
 import type { Meter } from '@opentelemetry/api'
+import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
@@ -19,7 +21,10 @@ export interface Mail {
 
 /** Sends mails by SMTP, each over a connection of its own. */
 export interface Mailer {
-  /** @returns false where no server is set, and the mail is dropped @throws Error when the server does not take it */
+  /**
+   * @returns false where no server is set, and the mail is dropped
+   * @throws DeadJob when the server refuses the recipient for good, Error when it does not take the mail now
+   */
   send(mail: Mail, now: Date): Promise<boolean>
   /** Does nothing where no server is set. @throws Error unless the server answers */
   check(): Promise<void>
@@ -79,10 +84,14 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
   }
 }
 
-/** The error as the log and the queue may keep it: its codes alone, because the text of a server may name the address. */
+/**
+ * The error as the log and the queue may keep it: its codes alone, because the text of a server may name the address. A recipient
+ * whom the server refuses for good ends the message.
+ */
 function withoutServerText(error: unknown): Error {
   const known = error instanceof Error ? ['code', 'responseCode'].map((key): unknown => Reflect.get(error, key)) : []
-  return new Error(['SMTP', ...known.filter((part) => part !== undefined)].join(' '))
+  const codes = ['SMTP', ...known.filter((part) => part !== undefined)].join(' ')
+  return isRefusedRecipient(error) ? new DeadJob(`the mail server refuses the recipient: ${codes}`) : new Error(codes)
 }
 
 /** Loads the library with the first mail. It is large, and would delay every start. */
@@ -94,6 +103,7 @@ async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
     // Port 465 speaks TLS from the first byte. Elsewhere STARTTLS is used when the server offers it, or
     // always if requireTLS is set.
     secure: smtp.port === 465,
+    name: smtp.greetingName,
     requireTLS: smtp.requireTls,
     connectionTimeout: CONNECT_MS,
     greetingTimeout: CONNECT_MS,

@@ -1,13 +1,14 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, flag, secret, text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import { greetingName } from '@trestle/common/outbound/smtp.ts'
 
 /** Settings of mails and webhooks (docs/settings/payments.md). */
 export const messageSettings = group('Mails and webhooks', {
   SMTP_URL: secret(url('smtp', 'smtps'))
     .optional()
     .describe(
-      'Mail server, as `smtp://user:password@host:port`. smtps:// is TLS from the start. Without a server, mails wait.',
+      'Mail server, as `smtp://user:password@host:port`. smtps:// is TLS from the start. It is greeted with the host of `PAYMENTS_BASE_URL`, or with `?name=`. Without a server, mails wait.',
     ),
   SMTP_REQUIRE_TLS: flag()
     .prefault('false')
@@ -39,6 +40,7 @@ export interface MessageConfig {
         readonly url: string
         readonly from: string
         readonly requireTls: boolean
+        readonly greetingName: string
       }
     | undefined
   readonly webhooks: {
@@ -50,12 +52,18 @@ export interface MessageConfig {
 }
 
 /** Returns the settings of mails and webhooks, with the names that the code uses. */
-export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: MessageValues): MessageConfig {
+export function toMessageConfig({
+  SMTP_URL,
+  SMTP_REQUIRE_TLS,
+  MAIL_FROM,
+  BASE_URL,
+  ...values
+}: MessageValues & { readonly BASE_URL: string }): MessageConfig {
   return {
     smtp:
       SMTP_URL === undefined || MAIL_FROM === undefined
         ? undefined
-        : { url: SMTP_URL, from: MAIL_FROM, requireTls: SMTP_REQUIRE_TLS },
+        : { url: SMTP_URL, from: MAIL_FROM, requireTls: SMTP_REQUIRE_TLS, greetingName: greetingName(BASE_URL) },
     webhooks: {
       allowHttp: values.WEBHOOK_ALLOW_HTTP,
       allowedHosts: values.WEBHOOK_ALLOWED_HOSTS,

@@ -27,6 +27,8 @@ export interface MailerConfig {
   readonly from: string
   /** Whether mails and the password are sent only to servers with TLS. */
   readonly requireTls: boolean
+  /** How the mail server is greeted. A `name` in the query of the URL takes its place. */
+  readonly greetingName: string
 }
 
 /** Counts mails by outcome: sent, dropped, failed (this attempt), waiting (no server is set). */
@@ -43,14 +45,17 @@ export function smtpReason(error: unknown): Record<string, unknown> {
   }
 }
 
+/** Why a mail is given up, as `payments doctor` shows it. */
+export const RECIPIENT_REFUSED = 'the mail server refuses the recipient'
+
 const CONNECT_MS = 10_000
 const IDLE_MS = 20_000
 
 /** Makes the sender of mails. It connects with the first mail, so that a start needs no mail server. */
-export function createMailer({ url, from, requireTls }: MailerConfig): Mailer {
+export function createMailer({ url, from, requireTls, greetingName }: MailerConfig): Mailer {
   let opened: Promise<Transporter> | undefined
   const open = () => {
-    opened ??= openTransport(requireTls ? withTlsRequired(url) : url)
+    opened ??= openTransport(requireTls ? withTlsRequired(url) : url, greetingName)
     return opened
   }
   return {
@@ -73,7 +78,8 @@ function withTlsRequired(url: string): string {
 }
 
 /** Loads the library with the first mail. It is large, and no start should wait for it. */
-async function openTransport(url: string): Promise<Transporter> {
+async function openTransport(url: string, name: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
-  return createTransport({ url, connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: IDLE_MS })
+  const times = { connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: IDLE_MS }
+  return createTransport({ url, name, ...times })
 }

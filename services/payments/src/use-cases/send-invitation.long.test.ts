@@ -1,4 +1,5 @@
 import type { Handler } from '@trestle/jobs/attempt.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
@@ -45,12 +46,12 @@ it('limits the invitations to an address in an hour, whoever invites, and the an
 
 describe('a mail beyond the limit of its address', () => {
   /** Runs the job of an invitation that was sent, with a limit and a mail server of the test's own. */
-  async function prepareJob() {
-    expect(await invite('grace@example.com')).toBe(201)
-    const { text = '' } = await sink.take(({ to }) => to?.[0]?.address === 'grace@example.com')
+  async function prepareJob(email = 'grace@example.com') {
+    expect(await invite(email)).toBe(201)
+    const { text = '' } = await sink.take(({ to }) => to?.[0]?.address === email)
     const token = /invitations\/([\w-]+)/.exec(text)?.[1] ?? ''
     const counted: string[] = []
-    const state = { isLimited: true, isDown: false }
+    const state = { isLimited: true, isDown: false, isUnknown: false }
     const mails: RateLimit = {
       wait: async () => (state.isLimited ? 60 : undefined),
       consume: async () => void counted.push('taken'),
@@ -59,6 +60,7 @@ describe('a mail beyond the limit of its address', () => {
     const mailer: Mailer = {
       send: async ({ to }) => {
         if (state.isDown) throw new Error('down')
+        if (state.isUnknown) throw Object.assign(new Error('no such user'), { command: 'RCPT TO', responseCode: 550 })
         counted.push(`sent to ${to}`)
       },
       check: async () => {},
@@ -85,6 +87,13 @@ describe('a mail beyond the limit of its address', () => {
     state.isLimited = false
     expect(await run(2)).toBe('done')
     expect(counted).toEqual(['taken', 'sent to grace@example.com'])
+  })
+
+  it('is given up at once when the mail server refuses its recipient for good', async () => {
+    const { counted, state, run } = await prepareJob('gina@example.com')
+    Object.assign(state, { isLimited: false, isUnknown: true })
+    await expect(run(1)).rejects.toThrow(new DeadJob('the mail server refuses the recipient'))
+    expect(counted).toEqual(['taken', 'given back'])
   })
 
   it('counts only mails that the mail server has accepted', async () => {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
+import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from '../mail/invitation-mail.ts'
-import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
+import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 
@@ -57,9 +59,10 @@ export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Prom
     const outcome = await sendInvitation({ ...deps, mailer }, job, attempt).catch((error: unknown) => {
       // The text of the error is left out, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
-      return 'failed' as const
+      return isRefusedRecipient(error) ? ('refused' as const) : ('failed' as const)
     })
-    mails.add(1, { outcome })
+    mails.add(1, { outcome: outcome === 'refused' ? 'failed' : outcome })
+    if (outcome === 'refused') throw new DeadJob(RECIPIENT_REFUSED)
     if (outcome === 'failed') throw new Error('the mail server did not take the mail')
     if (outcome === 'delayed') throw new Error('the address has had too many invitations')
     return outcome === 'sent' ? 'done' : 'dropped'

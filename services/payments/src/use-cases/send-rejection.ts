@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { findExcessDispute } from '../disputes/dispute-repository.ts'
-import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
+import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
 import { excessMail, type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
 
 type RejectionMailDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
@@ -58,6 +60,7 @@ export async function startRejectionMails(deps: RejectionMailDeps, mailer: Maile
       mails.add(1, { outcome: 'failed' })
       // The text of the error is left out, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
+      if (isRefusedRecipient(error)) throw new DeadJob(RECIPIENT_REFUSED)
       throw new Error('the mail server did not take the mail')
     }
   })
