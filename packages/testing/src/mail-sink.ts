@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { portOf } from './free-port.ts'
@@ -49,20 +50,13 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
       greetings.push(String(hostNameAppearsAs))
       done()
     },
-    onRcptTo: (_address, _session, done) => {
-      const [, status, text] = /^(\d+) (.*)$/.exec(sink.recipientAnswer ?? '') ?? []
-      done(status === undefined ? null : Object.assign(new Error(text), { responseCode: Number(status) }))
-    },
+    onRcptTo: (_address, _session, done) => done(toRefusal(sink.recipientAnswer)),
     onData: (stream, _session, done) => {
-      const chunks: Buffer[] = []
-      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-      stream.on('end', () => {
+      buffer(stream).then(async (bytes) => {
         if (sink.refuse) return done(Object.assign(new Error('try again later'), { responseCode: 451 }))
-        PostalMime.parse(Buffer.concat(chunks)).then((mail) => {
-          deliver(mail)
-          done()
-        }, done)
-      })
+        deliver(await PostalMime.parse(bytes))
+        done()
+      }, done)
     },
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
@@ -76,11 +70,8 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
     take: (matches = () => true, timeoutMs = 10_000) =>
       new Promise((resolve, reject) => {
         const index = untaken.findIndex(matches)
-        const found = untaken[index]
-        if (found) {
-          untaken.splice(index, 1)
-          return resolve(found)
-        }
+        const [found] = index === -1 ? [] : untaken.splice(index, 1)
+        if (found) return resolve(found)
         const waiter: Waiter = {
           matches,
           resolve: (mail) => {
@@ -97,4 +88,10 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }
   return sink
+}
+
+/** The answer of a server as the library takes it. */
+function toRefusal(answer: string | undefined): Error | null {
+  const [, status, text] = /^(\d+) (.*)$/.exec(answer ?? '') ?? []
+  return status === undefined ? null : Object.assign(new Error(text), { responseCode: Number(status) })
 }

@@ -116,14 +116,6 @@ describe('loadAuthConfig', () => {
       'AUTH_SMTP_HEADERS must be a JSON object of header names to lists of values (got "{\\"a\\":\\"b\\"}")',
     ],
     [
-      { AUTH_SMS_TEMPLATE: '{{ .Code | html }}' },
-      'AUTH_SMS_TEMPLATE is no template: {{ .Code | html }} is not a name (got "{{ .Code | html }}")',
-    ],
-    [
-      { AUTH_MAILER_SUBJECTS_INVITE: '{{ if .Email }}' },
-      'AUTH_MAILER_SUBJECTS_INVITE is no template: an {{ if }} has no {{ end }} (got "{{ if .Email }}")',
-    ],
-    [
       { AUTH_MAILER_TEMPLATES_INVITE: 'file:///etc/passwd' },
       'AUTH_MAILER_TEMPLATES_INVITE must be a http:// or https:// URL, or a path under AUTH_SITE_URL (got "file:///etc/passwd")',
     ],
@@ -346,6 +338,29 @@ describe('loadAuthConfig', () => {
     )
     expect(config.mail.isNotified('EMAIL_CHANGED')).toBe(true)
     expect(config.mail.smtp?.headers).toEqual({ 'X-Kind': ['$messageType'] })
+  })
+
+  it('takes the built-in text for a subject or an SMS that is no template, and warns with the place', () => {
+    const config = load({
+      AUTH_MAILER_SUBJECTS_INVITE: '{{ if eq .Data.locale "de" }}Hallo{{ end }}',
+      AUTH_MAILER_SUBJECTS_RECOVERY: 'a {{ if .Email }}',
+      AUTH_SMS_TEMPLATE: 'Code:\n {{ .Code | html }}',
+      AUTH_MFA_PHONE_TEMPLATE: '{{ end }}',
+    })
+    const builtIn = parseTemplate('Your code is {{ .Code }}')
+    expect(['INVITE' as const, 'RECOVERY' as const].map(config.mail.subject)).toEqual(
+      ["You've been invited", 'Reset your password'].map(parseTemplate),
+    )
+    expect([config.sms.template, config.mfa.phone.template]).toEqual([builtIn, builtIn])
+    expect(config.templateProblems).toEqual([
+      'AUTH_MAILER_SUBJECTS_INVITE is no template: line 1, column 1: {{ eq .Data.locale "de" }} is not a name',
+      'AUTH_MAILER_SUBJECTS_RECOVERY is no template: line 1, column 3: an {{ if }} has no {{ end }}',
+      'AUTH_SMS_TEMPLATE is no template: line 2, column 2: {{ .Code | html }} is not a name',
+      'AUTH_MFA_PHONE_TEMPLATE is no template: line 1, column 1: {{ end }} is not a name',
+    ])
+    expect(config.warnings.filter((line) => line.includes('is no template'))).toEqual(
+      config.templateProblems.map((problem) => `${problem}; the built-in text is sent`),
+    )
   })
 
   it.each([

@@ -30,6 +30,7 @@ import { type PasswordConfig, type SessionConfig, toPasswordConfig, toSessionCon
 import { settings } from './config/settings.ts'
 import { type SignupConfig, toSignupConfig } from './config/signup.ts'
 import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
+import { templateProblems, templateWarnings } from './config/template-problems.ts'
 import {
   findWithoutEffect,
   listAliases,
@@ -62,11 +63,23 @@ export interface AuthConfig {
   readonly sms: SmsConfig
   /** The names of supabase/auth under which settings were set: texts for the operator name them so (`namedAsSet`). */
   readonly aliases: readonly string[]
+  /** The subjects and texts of SMS that are no templates. */
+  readonly templateProblems: readonly string[]
   /** Warnings for the operator. */
   readonly warnings: readonly string[]
   /** The choices for unset settings that may surprise the operator. */
   readonly notes: readonly string[]
 }
+
+const RULES = [
+  ...jwtRules,
+  ...mailRules,
+  ...securityRules,
+  ...externalRules,
+  ...webauthnRules,
+  ...hookRules,
+  ...profileRules,
+]
 
 /**
  * Returns the settings of the environment and an env file.
@@ -82,15 +95,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     adviceForMissing: adviceForMissing('auth'),
     refusesUnknown: choice.profile === 'strict',
     isExpected: isExpectedInStrict,
-    rules: [
-      ...jwtRules,
-      ...mailRules,
-      ...securityRules,
-      ...externalRules,
-      ...webauthnRules,
-      ...hookRules,
-      ...profileRules,
-    ],
+    rules: RULES,
   })
   const [behaviours, aliases] = [behavioursOf(values.PROFILE), listAliases(source)]
   return {
@@ -112,6 +117,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     mail: toMailConfig(values, behaviours),
     sms: toSmsConfig(values, behaviours),
     aliases,
+    templateProblems: templateProblems(values),
     warnings: [
       ...findUnknownSettings(all, { ...source, isExpected: isWithoutEffect }),
       ...findContradictions(all, source),
@@ -121,6 +127,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
       ...jwtWarnings(values),
       ...securityWarnings(values),
       ...mailWarnings(values),
+      ...templateWarnings(values),
       ...smsWarnings(values),
       ...webauthnWarnings(values),
       ...externalWarnings(values),

@@ -72,7 +72,11 @@ function toProvider(url: string, origin: 'operator' | 'data') {
 }
 
 const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
-  'a template': (url) => checkTemplates(load({ AUTH_MAILER_TEMPLATES_INVITE: `${url}/t.html` }).mail, outbound),
+  'a template': async (url) => {
+    const { mail } = load({ AUTH_MAILER_TEMPLATES_INVITE: `${url}/t.html` })
+    const { problems } = await checkTemplates(mail, outbound)
+    if (problems.length > 0) throw new Error(problems.join())
+  },
   'a captcha': async (url) => {
     const settings = { AUTH_SECURITY_CAPTCHA_ENABLED: 'true', AUTH_SECURITY_CAPTCHA_SECRET: 's' }
     const { captcha } = load({ ...settings, AUTH_SECURITY_CAPTCHA_URL: url }).security

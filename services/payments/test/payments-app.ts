@@ -290,15 +290,8 @@ function createTestJobs({ service, url }: OpenedDatabase) {
 }
 
 function createTestMailer({ smtp }: TestOptions) {
-  return (
-    smtp &&
-    createMailer({
-      url: `smtp://${smtp.host}:${smtp.port}`,
-      from: 'payments@example.com',
-      requireTls: false,
-      greetingName: 'localhost',
-    })
-  )
+  const sender = { from: 'payments@example.com', requireTls: false, greetingName: 'localhost' }
+  return smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, ...sender })
 }
 
 /** Builds what `createDeps` builds in a process, over the database of a test. */

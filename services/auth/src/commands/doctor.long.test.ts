@@ -118,6 +118,7 @@ describe('auth migrate and auth doctor', () => {
       AUTH_RATE_LIMIT_STORE: 'redis',
       AUTH_REDIS_URL: 'redis://127.0.0.1:1',
       AUTH_MAILER_TEMPLATES_INVITE: 'http://169.254.169.254/latest/meta-data',
+      AUTH_MAILER_SUBJECTS_RECOVERY: 'Hello\n{{ if eq .Data.locale "de" }}Hallo{{ end }}',
     })
     expect(isHealthy).toBe(false)
     expect(lines).toContain('note  AUTH_OPERATOR_TOKEN is deprecated and has no effect')
@@ -125,7 +126,7 @@ describe('auth migrate and auth doctor', () => {
       expect.stringMatching(/^wrong SMTP: .*ECONNREFUSED.*; start the mail server, or correct AUTH_SMTP_HOST/),
       'wrong URLs: http://auth.example.com is not https; put the service behind a TLS proxy and set its https address as AUTH_API_EXTERNAL_URL',
       'wrong SMS: phones may sign in, and no gateway can be used; set AUTH_SMS_PROVIDER and the account of that gateway, or AUTH_EXTERNAL_PHONE_ENABLED=false',
-      'wrong mail templates: the address of 169.254.169.254 is not one that this service may call; correct the address or the template; the built-in text is sent meanwhile',
+      'wrong mail templates: INVITE (http://169.254.169.254/latest/meta-data): the address of 169.254.169.254 is not one that this service may call, AUTH_MAILER_SUBJECTS_RECOVERY is no template: line 2, column 1: {{ eq .Data.locale "de" }} is not a name; correct the address or the template; the built-in text is sent meanwhile',
       'wrong rate limits: connect ECONNREFUSED 127.0.0.1:1; start Redis, or correct AUTH_REDIS_URL; each process counts for itself meanwhile',
     ])
     expect(await examine({ AUTH_SITE_URL: 'x' })).toEqual({

@@ -82,7 +82,9 @@ const checks: readonly Check<ProcessDeps>[] = [
     name: 'mail templates',
     advice: 'correct the address or the template; the built-in text is sent meanwhile',
     run: async (deps) => {
-      const count = await checkTemplates(deps.config.mail, deps.outbound)
+      const { count, problems } = await checkTemplates(deps.config.mail, deps.outbound)
+      const all = [...problems, ...deps.config.templateProblems]
+      if (all.length > 0) throw new Error(all.join(', '))
       return count === 0 ? 'built in' : `${count} fetched`
     },
   },

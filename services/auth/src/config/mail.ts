@@ -6,7 +6,7 @@ import { greetingName } from '@trestle/common/outbound/smtp.ts'
 import type { z } from 'zod'
 import { OWN_LINK_PATH } from '../messages/confirmation-url.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
-import { parseTemplate, type Template } from '../messages/mail-template.ts'
+import { parseOr, type Template } from '../messages/mail-template.ts'
 import { isEmail } from '../requests/identifier.ts'
 import type { Behaviours } from './behaviours.ts'
 import {
@@ -177,8 +177,7 @@ export function toMailConfig(
       recovery: values.MAILER_URLPATHS_RECOVERY,
       emailChange: values.MAILER_URLPATHS_EMAIL_CHANGE,
     },
-    subject: (kind: MailKind): Template =>
-      values[`MAILER_SUBJECTS_${kind}`] ?? parseTemplate(DEFAULT_TEXTS[kind].subject),
+    subject: (kind: MailKind): Template => parseOr(DEFAULT_TEXTS[kind].subject, values[`MAILER_SUBJECTS_${kind}`]),
     templateUrl: (kind: MailKind): string | undefined => {
       const address = values[`MAILER_TEMPLATES_${kind}`]
       return address && new URL(address, values.SITE_URL).href

@@ -1,8 +1,9 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import type { Template } from '../messages/mail-template.ts'
+import { parseOr, type Template } from '../messages/mail-template.ts'
 import { codeLength, limit, templateText } from './rules.ts'
+import { DEFAULT_SMS_TEXT } from './sms.ts'
 import { hasRelyingParty, type webauthnSettings } from './webauthn.ts'
 
 /** Settings of second factors (docs/settings/auth.md): lifetimes, limits, and which types are switched on. */
@@ -25,7 +26,7 @@ export const mfaSettings = group('Second factors', {
   MFA_PHONE_ENROLL_ENABLED: flag().prefault('false').describe('Let users add phones.'),
   MFA_PHONE_VERIFY_ENABLED: flag().prefault('false').describe('Let users show codes sent by SMS.'),
   MFA_PHONE_OTP_LENGTH: codeLength().prefault('6').describe('Digits of a code sent by SMS.'),
-  MFA_PHONE_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of an SMS with a code.'),
+  MFA_PHONE_TEMPLATE: templateText().prefault(DEFAULT_SMS_TEXT).describe('Text of an SMS with a code.'),
   MFA_PHONE_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two SMS with a code to one phone.'),
   MFA_RECOVERY_CODES_ENROLL_ENABLED: flag().prefault('false').describe('Let users make recovery codes.'),
   MFA_RECOVERY_CODES_VERIFY_ENABLED: flag().prefault('false').describe('Let users show recovery codes.'),
@@ -83,7 +84,7 @@ export function toMfaConfig(values: MfaValues): MfaConfig {
       enrolEnabled: values.MFA_PHONE_ENROLL_ENABLED,
       verifyEnabled: values.MFA_PHONE_VERIFY_ENABLED,
       codeLength: values.MFA_PHONE_OTP_LENGTH,
-      template: values.MFA_PHONE_TEMPLATE,
+      template: parseOr(DEFAULT_SMS_TEXT, values.MFA_PHONE_TEMPLATE),
       intervalMs: values.MFA_PHONE_MAX_FREQUENCY,
     },
   }

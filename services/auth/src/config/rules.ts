@@ -3,7 +3,6 @@ import { parseDuration } from '@trestle/common/config/duration.ts'
 import { commaList, integer, parsed } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
-import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import type { BehaviourProfile, Behaviours } from './behaviours.ts'
 
 /** The profile, which decides what further settings mean. */
@@ -142,18 +141,9 @@ export function codeLength(): z.ZodType<number, string> {
   })
 }
 
-/** A text in the language of mail-template.ts. */
-export function templateText(): z.ZodType<Template, string> {
-  return z
-    .string()
-    .meta({ form: 'template' })
-    .transform((value, context) => {
-      try {
-        return parseTemplate(value)
-      } catch (error) {
-        return refuse(context, `is no template: ${error instanceof Error ? error.message : String(error)}`)
-      }
-    })
+/** A text in the language of mail-template.ts. A text that is no template gives way to the built-in one (`templateProblems`). */
+export function templateText(): z.ZodType<string, string> {
+  return z.string().meta({ form: 'template' })
 }
 
 function refuse(context: z.RefinementCtx, message: string): never {

@@ -7,7 +7,7 @@ import { messagebird } from '../messages/gateways/messagebird.ts'
 import { textlocal } from '../messages/gateways/textlocal.ts'
 import { twilio } from '../messages/gateways/twilio.ts'
 import { vonage } from '../messages/gateways/vonage.ts'
-import type { Template } from '../messages/mail-template.ts'
+import { parseOr, type Template } from '../messages/mail-template.ts'
 import { normalisePhone } from '../requests/identifier.ts'
 import type { Behaviours } from './behaviours.ts'
 import { codeLength, lifetimeSeconds, messageIntervalMs, templateText } from './rules.ts'
@@ -18,6 +18,9 @@ export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as 
 /** The name of a gateway, as AUTH_SMS_PROVIDER takes it. */
 export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
 
+/** The text of an SMS with a code, where no setting has another. */
+export const DEFAULT_SMS_TEXT = 'Your code is {{ .Code }}'
+
 const messageSettings = group('SMS', {
   SMS_PROVIDER: oneOf(...SMS_GATEWAYS)
     .optional()
@@ -26,7 +29,7 @@ const messageSettings = group('SMS', {
   SMS_MAX_FREQUENCY: duration().prefault('60s').describe('Least time between two SMS to one phone.'),
   SMS_OTP_EXP: lifetimeSeconds().prefault('60').describe('How long a code lives.'),
   SMS_OTP_LENGTH: codeLength().prefault('6').describe('Digits of a code.'),
-  SMS_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of the SMS.'),
+  SMS_TEMPLATE: templateText().prefault(DEFAULT_SMS_TEXT).describe('Text of the SMS.'),
   SMS_TEST_OTP: testCodes()
     .default(new Map())
     .describe('Test phones and their test codes. Nothing is sent to these phones.'),
@@ -93,7 +96,7 @@ export function toSmsConfig(values: SmsValues, behaviours: Pick<Behaviours, 'tre
     intervalMs: messageIntervalMs(values.SMS_MAX_FREQUENCY, behaviours),
     codeLifetimeSeconds: values.SMS_OTP_EXP,
     codeLength: values.SMS_OTP_LENGTH,
-    template: values.SMS_TEMPLATE,
+    template: parseOr(DEFAULT_SMS_TEXT, values.SMS_TEMPLATE),
     testCodes: values.SMS_TEST_OTP,
     testCodesValidUntil: values.SMS_TEST_OTP_VALID_UNTIL,
     provider: values.SMS_PROVIDER,

@@ -14,6 +14,8 @@ type TemplateNode =
 interface Token {
   readonly kind: 'text' | 'action'
   readonly text: string
+  /** The place in the template: `line 3, column 7`. */
+  readonly position: string
 }
 
 const ACTION = /\{\{(-\s)?\s*(.*?)\s*(\s-)?\}\}/gs
@@ -22,13 +24,29 @@ const PATH = /^(?:\.[A-Za-z_][A-Za-z0-9_]*)+$/
 /**
  * Parses the template language (reference: Mail templates): `{{ .Name }}`, `{{ .Data.key }}`,
  * `{{ if .X }}…{{ else }}…{{ end }}`, and the trim marks `{{-` and `-}}`.
- * @throws SyntaxError for any other action, or an `if` without its `end`
+ * @throws SyntaxError for any other action, or an `if` without its `end`; its text begins with the place
  */
 export function parseTemplate(source: string): Template {
   const tokens = tokenize(source)
   const nodes = parseNodes(tokens, [])
-  if (tokens.length > 0) throw new SyntaxError(`unexpected {{ ${tokens[0]?.text} }}`)
+  const [unexpected] = tokens
+  if (unexpected) refuse(unexpected, `unexpected {{ ${unexpected.text} }}`)
   return nodes
+}
+
+/** Parses a text of the operator. A text that is no template gives way to the built-in one. */
+export function parseOr(builtIn: string, source: string | undefined): Template {
+  return parseTemplate(source === undefined || templateProblem(source) !== undefined ? builtIn : source)
+}
+
+/** Why a text is no template, with the place; undefined for a template. */
+export function templateProblem(source: string): string | undefined {
+  try {
+    parseTemplate(source)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
 }
 
 /** Renders a body, with every value escaped for the place where it stands in the HTML. An unknown name is empty. */
@@ -58,39 +76,49 @@ function tokenize(source: string): Token[] {
   }
   for (const match of source.matchAll(ACTION)) {
     const text = textUntil(match.index)
-    tokens.push({ kind: 'text', text: match[1] === undefined ? text : text.trimEnd() })
-    tokens.push({ kind: 'action', text: match[2] ?? '' })
+    const place = positionAt(source, match.index)
+    tokens.push({ kind: 'text', text: match[1] === undefined ? text : text.trimEnd(), position: place })
+    tokens.push({ kind: 'action', text: match[2] ?? '', position: place })
     trimsNext = match[3] !== undefined
     position = match.index + match[0].length
   }
-  tokens.push({ kind: 'text', text: textUntil(source.length) })
+  tokens.push({ kind: 'text', text: textUntil(source.length), position: positionAt(source, source.length) })
   return tokens
 }
 
-/** Consumes tokens up to one of `ends`, which stays in the list. */
-function parseNodes(tokens: Token[], ends: readonly string[]): TemplateNode[] {
+function positionAt(source: string, index: number): string {
+  const lines = source.slice(0, index).split('\n')
+  return `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
+}
+
+function refuse({ position }: Token, problem: string): never {
+  throw new SyntaxError(`${position}: ${problem}`)
+}
+
+/** Consumes tokens up to one of `ends`, which stays in the list. @param opening the `if` that needs an end */
+function parseNodes(tokens: Token[], ends: readonly string[], opening?: Token): TemplateNode[] {
   const nodes: TemplateNode[] = []
   for (let token = tokens[0]; token !== undefined; token = tokens[0]) {
     if (token.kind === 'action' && ends.includes(token.text)) return nodes
     tokens.shift()
     if (token.kind === 'text') nodes.push({ kind: 'text', text: token.text })
-    else if (token.text.startsWith('if ')) nodes.push(parseIf(tokens, token.text.slice(3).trim()))
-    else if (!token.text.startsWith('/*')) nodes.push({ kind: 'value', path: parsePath(token.text) })
+    else if (token.text.startsWith('if ')) nodes.push(parseIf(tokens, token))
+    else if (!token.text.startsWith('/*')) nodes.push({ kind: 'value', path: parsePath(token, token.text) })
   }
-  if (ends.length > 0) throw new SyntaxError('an {{ if }} has no {{ end }}')
+  if (opening) refuse(opening, 'an {{ if }} has no {{ end }}')
   return nodes
 }
 
-function parseIf(tokens: Token[], condition: string): TemplateNode {
-  const path = parsePath(condition)
-  const then = parseNodes(tokens, ['else', 'end'])
-  const otherwise = tokens.shift()?.text === 'else' ? parseNodes(tokens, ['end']) : undefined
+function parseIf(tokens: Token[], opening: Token): TemplateNode {
+  const path = parsePath(opening, opening.text.slice(3).trim())
+  const then = parseNodes(tokens, ['else', 'end'], opening)
+  const otherwise = tokens.shift()?.text === 'else' ? parseNodes(tokens, ['end'], opening) : undefined
   if (otherwise) tokens.shift()
   return { kind: 'if', path, then, otherwise: otherwise ?? [] }
 }
 
-function parsePath(text: string): string[] {
-  if (!PATH.test(text)) throw new SyntaxError(`{{ ${text} }} is not a name`)
+function parsePath(token: Token, text: string): string[] {
+  if (!PATH.test(text)) refuse(token, `{{ ${text} }} is not a name`)
   return text.slice(1).split('.')
 }
 

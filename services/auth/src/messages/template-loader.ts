@@ -38,7 +38,10 @@ export function createTemplateLoader(
     try {
       return cacheCopy(await fetchTemplate(config, outbound, url), ageMsMax)
     } catch (error) {
-      logger.warn({ err: error, kind }, 'mail template not usable; an older copy or the built-in one takes its place')
+      logger.warn(
+        { err: error, kind, url },
+        'mail template not usable; an older copy or the built-in one takes its place',
+      )
       return cacheCopy(copies.get(kind)?.template ?? builtIn(kind), retryMs)
     }
   }
@@ -56,11 +59,27 @@ export function createTemplateLoader(
   }
 }
 
-/** Fetches every template that the settings name. @returns their number @throws Error for the first that cannot be used */
-export async function checkTemplates(config: MailConfig, outbound: Outbound): Promise<number> {
-  const urls = MAIL_KINDS.flatMap((kind) => config.templateUrl(kind) ?? [])
-  for (const url of urls) await fetchTemplate(config, outbound, url)
-  return urls.length
+/**
+ * Fetches every template that the settings name.
+ * @returns how many can be used, and of each other one its kind, its URL and the reason, with the place of a mistake
+ */
+export async function checkTemplates(
+  config: MailConfig,
+  outbound: Outbound,
+): Promise<{ readonly count: number; readonly problems: readonly string[] }> {
+  const named = MAIL_KINDS.map((kind) => ({ kind, url: config.templateUrl(kind) }))
+  const problems: string[] = []
+  let count = 0
+  for (const { kind, url } of named) {
+    if (url === undefined) continue
+    try {
+      await fetchTemplate(config, outbound, url)
+      count += 1
+    } catch (error) {
+      problems.push(`${kind} (${url}): ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return { count, problems }
 }
 
 async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url: string): Promise<Template> {
