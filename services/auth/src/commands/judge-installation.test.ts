@@ -122,9 +122,9 @@ describe('auth doctor --env', () => {
       'unsafe  GOTRUE_SECURITY_REFRESH_TOKEN_ALLOW_REUSE: a used token is only taken again as the profile says',
     ],
     [
-      'GOTRUE_EXTERNAL_GITHUB_URL',
-      'https://github.example.com',
-      'unsafe  GOTRUE_EXTERNAL_GITHUB_URL: the provider has one address',
+      'GOTRUE_EXTERNAL_APPLE_URL',
+      'https://apple.example.com',
+      'unsafe  GOTRUE_EXTERNAL_APPLE_URL: the provider has one address',
     ],
     ['GOTRUE_JWT_EXPP', 'hidden', 'unknown GOTRUE_JWT_EXPP, did you mean GOTRUE_JWT_EXP?'],
   ])('fails for %s=%s, which matters and has no effect, and shows no value', (name, value, line) => {
