@@ -192,8 +192,13 @@ describe('POST /signup by phone under settings', () => {
   })
 
   it('429: stores nothing when no SMS is left, and counts a dropped duplicate like a new signup', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_RATE_LIMIT_SMS_SENT: '3' })
-    const signUpWith = (phone: string) => open.post('/signup', { phone, password })
+    const open = await openMailApp({
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_RATE_LIMIT_SMS_SENT: '6',
+      AUTH_TRUSTED_PROXIES: '1',
+    })
+    const signUpWith = (phone: string) =>
+      open.post('/signup', { phone, password }, { 'x-forwarded-for': '203.0.113.1' })
     for (const phone of ['14155550100', '14155550100', '14155550101']) {
       const user = userBody({
         phone,

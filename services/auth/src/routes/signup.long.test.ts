@@ -375,14 +375,16 @@ describe('POST /signup under settings', () => {
   })
 
   it('429: the remaining mails do not reveal whether a signup is a duplicate', async () => {
-    const open = await openBeside(main, { AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    const open = await openBeside(main, { AUTH_RATE_LIMIT_EMAIL_SENT: '4', AUTH_TRUSTED_PROXIES: '1' })
+    const signUp = (wanted: string) =>
+      open.post('/signup', { email: wanted, password }, { 'x-forwarded-for': '203.0.113.1' })
     const { email } = await createSignedUp(open.deps)
     for (const address of [email, 'fresh@example.com']) {
       const identities = [emailIdentity(anyId, address)]
       const user = userBody({ email: address, confirmation_sent_at: anyTime, identities })
-      expect(statusAndBody(await open.post('/signup', { email: address, password }))).toEqual([200, user])
+      expect(statusAndBody(await signUp(address))).toEqual([200, user])
     }
-    expect(statusAndBody(await open.post('/signup', { email: 'next@example.com', password }))).toEqual([
+    expect(statusAndBody(await signUp('next@example.com'))).toEqual([
       429,
       errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded'),
     ])
