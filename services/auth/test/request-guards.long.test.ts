@@ -172,8 +172,23 @@ const requests: readonly Guarded[] = [
     past: invalid('Text may not contain NUL characters or lone surrogates'),
   },
   {
+    method: 'GET',
+    url: '/callback/x?state=%00',
+    bucket: ['callback', 30],
+    captcha: false,
+    past: invalid('Text may not contain NUL characters or lone surrogates'),
+  },
+  {
     method: 'POST',
     url: '/callback',
+    payload: { state: 1 },
+    bucket: ['callback', 30],
+    captcha: false,
+    past: badJson('state: must be a string'),
+  },
+  {
+    method: 'POST',
+    url: '/callback/x',
     payload: { state: 1 },
     bucket: ['callback', 30],
     captcha: false,
@@ -224,9 +239,11 @@ describe('request buckets', () => {
     expect(others.sort()).toEqual([
       'GET /authorize',
       'GET /callback',
+      'GET /callback/x',
       'GET /user/identities/authorize',
       'GET /verify',
       'POST /callback',
+      'POST /callback/x',
       'POST /verify',
     ])
   })
