@@ -165,14 +165,15 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   it('403: refuses to raise a session that was revoked for a stolen refresh token', async () => {
-    const { app, headers, refreshToken } = await createWithApp()
+    const { app, headers, refreshToken, ask } = await createWithApp()
+    const challenge_id = await ask()
     const child = (await refresh(refreshToken)).json().refresh_token
     await refresh(child)
     expect(statusAndBody(await refresh(refreshToken))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_already_used', 'Invalid Refresh Token: Already Used'),
     ])
-    const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
+    const answer = await verify(app.factorId, { challenge_id, code: app.code() }, headers)
     expect(statusAndBody(answer)).toEqual([
       403,
       errorBody(403, 'session_not_found', 'Session from session_id claim in JWT does not exist'),
