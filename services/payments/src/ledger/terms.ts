@@ -112,18 +112,21 @@ async function listContradictoryEntries(db: Db, merchantId: string): Promise<rea
 }
 
 /**
- * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a rate on each
- * day. A rate that an import has replaced counts too: the audit row of the import names it. On a cluster the two parts are read
- * one after the other, in their order: captures first, so that no import in between brings a rate that is not known.
+ * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a
+ * rate on each day, and so have the kuna and the lev after their last day. A rate that an import has
+ * replaced counts too: the audit row of the import names it. On a cluster the two parts are read one after
+ * the other, in their order: captures first, so that no import in between brings a rate that is not known.
  */
 async function listWrongRates(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const found = (currency: RawBuilder<unknown>) => sql`
     SELECT k.rate, k.date FROM known k WHERE k.currency = ${currency} AND k.rate > 0
-    UNION ALL SELECT 1, NULL WHERE ${currency} = 'EUR'`
+    UNION ALL SELECT 1, NULL WHERE ${currency} = 'EUR'
+    UNION ALL SELECT f.rate, NULL FROM ${sql.table('fx_rate')}(${currency}, u.day) f
+      WHERE ${currency} = 'HRK' AND u.day > '2022-12-31' OR ${currency} = 'BGN' AND u.day > '2025-12-31'`
   const { rows } = await sql<{ id: string }>`
     WITH used AS MATERIALIZED (
       SELECT min(e.id) AS id, t.currency, m.currency AS own, ${rate} AS rate, e.rate_date,
-        e.rate_date = (e.created AT TIME ZONE 'UTC')::date AS is_today
+        (e.created AT TIME ZONE 'UTC')::date AS day
       FROM ${sql.table('trail_entries')} e
       JOIN ${sql.table('transactions')} t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
       JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
@@ -141,9 +144,10 @@ async function listWrongRates(db: Db, merchantId: string): Promise<readonly Stra
       CROSS JOIN LATERAL (
         SELECT least(greatest(10000 - round(u.rate * sold.rate * 10000 / bought.rate), 0), 10000) AS margin
       ) nearest
-      WHERE (least(sold.date, bought.date) = u.rate_date OR u.is_today AND 'EUR' IN (u.currency, u.own) AND u.rate_date < ALL (
-          SELECT k.date FROM known k WHERE k.currency IN (u.currency, u.own)
-        ))
+      WHERE (least(sold.date, bought.date, CASE WHEN num_nonnulls(sold.date, bought.date) = 0 THEN u.day END) = u.rate_date
+          OR u.rate_date = u.day AND 'EUR' IN (u.currency, u.own) AND u.rate_date < ALL (
+            SELECT k.date FROM known k WHERE k.currency IN (u.currency, u.own)
+          ))
         AND abs(u.rate - bought.rate * (10000 - nearest.margin) / (sold.rate * 10000)) <= 1e-10
     ) LIMIT ${STRAY_MAX}`.execute(db)
   return rows.map(({ id }) =>
