@@ -70,7 +70,7 @@ describe('POST /payments', () => {
       created: createdOf(id),
       currency: 'EUR',
       amount: 1_000,
-      descriptor: 'Cafe ?r? & S?n, order ',
+      descriptor: 'Cafe Aero & Son, order',
       reference: 'R-1',
       pendingAmount: 1_000,
       capturedAmount: 0,
