@@ -236,7 +236,7 @@ describe('payments ledger verify', () => {
     ['transactions', "descriptor = 'Other'", 'its terms were changed: one of created, descriptor'],
     ['payouts', "iban = 'DK5000400440116244'", 'who gets or pays money was changed: one of iban'],
     ['merchants', `pricing = pricing || '{"rate":1}'`, 'what moves money was changed: one of currency, test'],
-    ['merchants', "iban = 'DK5000400440116244'", 'who gets or pays money was changed: one of iban, name'],
+    ['merchants', "iban = 'DK5000400440116244'", 'who gets or pays money was changed: one of iban, holder, name'],
     ['merchants', `claim = claim || '{"canRefund":false}'`, 'what moves money was changed: one of currency, test'],
   ])('finds a column of %s that somebody changed by hand: %s', async (table, change, message) => {
     await intruder.query(`UPDATE payments.${table} SET ${change}`)
