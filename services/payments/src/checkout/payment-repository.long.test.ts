@@ -69,9 +69,13 @@ class Model {
     const state = session === undefined ? undefined : this.#sessions.get(session)
     if (state !== undefined) return state === 'running' ? { verdict: 'running' } : { verdict: 'ended', end: state }
     const held = key === undefined ? undefined : this.#keys.get(key)
-    if (held && held.body !== body) return { verdict: 'key-mismatch' }
-    if (held) return held.end ? { verdict: 'ended', end: held.end } : { verdict: 'running' }
-    if (tokens.some((token) => this.#spent.has(token))) return { verdict: 'spent' }
+    const isTakenOver = held?.end?.verdict === 'refused' && held.body !== body
+    if (held && held.body !== body && !isTakenOver) return { verdict: 'key-mismatch' }
+    if (held && !isTakenOver) return held.end ? { verdict: 'ended', end: held.end } : { verdict: 'running' }
+    if (tokens.some((token) => this.#spent.has(token))) {
+      if (key !== undefined) this.#keys.delete(key)
+      return { verdict: 'spent' }
+    }
     for (const token of tokens) this.#spent.add(token)
     if (session !== undefined) this.#sessions.set(session, 'running')
     if (key !== undefined) this.#keys.set(key, { body, end: undefined })
