@@ -32,6 +32,9 @@ it('opens one dispute over the whole first capture of a card that is disputed, a
     {
       transaction_id: id,
       amount: 100n,
+      covered: 100n,
+      excess: 0n,
+      excess_gross: 0n,
       status: 'open',
       reason_code: 4853,
       acquirer_ref: simulatedRef(id),
