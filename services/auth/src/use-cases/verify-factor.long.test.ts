@@ -71,8 +71,8 @@ describe('verifyFactor', () => {
 
   it('accepts a code once, also for another challenge', async () => {
     const { app, ask, answer } = await enrolled()
-    const [first, second] = [await ask(), await ask()]
-    await answer(first, app.code())
+    await answer(await ask(), app.code())
+    const second = await ask()
     await expect(answer(second, app.code())).rejects.toThrow(totpCodeWrong())
     expect(claimsOf((await answer(second, app.code(1))).access_token).aal).toBe('aal2')
   })

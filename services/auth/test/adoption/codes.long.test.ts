@@ -20,7 +20,9 @@ describe('a code that is asked for on an adopted database in the profile compati
       const { email } = await createSignedUp(app.deps)
       for (const address of [email, `nobody-${email}`]) {
         expect([first, await ask(first, { email: address })]).toEqual([first, [200, {}]])
-        expect([first, await ask('/otp', { email: address })]).toEqual([
+        // A recovery has an interval of its own.
+        const second = first === '/recover' ? first : '/otp'
+        expect([first, await ask(second, { email: address })]).toEqual([
           first,
           [429, errorBody(429, 'over_email_send_rate_limit', text)],
         ])
