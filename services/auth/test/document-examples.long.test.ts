@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { inlineSchemas } from '@trestle/testing/inline-schemas.ts'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import document from '../../../docs/openapi/auth.json' with { type: 'json' }
+import openApi from '../../../docs/openapi/auth.json' with { type: 'json' }
 import { totpCode } from './authenticator-app.ts'
 import { errorBody, statusAndBody } from './bodies.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -85,6 +86,9 @@ const Operation = z.object({
     .optional(),
 })
 
+const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+/** The document with each schema at its place. */
+const document = Document.parse(JSON.parse(inlineSchemas(openApi)))
 const Paths = z.record(z.string(), z.record(z.string(), Operation))
 /** The operations of the document. */
 const operations = Object.entries(Paths.parse(document.paths)).flatMap(([path, item]) =>
