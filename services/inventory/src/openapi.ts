@@ -157,6 +157,6 @@ const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   postProductsImport: {
     'application/x-ndjson':
-      '{"type":"progress","received":1}\n{"type":"summary","received":1,"created":1,"updated":0,"skipped":0,"failed":0,"line":2,"durationMs":12,"errors":[]}\n',
+      '{"type":"progress","received":1}\n{"type":"summary","received":1,"created":1,"updated":0,"skipped":0,"failed":0,"line":1,"durationMs":12,"errors":[]}\n',
   },
 }
