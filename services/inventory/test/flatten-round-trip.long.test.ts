@@ -52,7 +52,7 @@ describe('a flattened export', () => {
     )
     expect(file.split('\r\n').map((line) => line.replace(/^\d+,/, ''))).toEqual([
       'id,sku,attributes.ean,attributes.b,attributes.n,attributes.code,attributes.emp,attributes.arr,attributes',
-      'F-0,"""4006381333931""","""true""","""null""","""12E3""","""""","[1, ""2""]",',
+      'F-0,"""4006381333931""","""true""","""null""",12E3,"""""","[1, ""2""]",',
       'F-1,4006381333931,true,null,,,"""[1,2]""","{""rest"": {""k"": 0.10}}"',
       'F-2,,,,,,,"[1, {""b"": ""x""}]"',
       'F-3,,,,,,,"""true"""',
@@ -175,9 +175,10 @@ it('a cell is read as the JSON from which it was written', () => {
   fc.assert(
     fc.property(
       fc.oneof(
-        json,
+        // The database writes exponents out.
+        json.filter((value) => !/^-?\d+e/.test(value)),
         fc
-          .constantFrom('1', '-1.50', 'true', '', '"', '"a"', '[1]', '{}', '{a}', ' 1', '1 ')
+          .constantFrom('1', '-1.50', '12E3', '007', 'true', '', '"', '"a"', '[1]', '{}', '{a}', ' 1', '1 ')
           .map((text) => JSON.stringify(text)),
       ),
       (value) => {
