@@ -46,6 +46,7 @@ const ROUTES: Readonly<Record<string, Trace>> = {
   'POST /admin/users': entries('user_signedup'),
   'POST /admin/users/{userId}': entries('user_signedup'),
   'POST /callback': entries(...SIGN_IN, 'identity_linked'),
+  'POST /callback/{provider}': entries(...SIGN_IN, 'identity_linked'),
   'POST /factors': entries('factor_in_progress'),
   'POST /factors/recovery-codes': entries('factor_in_progress'),
   'POST /factors/recovery-codes/regenerate': entries('factor_updated'),
