@@ -55,12 +55,10 @@ describe('GET /operator/messages', () => {
     await test.idle()
     await test.post('/otp', { email })
     await test.idle()
-    const messages = [sent(user.id, 'magic_link'), sent(user.id, 'recovery')]
-    // The interval between two mails keeps the second one back.
-    expect((await ofUser(user.id))[1]).toEqual({ messages: messages.slice(1) })
-    await test.deps.db.deleteFrom('send_throttle').execute()
+    // The interval between two mails of a kind keeps the second one back.
     await test.post('/otp', { email })
     await test.idle()
+    const messages = [sent(user.id, 'magic_link'), sent(user.id, 'recovery')]
     expect(await ofUser(user.id)).toEqual([200, { messages }])
   })
 

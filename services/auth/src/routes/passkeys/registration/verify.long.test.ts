@@ -105,9 +105,9 @@ describe('POST /passkeys/registration/verify', () => {
 
   it('403: refuses a session below aal2 of a user with a second factor', async () => {
     const signedIn = await createSignedIn(test)
-    const { challenge_id, options } = await test.start(signedIn.headers)
-    const payload = { challenge_id, credential: createAuthenticator().create(options) }
     const { headers } = await addApp(test, signedIn.headers)
+    const { challenge_id, options } = await test.start(headers)
+    const payload = { challenge_id, credential: createAuthenticator().create(options) }
     const later = await signIn(test, signedIn)
     await test.fail({ method: 'POST', url: paths.finish, headers: later.headers, payload }, failures.needsAal2)
     expect((await test.post(paths.finish, payload, headers)).json()).toEqual(stored)
