@@ -122,7 +122,7 @@ function describeField(name: string, member: Member): object {
 }
 
 /** Texts for a boolean, which are read in any case (reference: Request bodies). */
-const BOOLEAN_WORDS = ['true', '1', 'yes', 'on', 't', 'y', 'false', '0', 'no', 'off', 'f', 'n']
+const BOOLEAN_WORDS = ['', 'true', '1', 'yes', 'on', 't', 'y', 'false', '0', 'no', 'off', 'f', 'n']
 
 /** A body is one line, or has lines; a form has no lines. */
 function movementContent(content: object, { properties: { lines } = {} }: z.output<typeof Schema>): object {

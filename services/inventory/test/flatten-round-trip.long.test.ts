@@ -175,10 +175,26 @@ it('a cell is read as the JSON from which it was written', () => {
   fc.assert(
     fc.property(
       fc.oneof(
-        // The database writes exponents out.
-        json.filter((value) => !/^-?\d+e/.test(value)),
+        // The database writes no number with an exponent, so no such number is written into a file.
+        json.filter((text) => !/^-?\d+e/.test(text)),
         fc
-          .constantFrom('1', '-1.50', '12E3', '007', 'true', '', '"', '"a"', '[1]', '{}', '{a}', ' 1', '1 ')
+          .constantFrom(
+            '1',
+            '12E3',
+            '1e0',
+            '-0',
+            '007',
+            '-1.50',
+            'true',
+            '',
+            '"',
+            '"a"',
+            '[1]',
+            '{}',
+            '{a}',
+            ' 1',
+            '1 ',
+          )
           .map((text) => JSON.stringify(text)),
       ),
       (value) => {

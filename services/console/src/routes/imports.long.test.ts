@@ -59,7 +59,10 @@ describe('POST /imports', () => {
   it('422: says why inventory refuses a file', async () => {
     await admin.open('/imports')
     const page = await admin.upload('/imports', OPTIONS, { name: 'wrong.csv', text: 'name\nA\n' })
-    expect([page.status, page.text]).toEqual([422, expect.stringContaining('The column "name" is not known.')])
+    expect([page.status, page.text]).toEqual([
+      422,
+      expect.stringContaining('The column "name" (did you mean "attributes.name"?) is not known.'),
+    ])
   })
 
   it('422: asks for a file whose name ends in a known extension', async () => {
@@ -84,7 +87,8 @@ describe('POST /imports, while the file is on its way', () => {
     const answer = answerOf(sent)
     sent.write(`name\n${REST}`)
     const { status, html } = await answer
-    expect([status, html]).toEqual([422, expect.stringContaining('The column &quot;name&quot; is not known.')])
+    const problem = 'The column &quot;name&quot; (did you mean &quot;attributes.name&quot;?) is not known.'
+    expect([status, html]).toEqual([422, expect.stringContaining(problem)])
     // A browser that could not send all of the form would not show the answer.
     await once(sent.end('\r\n--part--\r\n'), 'finish')
   })

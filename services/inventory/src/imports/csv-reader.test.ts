@@ -106,6 +106,11 @@ describe('CsvReader', () => {
     }).toThrow('The record on line 1 is longer than 1048576 characters.')
   })
 
+  it('413: names no quote in front of a long record that ends on its line', () => {
+    const push = () => new CsvReader().push(`a\n${'x'.repeat(1_048_577)}\n`)
+    expect(push).toThrow(/^The record on line 2 is longer than 1048576 characters\.$/)
+  })
+
   it('413: names where the quote of such a record has opened', () => {
     const reader = new CsvReader()
     expect(() => {

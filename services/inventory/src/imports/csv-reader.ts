@@ -76,8 +76,8 @@ export class CsvReader {
       const isPair = code === NEWLINE && this.#isAfterReturn
       this.#isAfterReturn = code === RETURN
       const isLineEnd = (code === NEWLINE || code === RETURN) && !isPair
-      if (isLineEnd) this.#line++
       if (this.#state === 'quoted') {
+        if (isLineEnd) this.#line++
         if (code !== QUOTE) continue
         this.#take(text, from, at)
         this.#state = 'quote'
@@ -88,7 +88,7 @@ export class CsvReader {
         this.#take(text, from, at)
         this.#endField()
         from = at + 1
-        if (isLineEnd) this.#endRecord(records, this.#line - 1)
+        if (isLineEnd) this.#endRecord(records, this.#line++)
       } else if (code === QUOTE) {
         from = this.#takeQuote(from, at)
       } else if (this.#state === 'start') {

@@ -125,9 +125,9 @@ const SEPARATOR_LINE = /^"?sep=([^"\r\n])"?(?=[\r\n]|$)/i
 function splitCsv(attributesBytesMax: number): Splitter {
   let reader: CsvReader | undefined
   let read: RecordReader | undefined
-  let headerLine = 1
+  let headerLine: number | undefined
   // The separator is known once the header is there. A quote outside of pairs keeps the header open.
-  const head = { text: '', quotes: 0, hasName: false, isComplete: false }
+  const head = { text: '', length: 0, quotes: 0, hasName: false, isComplete: false }
   const readAll = (records: ReturnType<CsvReader['push']>): Read[] => {
     const [first] = records
     if (read === undefined && first !== undefined) {
@@ -141,16 +141,17 @@ function splitCsv(attributesBytesMax: number): Splitter {
     const [line = '', character] = SEPARATOR_LINE.exec(head.text) ?? []
     // The line of the separator stays, as an empty line, so that the lines of the file keep their numbers.
     const text = head.text.slice(line.length)
-    const begun = new CsvReader(character ?? findSeparator(text))
+    const begun = new CsvReader(character ?? findSeparator(text.slice(0, head.length)))
     reader = begun
     return readAll(begun.push(text))
   }
   return {
-    line: () => (read === undefined ? headerLine : (reader?.line ?? headerLine)),
+    line: () => (read === undefined ? headerLine : undefined) ?? reader?.line ?? 1,
     push: (text) => {
       if (reader !== undefined) return readAll(reader.push(text))
       head.text += text
       for (const character of text) {
+        head.length += character.length
         if (character === '"') head.quotes++
         else if (!/[\s,;|]/.test(character)) head.hasName = true
         else if (/[\r\n]/.test(character) && head.hasName && head.quotes % 2 === 0) head.isComplete = true
@@ -189,6 +190,7 @@ function splitLines(): Splitter {
   let isEnded = false
   const readAll = (lines: readonly string[]): Read[] =>
     lines.flatMap((text) => {
+      checkRecordLength(text.length, { line: line + 1 })
       line++
       return text.trim() === '' ? [] : [readJsonLine(line, text)]
     })
@@ -201,9 +203,10 @@ function splitLines(): Splitter {
       // Search the new piece alone for line ends. Searching the unfinished line again for each piece would take quadratic time.
       const [first = '', ...others] = piece.split(/\r\n|\n|\r/)
       const lines = [rest + first, ...others]
-      for (const { length } of lines) checkRecordLength(length, { line: line + 1 })
       rest = lines.pop() ?? ''
-      return readAll(lines)
+      const read = readAll(lines)
+      checkRecordLength(rest.length, { line: line + 1 })
+      return read
     },
     end: () => {
       isEnded = true

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusedBody } from '../../../test/bodies.ts'
+import { importReport, refusedBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'
 import { actorOf, operatorHeaders, testOperators } from '../../../test/operators.ts'
 
@@ -163,7 +163,8 @@ describe('POST /operator/imports', () => {
   it('400: refuses a file without a header, and keeps nothing of it', async () => {
     const before = await count('operator_imports')
     const { status, body } = await send('')
-    expect([status, body]).toEqual([400, refusedBody(400, 'BAD_REQUEST', 'The file has no header.')])
+    const report = importReport({ received: 0, line: 1 })
+    expect([status, body]).toEqual([400, refusedBody(400, 'BAD_REQUEST', 'The file has no header.', { report })])
     expect([await count('operator_imports'), await pieces()]).toEqual([before, 0])
   })
 
@@ -209,7 +210,9 @@ describe('POST /operator/imports', () => {
     })
     expect([answer.statusCode, answer.json(), await skus()]).toEqual([
       503,
-      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.'),
+      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.', {
+        report: importReport({ received: 0, line: 0 }),
+      }),
       [],
     ])
   })

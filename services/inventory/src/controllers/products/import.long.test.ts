@@ -480,10 +480,10 @@ describe('limits', () => {
     for (const [payload, description, details] of large) {
       expect(envelopeOf(await post(payload))).toEqual(refusedBody(413, 'PAYLOAD_TOO_LARGE', description, details))
     }
-    const line = `{"sku":"A","attributes":{"a":"${'x'.repeat(1_100_000)}"}}`
+    const line = `\n\n{"sku":"A","attributes":{"a":"${'x'.repeat(1_100_000)}"}}`
     expect(envelopeOf(await post(line, '', NDJSON))).toEqual(
-      refusedBody(413, 'PAYLOAD_TOO_LARGE', 'The record on line 1 is longer than 1048576 characters.', {
-        report: importReport({ received: 0, line: 1 }),
+      refusedBody(413, 'PAYLOAD_TOO_LARGE', 'The record on line 3 is longer than 1048576 characters.', {
+        report: importReport({ received: 0, line: 3 }),
       }),
     )
   })
