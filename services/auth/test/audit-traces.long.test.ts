@@ -8,7 +8,7 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn } from './signed-in.ts'
 
-const Payload = z.object({ action: z.string(), actor_id: z.string(), traits: z.unknown() })
+const Payload = z.object({ action: z.string(), actor_id: z.string(), traits: z.unknown().optional() })
 const NOBODY = '00000000-0000-0000-0000-000000000000'
 const PROVIDER = {
   provider_type: 'oauth2',
