@@ -23,8 +23,11 @@ interface Expected {
 /** Asymmetric algorithms only. With `none`, or a shared secret, others could sign a token. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const LEEWAY_SECONDS = 30
-/** The types of other tokens that the same keys sign, such as access tokens and logout tokens (RFC 8725, section 3.11). */
-const OTHER_KINDS = /\+jwt$/i
+/**
+ * The types that a header may name. The same keys sign other tokens, such as access tokens and logout tokens (RFC 8725, section
+ * 3.11), and a parameter makes no type of one of these.
+ */
+const TYPES: ReadonlySet<string> = new Set(['jwt', 'application/jwt', 'jose'])
 
 /** The token was made for another application. */
 export class ForeignAudience extends Error {
@@ -58,7 +61,8 @@ export async function verifyIdToken(
   const { protectedHeader } = await verify().catch((error) => {
     throw classify(jose, error)
   })
-  if (OTHER_KINDS.test(protectedHeader.typ ?? '')) throw new Error('the token is none of OpenID Connect')
+  const { typ } = protectedHeader
+  if (typ !== undefined && !TYPES.has(String(typ).toLowerCase())) throw new Error('the token is none of OpenID Connect')
   return { claims: readClaims(idToken), alg: protectedHeader.alg }
 }
 

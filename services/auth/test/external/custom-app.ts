@@ -57,7 +57,7 @@ export const oidc = (identifier: string, members: object = {}): object => ({
 })
 
 /** The text of the claims of an id_token for this service, at the time of a clock. */
-function claimsText(now: Date, claims: string): string {
+export function claimsText(now: Date, claims: string): string {
   const iat = Math.floor(now.getTime() / 1_000)
   const common = { iss: CUSTOM_ISSUER, aud: CUSTOM_CLIENT.client_id, iat, exp: iat + 3_600 }
   return JSON.stringify(common).replace(/\}$/, `,${claims.replace(/^\{/, '')}`)

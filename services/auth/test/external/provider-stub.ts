@@ -48,9 +48,9 @@ export function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>)
 }
 
 /** A token of a text that the library would not write, such as numbers of any length. */
-export function signText(text: string): Promise<string> {
+export function signText(text: string, header: object = { kid: KID }): Promise<string> {
   const signer = new CompactSign(new TextEncoder().encode(text))
-  return signer.setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
+  return signer.setProtectedHeader({ alg: 'RS256', ...header }).sign(privateKey)
 }
 
 /** Plays a provider and checks every request that it gets. */
