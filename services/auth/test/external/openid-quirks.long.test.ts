@@ -8,6 +8,9 @@ beforeAll(async () => {
   service = await openCustomApp()
   service.play({})
   await service.add(oidc('custom:openid'))
+  await service.add(
+    oidc('custom:nested', { attribute_mapping: { email: '/mail/value', email_verified: '/mail/checked' } }),
+  )
 })
 afterAll(() => service.close())
 beforeEach(() => service.deps.db.deleteFrom('users').execute())
@@ -17,6 +20,11 @@ const unreadable = {
   error_code: 'unexpected_failure',
   error_description: 'Error getting user profile from external provider',
 }
+const unverified = (provider: string) => ({
+  error: 'access_denied',
+  error_code: 'provider_email_needs_verification',
+  error_description: `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+})
 const signIn = async (answers: CustomAnswers, provider = 'custom:openid') => {
   service.play(answers)
   return service.signIn(provider)
@@ -24,6 +32,55 @@ const signIn = async (answers: CustomAnswers, provider = 'custom:openid') => {
 const json = (members: object) => JSON.stringify({ sub: 'ada', ...members })
 const EMAIL = 'ada@example.com'
 const signedIn = (provider = 'custom:openid') => fragmentBody(provider, { provider_token: ACCESS_TOKEN })
+
+describe('a custom provider whose userinfo completes the id_token', () => {
+  it.each([
+    [{ email: EMAIL }, { email_verified: true }],
+    [{ email: EMAIL }, { email: 'Ada@Example.com', email_verified: true }],
+    [{ email: '' }, { email: EMAIL, email_verified: true }],
+    [
+      { email: null, email_verified: false },
+      { email: EMAIL, email_verified: true },
+    ],
+    [{}, { email: EMAIL, email_verified: true }],
+    [{ email: EMAIL, email_verified: true }, {}],
+  ])('signs in by %j with %j', async (claims, profile) => {
+    const { fragment } = await signIn({ idToken: json(claims), userinfo: json(profile) })
+    expect(fragment).toEqual(signedIn())
+  })
+
+  it.each([
+    [{ email_verified: true }, { email: EMAIL }],
+    [{ email: '', email_verified: true }, { email: EMAIL }],
+    [{ email_verified: true }, { email: EMAIL, email_verified: false }],
+    [{ email: EMAIL }, { email: 'eve@example.com', email_verified: true }],
+    [
+      { email: EMAIL, email_verified: false },
+      { email: EMAIL, email_verified: true },
+    ],
+    [{ email: EMAIL }, {}],
+  ])('takes an address as unverified that its own part does not vouch for: %j with %j', async (claims, profile) => {
+    const { query } = await signIn({ idToken: json(claims), userinfo: json(profile) })
+    expect(query).toEqual(unverified('custom:openid'))
+  })
+
+  it('vouches for a mapped address alike', async () => {
+    const idToken = json({ mail: { checked: true } })
+    const { query } = await signIn({ idToken, userinfo: json({ mail: { value: EMAIL } }) }, 'custom:nested')
+    expect(query).toEqual(unverified('custom:nested'))
+    const userinfo = json({ mail: { value: EMAIL, checked: true } })
+    const { fragment } = await signIn({ idToken: json({ mail: { value: '' } }), userinfo }, 'custom:nested')
+    expect(fragment).toEqual(signedIn('custom:nested'))
+  })
+
+  it('refuses the userinfo of another user', async () => {
+    const userinfo = json({ sub: 'eve', email_verified: true })
+    expect((await signIn({ idToken: json({ email: EMAIL }), userinfo })).query).toEqual(unreadable)
+    expect((await signIn({ idToken: json({ email: EMAIL }), userinfo: '{"email_verified":true}' })).query).toEqual(
+      unreadable,
+    )
+  })
+})
 
 describe('the type of an id_token', () => {
   const claims = json({ email: EMAIL, email_verified: true })
