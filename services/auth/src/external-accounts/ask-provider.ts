@@ -1,6 +1,7 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
+import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { authorizationCodeMissing, profileFailed, providerRefused, requestTokenWrong } from '../external-errors.ts'
 import {
@@ -11,7 +12,7 @@ import {
 import { describeFailure, failExchange } from '../external-providers/describe-failure.ts'
 import { exchangeCode } from '../external-providers/exchange-code.ts'
 import { parseForeignJson } from '../external-providers/foreign-json.ts'
-import { matchesAccessToken, verifyIdToken } from '../external-providers/id-token.ts'
+import { matchesAccessToken, verifyIdToken, verifyUserinfo } from '../external-providers/id-token.ts'
 import type { KeySets } from '../external-providers/key-sets.ts'
 import {
   exchangeVerifier,
@@ -136,6 +137,10 @@ interface ProfileDeps {
   readonly now: () => Date
 }
 
+/** A signed answer has three parts, separated by dots. JSON begins otherwise. */
+const SIGNED = /^\s*[\w-]+\.[\w-]+\.[\w-]+\s*$/
+const Claims = z.record(z.string(), z.unknown())
+
 /** Reads the profile of the user who has signed in. @throws Error when the provider gives none, or an invalid one */
 export function readProfile(
   { outbound, keySets, now }: ProfileDeps,
@@ -143,7 +148,7 @@ export function readProfile(
   grant: Grant,
 ): Promise<ExternalProfile> {
   const send = outboundFetch(outbound, origin)
-  const get: ProviderApi['get'] = async (url, schema, headers) => {
+  const fetchText = async (url: string, headers?: Readonly<Record<string, string>>): Promise<string> => {
     const response = await protectedResourceRequest(
       grant.accessToken,
       'GET',
@@ -153,7 +158,15 @@ export function readProfile(
       { [customFetch]: send, [allowInsecureRequests]: origin === 'operator' },
     )
     if (!response.ok) throw new Error(`the provider answered ${response.status} when asked for a profile`)
-    return schema.parse(parseForeignJson(await response.text()))
+    return response.text()
+  }
+  const get: ProviderApi['get'] = async (url, schema, headers) =>
+    schema.parse(parseForeignJson(await fetchText(url, headers)))
+  const getClaims: ProviderApi['getClaims'] = async (url) => {
+    const text = await fetchText(url)
+    const { idTokens: rules, issuer } = provider
+    if (!rules || !SIGNED.test(text)) return Claims.parse(parseForeignJson(text))
+    return verifyUserinfo(keySets, text.trim(), { rules, issuer, audiences: clientIds, now: now() })
   }
   const idTokenClaims: ProviderApi['idTokenClaims'] = async () => {
     const { idToken, accessToken } = grant
@@ -165,5 +178,5 @@ export function readProfile(
     }
     return claims
   }
-  return provider.identify({ get, idTokenClaims }, grant)
+  return provider.identify({ get, getClaims, idTokenClaims }, grant)
 }

@@ -41,7 +41,7 @@ async function addressesOf(name: ProviderName, url: string | undefined): Promise
   const { provider } = configured
   const grant = { accessToken: 'a', refreshToken: undefined, idToken: undefined, answer: {}, userField: undefined }
   const refuse = { idTokenClaims: () => Promise.reject(new Error('no answer')) }
-  await provider.identify(Object.assign(refuse, { get }), grant).catch(() => undefined)
+  await provider.identify(Object.assign(refuse, { get, getClaims: get }), grant).catch(() => undefined)
   return [provider.authorizeUrl, provider.tokenUrl, ...called]
 }
 

@@ -70,11 +70,11 @@ function defineOidc(settings: Oidc): OAuth2Provider {
 }
 
 /** Takes the profile from the id_token, and asks the provider for what it does not say of the email address. */
-async function readProfile(settings: Oidc, { get, idTokenClaims }: ProviderApi): Promise<ExternalProfile> {
+async function readProfile(settings: Oidc, { getClaims, idTokenClaims }: ProviderApi): Promise<ExternalProfile> {
   const claims = await idTokenClaims()
   const { userinfo_endpoint: userinfo } = settings.discovery_document
   if (userinfo === undefined || describesEmail(settings, claims)) return toCustomProfile(settings, [claims])
-  const profile = await get(userinfo, Claims)
+  const profile = await getClaims(userinfo)
   const [asked, described] = [claims, profile].map(({ sub }) => toForeignKey(sub))
   // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
   if (asked === undefined || asked !== described) throw new Error('the profile is of another user than the id_token')

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
+import type { JWTVerifyOptions } from 'jose'
 import { z } from 'zod'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { parseForeignJson } from './foreign-json.ts'
@@ -49,21 +50,61 @@ export async function verifyIdToken(
   idToken: string,
   { rules, audiences, now }: Expected,
 ): Promise<VerifiedIdToken> {
+  const verified = await verify(keySets, idToken, {
+    rules,
+    options: {
+      audience: [...audiences],
+      requiredClaims: ['sub', 'exp', 'iat'],
+      clockTolerance: LEEWAY_SECONDS,
+      currentDate: now,
+    },
+  })
+  return { claims: readClaims(idToken), alg: verified.alg }
+}
+
+/**
+ * Reads a signed answer of a userinfo endpoint (OpenID Connect Core, section 5.3.2). Issuer and audience may be missing there.
+ * @throws ForeignAudience, KeysUnavailable, Error
+ */
+export async function verifyUserinfo(
+  keySets: KeySets,
+  answer: string,
+  { rules, issuer, audiences, now }: Expected & { readonly issuer: string },
+): Promise<IdTokenClaims> {
+  const claims = readClaims(answer)
+  const audience = claims.aud === undefined ? {} : { audience: [...audiences] }
+  const options = { ...audience, clockTolerance: LEEWAY_SECONDS, currentDate: now }
+  await verify(keySets, answer, { rules, options, issuer: claims.iss === undefined ? issuer : undefined })
+  return claims
+}
+
+interface Verification {
+  readonly rules: Expected['rules']
+  readonly options: JWTVerifyOptions
+  /** Whose keys count for a token that names no issuer. Undefined: the token must name one. */
+  readonly issuer?: string | undefined
+}
+
+async function verify(
+  keySets: KeySets,
+  token: string,
+  { rules, options, issuer }: Verification,
+): Promise<{ alg: string }> {
   const jose = await import('jose')
-  const { iss: issuer } = jose.decodeJwt(idToken)
+  const { iss } = jose.decodeJwt(token)
   // The library replaces bytes that are not UTF-8, so a claim would be another than the issuer has signed.
-  if (!isUtf8(Buffer.from(idToken.split('.')[1] ?? '', 'base64url'))) throw new Error('the id_token is not UTF-8')
-  const source = issuer === undefined ? undefined : rules.keysOf(issuer)
-  if (issuer === undefined || !source) throw new Error('the id_token is of another issuer')
-  const options = { issuer, audience: [...audiences], algorithms: ALGORITHMS, currentDate: now }
-  const required = { requiredClaims: ['sub', 'exp', 'iat'], clockTolerance: LEEWAY_SECONDS }
-  const verify = async () => jose.jwtVerify(idToken, await keySets.find(source), { ...options, ...required })
-  const { protectedHeader } = await verify().catch((error) => {
+  if (!isUtf8(Buffer.from(token.split('.')[1] ?? '', 'base64url'))) throw new Error('the token is not UTF-8')
+  const chosen = iss ?? issuer
+  const source = chosen === undefined ? undefined : rules.keysOf(chosen)
+  if (chosen === undefined || !source) throw new Error('the id_token is of another issuer')
+  const { typ } = jose.decodeProtectedHeader(token)
+  if (typ !== undefined && !TYPES.has(typ.toLowerCase())) throw new Error('the token is none of OpenID Connect')
+  const expected = { ...options, ...(iss === undefined ? {} : { issuer: chosen }), algorithms: ALGORITHMS }
+  const check = async () => jose.jwtVerify(token, await keySets.find(source), expected)
+  const { protectedHeader } = await check().catch((error) => {
     throw classify(jose, error)
   })
-  const { typ } = protectedHeader
-  if (typ !== undefined && !TYPES.has(String(typ).toLowerCase())) throw new Error('the token is none of OpenID Connect')
-  return { claims: readClaims(idToken), alg: protectedHeader.alg }
+  return { alg: protectedHeader.alg }
 }
 
 function classify({ errors }: typeof import('jose'), error: unknown): Error {

@@ -75,6 +75,11 @@ export interface ProviderApi {
     schema: Schema,
     headers?: Readonly<Record<string, string>>,
   ): Promise<z.output<Schema>>
+  /**
+   * Fetches the claims of a userinfo endpoint, which may be signed.
+   * @throws Error when the answer is not 2xx, is no object, or is signed by somebody else or for somebody else
+   */
+  getClaims(url: string): Promise<IdTokenClaims>
   /** Verifies the id_token of the grant. @throws Error when there is none, or it is not valid */
   idTokenClaims(): Promise<IdTokenClaims>
 }

@@ -82,6 +82,30 @@ describe('a custom provider whose userinfo completes the id_token', () => {
   })
 })
 
+describe('a signed userinfo', () => {
+  const idToken = json({})
+  const claims = json({ email: EMAIL, email_verified: true })
+  const completed = (text: string) => claimsText(service.clock.now(), text)
+
+  it('is read', async () => {
+    for (const userinfo of [await signText(claims), await signText(completed(claims))]) {
+      await service.deps.db.deleteFrom('users').execute()
+      expect((await signIn({ idToken, userinfo })).fragment).toEqual(signedIn())
+    }
+  })
+
+  it.each([
+    ['of another issuer', () => signText(json({ iss: 'https://evil.example', email: EMAIL, email_verified: true }))],
+    ['for another client', () => signText(json({ aud: 'other', email: EMAIL, email_verified: true }))],
+    ['of another user', () => signText(json({ sub: 'eve', email: EMAIL, email_verified: true }))],
+    ['that has expired', () => signText(json({ exp: 1, email: EMAIL, email_verified: true }))],
+    ['of another kind', () => signText(claims, { typ: 'logout+jwt' })],
+    ['without a signature', async () => (await signText(claims)).replace(/[^.]*$/, 'AAAA')],
+  ])('is refused %s', async (_which, sign) => {
+    expect((await signIn({ idToken, userinfo: await sign() })).query).toEqual(unreadable)
+  })
+})
+
 describe('the type of an id_token', () => {
   const claims = json({ email: EMAIL, email_verified: true })
   const signAs = (typ: unknown) =>
