@@ -11,7 +11,7 @@ import { describeFailure } from './describe-failure.ts'
 import { discoverMetadata } from './discovery.ts'
 
 const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 'userinfo_url'] as const
-const FOR_OIDC = ['issuer', 'discovery_url'] as const
+const FOR_OIDC = ['issuer', 'discovery_url', 'id_token_signed_response_alg'] as const
 const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
 
 interface CompleteSettingsDeps {

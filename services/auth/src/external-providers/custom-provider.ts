@@ -26,7 +26,7 @@ const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRI
 const CALLBACKS = ['own', 'shared'] as const
 
 const OAUTH2_URLS = ['authorization_url', 'token_url', 'userinfo_url']
-const OIDC_URLS = ['issuer', 'discovery_url']
+const OIDC_MEMBERS = ['issuer', 'discovery_url', 'id_token_signed_response_alg']
 const OAUTH2_ONLY = 'For a provider of the type oauth2'
 
 /** The members that a change may have (reference: Custom providers). */
@@ -53,6 +53,9 @@ export const CustomProviderChanges = z.object({
   discovery_url: Address.optional().meta({
     description: 'For a provider of the type oidc: where its metadata are, if not at the usual place',
   }),
+  id_token_signed_response_alg: z.enum(['HS256']).optional().meta({
+    description: 'For a provider of the type oidc: the secret of the client signs its id_tokens',
+  }),
   authorization_url: Address.optional().meta({ description: OAUTH2_ONLY }),
   token_url: Address.optional().meta({ description: OAUTH2_ONLY }),
   userinfo_url: Address.optional().meta({ description: OAUTH2_ONLY }),
@@ -76,7 +79,7 @@ export const NewCustomProvider = CustomProviderChanges.extend({
   name: Text.max(120),
   client_id: Text,
   client_secret: Text,
-}).meta({ oneOf: [ofType('oauth2', OAUTH2_URLS, OIDC_URLS), ofType('oidc', ['issuer'], OAUTH2_URLS)] })
+}).meta({ oneOf: [ofType('oauth2', OAUTH2_URLS, OIDC_MEMBERS), ofType('oidc', ['issuer'], OAUTH2_URLS)] })
 
 /** The body of POST /admin/custom-providers. */
 export type NewCustomProvider = z.output<typeof NewCustomProvider>
@@ -121,6 +124,7 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
     scopes: Texts.default(['openid', 'email', 'profile']),
     issuer: Address,
     discovery_url: Address.optional(),
+    id_token_signed_response_alg: z.enum(['HS256']).optional(),
     discovery_document: IssuerMetadata,
   }),
 ])

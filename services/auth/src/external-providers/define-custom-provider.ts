@@ -3,7 +3,7 @@ import type { ConfiguredProvider } from './configured-provider.ts'
 import { describesEmail, toCustomProfile } from './custom-profile.ts'
 import type { CustomProviderSettings } from './custom-provider.ts'
 import { toForeignKey } from './foreign-json.ts'
-import type { ExternalProfile, OAuth2Provider, ProviderApi } from './provider.ts'
+import type { ExternalProfile, IdTokenRules, OAuth2Provider, ProviderApi } from './provider.ts'
 
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
 const Claims = z.record(z.string(), z.unknown())
@@ -21,7 +21,7 @@ export function defineCustomProvider(account: CustomAccount): ConfiguredProvider
   const { identifier, settings, secret } = account
   return {
     name: identifier,
-    provider: settings.provider_type === 'oidc' ? defineOidc(settings) : defineOAuth2(settings),
+    provider: settings.provider_type === 'oidc' ? defineOidc(settings, secret) : defineOAuth2(settings),
     account: { clientId: settings.client_id, secret, redirectUri: redirectUriOf(account), baseUrl: '' },
     clientIds: [settings.client_id, ...settings.acceptable_client_ids],
     emailOptional: settings.email_optional,
@@ -50,7 +50,7 @@ function defineOAuth2(settings: Exclude<CustomProviderSettings, Oidc>): OAuth2Pr
   }
 }
 
-function defineOidc(settings: Oidc): OAuth2Provider {
+function defineOidc(settings: Oidc, secret: string): OAuth2Provider {
   const { discovery_document: metadata } = settings
   const takesBasic = metadata.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
   return {
@@ -63,6 +63,7 @@ function defineOidc(settings: Oidc): OAuth2Provider {
     idTokens: {
       keysOf: (issuer) => (issuer === metadata.issuer ? { jwksUrl: metadata.jwks_uri, origin: 'data' } : undefined),
       nonce: 'checked',
+      secret: findTokenSecret(settings, secret),
       readProfile: (claims) => toCustomProfile(settings, [claims]),
     },
     identify: (api) => readProfile(settings, api),
@@ -79,4 +80,19 @@ async function readProfile(settings: Oidc, { getClaims, idTokenClaims }: Provide
   // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
   if (asked === undefined || asked !== described) throw new Error('the profile is of another user than the id_token')
   return toCustomProfile(settings, [claims, profile])
+}
+
+/** The shortest secret whose guesses take longer than a token is worth (RFC 7518, section 3.2). */
+const HMAC_BYTES_MIN = 32
+
+/**
+ * The secret that may sign id_tokens, where the metadata or the operator say that the provider uses it. The client must have a
+ * secret that is its own: not one that apps hold, and not one that is short.
+ */
+function findTokenSecret(settings: Oidc, secret: string): IdTokenRules['secret'] {
+  const { discovery_document: metadata, id_token_signed_response_alg: chosen, client_id: clientId } = settings
+  const isUsed = chosen === 'HS256' || metadata.id_token_signing_alg_values_supported?.includes('HS256')
+  const isPublic = metadata.token_endpoint_auth_methods_supported?.every((method) => method === 'none')
+  const bytes = new TextEncoder().encode(secret)
+  return isUsed && !isPublic && bytes.length >= HMAC_BYTES_MIN ? { bytes, clientId } : undefined
 }

@@ -12,6 +12,7 @@ export const IssuerMetadata = z.object({
   jwks_uri: Endpoint,
   userinfo_endpoint: Endpoint.optional(),
   authorization_response_iss_parameter_supported: z.boolean().optional(),
+  id_token_signing_alg_values_supported: z.array(z.string()).optional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
 })
 

@@ -15,15 +15,17 @@ export interface VerifiedIdToken {
 }
 
 interface Expected {
-  readonly rules: Pick<IdTokenRules, 'keysOf'>
+  readonly rules: Pick<IdTokenRules, 'keysOf' | 'secret'>
   /** Our client ids. The token must be for one of them. */
   readonly audiences: readonly string[]
   readonly now: Date
 }
 
-/** Asymmetric algorithms only. With `none`, or a shared secret, others could sign a token. */
+/** Asymmetric algorithms only. With `none` others could sign a token. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const LEEWAY_SECONDS = 30
+/** HMAC by the secret of the client, where a provider uses it. */
+const SECRET_ALGORITHM = 'HS256'
 /**
  * The types that a header may name. The same keys sign other tokens, such as access tokens and logout tokens (RFC 8725, section
  * 3.11), and a parameter makes no type of one of these.
@@ -42,7 +44,7 @@ export class KeysUnavailable extends Error {
 
 /**
  * Verifies an id_token (OpenID Connect Core, section 3.1.3.7). The issuer in the token only chooses among the provider's issuers,
- * and the token must be signed by the keys of that issuer.
+ * and the token must be signed by the keys of that issuer. A secret counts only for a token that names no key.
  * @throws ForeignAudience, KeysUnavailable, Error
  */
 export async function verifyIdToken(
@@ -81,7 +83,7 @@ export async function verifyUserinfo(
 interface Verification {
   readonly rules: Expected['rules']
   readonly options: JWTVerifyOptions
-  /** Whose keys count for a token that names no issuer. Undefined: the token must name one. */
+  /** The issuer of a token that names none. Undefined: the token must name one. */
   readonly issuer?: string | undefined
 }
 
@@ -97,10 +99,16 @@ async function verify(
   const chosen = iss ?? issuer
   const source = chosen === undefined ? undefined : rules.keysOf(chosen)
   if (chosen === undefined || !source) throw new Error('the id_token is of another issuer')
-  const { typ } = jose.decodeProtectedHeader(token)
+  const { alg, kid, typ } = jose.decodeProtectedHeader(token)
   if (typ !== undefined && !TYPES.has(typ.toLowerCase())) throw new Error('the token is none of OpenID Connect')
-  const expected = { ...options, ...(iss === undefined ? {} : { issuer: chosen }), algorithms: ALGORITHMS }
-  const check = async () => jose.jwtVerify(token, await keySets.find(source), expected)
+  const { secret } = rules
+  const common = { ...options, ...(iss === undefined ? {} : { issuer: chosen }) }
+  const check = async () => {
+    if (alg !== SECRET_ALGORITHM || kid !== undefined || secret === undefined)
+      return jose.jwtVerify(token, await keySets.find(source), { ...common, algorithms: ALGORITHMS })
+    const audience = options.audience === undefined ? {} : { audience: secret.clientId }
+    return jose.jwtVerify(token, secret.bytes, { ...common, ...audience, algorithms: [SECRET_ALGORITHM] })
+  }
   const { protectedHeader } = await check().catch((error) => {
     throw classify(jose, error)
   })

@@ -45,10 +45,18 @@ type Text = string | null | undefined
 /** Claims of an id_token whose signature, issuer, audience and times are valid. */
 export type IdTokenClaims = Readonly<Record<string, unknown>>
 
+/** The secret of a client that signs id_tokens by HS256, and the client, which must be their audience. */
+export interface TokenSecret {
+  readonly bytes: Uint8Array
+  readonly clientId: string
+}
+
 /** How the id_tokens of a provider are verified. */
 export interface IdTokenRules {
   /** The place of the keys of an issuer; undefined for an issuer that is not the provider's. */
   keysOf(issuer: string): KeySource | undefined
+  /** A secret that may sign tokens in place of a key. Undefined where no such token counts. */
+  readonly secret?: TokenSecret | undefined
   /** Whether the nonce is compared in the id_token grant. */
   readonly nonce: 'checked' | 'not-checked'
   /** The profile in a token. @throws Error when a claim has the wrong form */

@@ -1,3 +1,4 @@
+import { CompactSign } from 'jose'
 import { z } from 'zod'
 import { OPERATOR } from '../forged-token.ts'
 import { type ExternalApp, type Landing, openExternalApp } from './external-app.ts'
@@ -6,7 +7,7 @@ import { ACCESS_TOKEN, CODE, JWKS, signText } from './provider-stub.ts'
 /** The issuer of the custom providers, and the host of their endpoints. */
 const CUSTOM_ISSUER = 'https://idp.example.com'
 /** The client of the service at the custom providers. */
-const CUSTOM_CLIENT = {
+export const CUSTOM_CLIENT = {
   client_id: 'custom-client',
   client_secret: 'a secret of at least thirty-two bytes',
 } as const
@@ -61,6 +62,12 @@ export function claimsText(now: Date, claims: string): string {
   const iat = Math.floor(now.getTime() / 1_000)
   const common = { iss: CUSTOM_ISSUER, aud: CUSTOM_CLIENT.client_id, iat, exp: iat + 3_600 }
   return JSON.stringify(common).replace(/\}$/, `,${claims.replace(/^\{/, '')}`)
+}
+
+/** A token that the secret of the client signs. */
+export function signBySecret(text: string, secret: string = CUSTOM_CLIENT.client_secret, header = {}): Promise<string> {
+  const signer = new CompactSign(new TextEncoder().encode(text)).setProtectedHeader({ alg: 'HS256', ...header })
+  return signer.sign(new TextEncoder().encode(secret))
 }
 
 /** Opens the service. */

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { fragmentBody } from '../bodies.ts'
-import { type CustomAnswers, type CustomApp, claimsText, oidc, openCustomApp } from './custom-app.ts'
+import { errorBody, fragmentBody } from '../bodies.ts'
+import {
+  CUSTOM_CLIENT,
+  type CustomAnswers,
+  type CustomApp,
+  claimsText,
+  oauth2,
+  oidc,
+  openCustomApp,
+  signBySecret,
+} from './custom-app.ts'
 import { ACCESS_TOKEN, signText } from './provider-stub.ts'
 
 let service: CustomApp
@@ -11,6 +20,13 @@ beforeAll(async () => {
   await service.add(
     oidc('custom:nested', { attribute_mapping: { email: '/mail/value', email_verified: '/mail/checked' } }),
   )
+  await service.add(oidc('custom:chosen', { id_token_signed_response_alg: 'HS256' }))
+  await service.add(oidc('custom:short', { id_token_signed_response_alg: 'HS256', client_secret: 'x'.repeat(31) }))
+  await service.add(oidc('custom:apps', { id_token_signed_response_alg: 'HS256', acceptable_client_ids: ['app'] }))
+  service.play({ metadata: { id_token_signing_alg_values_supported: ['RS256', 'HS256'] } })
+  await service.add(oidc('custom:listed'))
+  service.play({ metadata: { token_endpoint_auth_methods_supported: ['none'] } })
+  await service.add(oidc('custom:public', { id_token_signed_response_alg: 'HS256' }))
 })
 afterAll(() => service.close())
 beforeEach(() => service.deps.db.deleteFrom('users').execute())
@@ -100,9 +116,40 @@ describe('a signed userinfo', () => {
     ['of another user', () => signText(json({ sub: 'eve', email: EMAIL, email_verified: true }))],
     ['that has expired', () => signText(json({ exp: 1, email: EMAIL, email_verified: true }))],
     ['of another kind', () => signText(claims, { typ: 'logout+jwt' })],
+    ['with the secret as its key', () => signBySecret(claims)],
     ['without a signature', async () => (await signText(claims)).replace(/[^.]*$/, 'AAAA')],
   ])('is refused %s', async (_which, sign) => {
     expect((await signIn({ idToken, userinfo: await sign() })).query).toEqual(unreadable)
+  })
+})
+
+describe('an id_token that the secret of the client signs', () => {
+  const claims = json({ email: EMAIL, email_verified: true })
+  const sign = (changes: { secret?: string; header?: object; text?: string } = {}) =>
+    signBySecret(claimsText(service.clock.now(), changes.text ?? claims), changes.secret, changes.header)
+
+  it.each(['custom:chosen', 'custom:listed'])('signs in at %s', async (provider) => {
+    expect((await signIn({ idToken: await sign() }, provider)).fragment).toEqual(signedIn(provider))
+    const token = { idToken: claims }
+    expect((await signIn(token, provider)).fragment).toEqual(signedIn(provider))
+  })
+
+  it.each([
+    ['custom:openid', {}],
+    ['custom:public', {}],
+    ['custom:short', { secret: 'x'.repeat(31) }],
+    ['custom:chosen', { header: { kid: 'key of the provider' } }],
+    ['custom:chosen', { header: { alg: 'HS384' } }],
+    ['custom:chosen', { secret: `${CUSTOM_CLIENT.client_secret}x` }],
+    ['custom:apps', { text: json({ aud: 'app', email: EMAIL, email_verified: true }) }],
+  ])('is refused at %s with %j', async (provider, changes) => {
+    expect((await signIn({ idToken: await sign(changes) }, provider)).query).toEqual(unreadable)
+  })
+
+  it('is not for providers without id_tokens', async () => {
+    const refused = await service.add(oauth2('custom:plain', { id_token_signed_response_alg: 'HS256' }))
+    const text = 'id_token_signed_response_alg is not for providers of the type oauth2'
+    expect(refused).toEqual({ status: 400, body: errorBody(400, 'validation_failed', text) })
   })
 })
 

@@ -134,6 +134,7 @@ describe('POST /admin/custom-providers', () => {
           token_endpoint: `${ISSUER}/protocol/openid-connect/token`,
           userinfo_endpoint: `${ISSUER}/protocol/openid-connect/userinfo`,
           jwks_uri: `${ISSUER}/protocol/openid-connect/certs`,
+          id_token_signing_alg_values_supported: ['RS256'],
           token_endpoint_auth_methods_supported: ['none'],
         },
         created_at: expect.any(String),
