@@ -42,21 +42,28 @@ export async function exchangeCode(
       [allowInsecureRequests]: origin === 'operator',
     })
   const response = await authenticate(provider.clientAuth, account.secret, requestTokens)
-  const answer = response.status === 200 ? TokenAnswer.parse(parseForeignJson(await response.clone().text())) : {}
-  const { id_token: idToken, ...rest } = answer
-  const conform = response.status === 200 ? Response.json({ token_type: 'bearer', ...rest }) : response
+  const answer = response.ok ? Members.parse(parseForeignJson(await response.clone().text())) : {}
+  const conform = response.ok ? Response.json(toConform(answer)) : response
   const granted = await processAuthorizationCodeResponse(server, client, conform)
+  const { data: idToken } = Token.safeParse(answer.id_token)
   return { accessToken: granted.access_token, refreshToken: granted.refresh_token, idToken, answer, userField }
 }
 
+const Members = z.record(z.string(), z.unknown())
+/** An optional text. Null, an empty text and another type count as missing. */
+const Token = z.string().min(1)
+
 /**
- * Accepts what some providers answer although RFC 6749 forbids it: no `token_type`, a list as `scope`, null for an absent member.
- * The id_token is verified later, by its signature.
+ * The members of an answer that count here, as RFC 6749 writes them (reference: Answers of providers). The id_token is verified
+ * later, by its signature.
  */
-const TokenAnswer = z.record(z.string(), z.unknown()).transform(({ scope: _scope, ...answer }) => {
-  const present = Object.entries(answer).filter(([, value]) => value !== null)
-  return z.looseObject({ id_token: z.string().optional() }).parse(Object.fromEntries(present))
-})
+function toConform({ access_token, token_type, refresh_token }: z.output<typeof Members>): object {
+  return {
+    access_token,
+    token_type: Token.safeParse(token_type).data ?? 'bearer',
+    refresh_token: Token.safeParse(refresh_token).data,
+  }
+}
 
 /** Tries HTTP Basic first where both ways are allowed, to keep the secret out of the body. */
 async function authenticate(

@@ -15,6 +15,7 @@ export const CUSTOM_CLIENT = {
 /** The answers of a custom provider. A string is the text of the answer. */
 export interface CustomAnswers {
   readonly token?: unknown
+  readonly tokenStatus?: number
   readonly userinfo?: unknown
   /** The claims of the id_token, as JSON; `claims` fills in the rest. */
   readonly idToken?: string
@@ -84,16 +85,19 @@ export async function openCustomApp(settings: Readonly<Record<string, string>> =
   }
   return {
     ...service,
-    play: ({ token = {}, userinfo, idToken, metadata }) =>
+    play: ({ token = {}, tokenStatus: status = 200, userinfo, idToken, metadata }) =>
       service.answer(async (call) => {
         if (call === `GET ${CUSTOM_ISSUER}/.well-known/openid-configuration`) return { body: toMetadata(metadata) }
         if (call === `GET ${CUSTOM_ISSUER}/keys`) return { body: JWKS }
         if (call === `GET ${CUSTOM_ISSUER}/userinfo`)
           return userinfo === undefined ? { status: 404 } : { body: userinfo }
         if (call !== `POST ${CUSTOM_ISSUER}/token`) return undefined
-        if (typeof token === 'string') return { body: token }
+        if (typeof token === 'string') return { status, body: token }
         const text = idToken?.startsWith('{') ? await signText(claimsText(service.clock.now(), idToken)) : idToken
-        return { body: { access_token: ACCESS_TOKEN, token_type: 'bearer', id_token: text, ...Members.parse(token) } }
+        return {
+          status,
+          body: { access_token: ACCESS_TOKEN, token_type: 'bearer', id_token: text, ...Members.parse(token) },
+        }
       }),
     add: (members) => ask('POST', '', members),
     change: (identifier, members) => ask('PUT', `/${identifier}`, members),
