@@ -35,7 +35,7 @@ export function toCustomProfile(
 
 /** Whether claims name an address, and say whether it is verified. */
 export function describesEmail({ attribute_mapping: mapping }: CustomProviderSettings, claims: IdTokenClaims): boolean {
-  return [readAttribute(mapping, claims, 'email'), readAttribute(mapping, claims, 'email_verified')].every(Boolean)
+  return readAttribute(mapping, claims, 'email') !== undefined && readVerified(mapping, claims) !== undefined
 }
 
 /**
@@ -51,10 +51,7 @@ function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): Li
     const own = readAttribute(mapping, claims, 'email')
     return own === undefined || normaliseEmail(own) === normaliseEmail(email)
   })
-  return {
-    email,
-    isVerified: findFirst(vouching, (claims) => readAttribute(mapping, claims, 'email_verified')) === 'true',
-  }
+  return { email, isVerified: findFirst(vouching, (claims) => readVerified(mapping, claims)) === true }
 }
 
 function findFirst<Part, Found>(parts: readonly Part[], find: (part: Part) => Found | undefined): Found | undefined {
@@ -70,6 +67,12 @@ function readAttribute(mapping: AttributeMapping, claims: IdTokenClaims, name: A
   const value = findClaim(mapping, claims, name)
   const isText = ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumber
   return isText && value !== '' ? String(value) : undefined
+}
+
+/** Whether an answer calls its address verified. Undefined where it says nothing. A text, such as `true`, says nothing. */
+function readVerified(mapping: AttributeMapping, claims: IdTokenClaims): boolean | undefined {
+  const value = findClaim(mapping, claims, 'email_verified')
+  return typeof value === 'boolean' ? value : undefined
 }
 
 function findClaim(mapping: AttributeMapping, claims: IdTokenClaims, name: Attribute): unknown {

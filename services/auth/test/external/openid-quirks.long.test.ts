@@ -75,6 +75,8 @@ describe('a custom provider whose userinfo completes the id_token', () => {
       { email: EMAIL, email_verified: true },
     ],
     [{ email: EMAIL }, {}],
+    [{ email: EMAIL }, { email_verified: 'true' }],
+    [{ email: EMAIL, email_verified: 'true' }, {}],
   ])('takes an address as unverified that its own part does not vouch for: %j with %j', async (claims, profile) => {
     const { query } = await signIn({ idToken: json(claims), userinfo: json(profile) })
     expect(query).toEqual(unverified('custom:openid'))

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { toListedEmail } from '../claims.ts'
+import { Count, Text, toListedEmail } from '../claims.ts'
 import type { DefineProvider, ExternalProfile, Grant } from '../provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 const Name = z.object({
-  name: z.object({ firstName: z.string().optional(), lastName: z.string().optional() }).optional(),
+  name: z.object({ firstName: Text, lastName: Text }).optional(),
 })
 
 /**
@@ -32,12 +32,15 @@ export const apple: DefineProvider = () => ({
 const Claims = z.object({
   iss: z.string(),
   sub: z.string(),
-  email: z.string().optional(),
+  email: Text,
   /** `false` for accounts of Sign in with Apple at Work & School, whose administrators write the address. */
   email_verified: z.unknown().optional(),
-  is_private_email: z.union([z.boolean(), z.enum(['true', 'false'])]).optional(),
-  auth_time: z.number().optional(),
-  transfer_sub: z.string().optional(),
+  is_private_email: z
+    .union([z.boolean(), z.enum(['true', 'false'])])
+    .optional()
+    .catch(undefined),
+  auth_time: Count,
+  transfer_sub: Text,
 })
 
 function readProfile(claims: unknown): ExternalProfile {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { omitClaims } from '../claims.ts'
+import { omitClaims, Text } from '../claims.ts'
 import type { KeySource } from '../key-sets.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
@@ -13,9 +13,9 @@ const PERSONAL = [`${MICROSOFT}/consumers`, `${MICROSOFT}/9188040d-6c67-4c5b-b11
 const Claims = z.looseObject({
   iss: z.string(),
   sub: z.string(),
-  email: z.string().optional(),
-  name: z.string().optional(),
-  preferred_username: z.string().optional(),
+  email: Text,
+  name: Text,
+  preferred_username: Text,
   xms_edov: z.unknown().optional(),
 })
 /** Claims of the protocol, and claims that the profile holds elsewhere. */

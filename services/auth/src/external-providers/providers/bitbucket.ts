@@ -1,14 +1,15 @@
 import { z } from 'zod'
+import { Flag, listOf, Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const Profile = z.object({
   // Bitbucket writes curly braces around the UUID. They are a part of the stored subject.
   uuid: z.string(),
-  display_name: z.string().nullish(),
-  avatar: z.object({ href: z.string() }).nullish(),
+  display_name: Text,
+  avatar: z.object({ href: Text }).nullish().catch(undefined),
 })
 const Emails = z.object({
-  values: z.array(z.object({ email: z.string().nullish(), is_primary: z.boolean(), is_confirmed: z.boolean() })),
+  values: listOf(z.object({ email: Text, is_primary: Flag, is_confirmed: Flag })),
 })
 
 /** Bitbucket Cloud. A second call lists the email addresses. */
@@ -31,8 +32,8 @@ export const bitbucket: DefineProvider = ({ baseUrl }) => {
         subject: profile.uuid,
         emails: values.map((entry) => ({
           email: entry.email,
-          isVerified: entry.is_confirmed,
-          isPrimary: entry.is_primary,
+          isVerified: entry.is_confirmed === true,
+          isPrimary: entry.is_primary === true,
         })),
         name: profile.display_name,
         picture: profile.avatar?.href,

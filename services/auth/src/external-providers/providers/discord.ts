@@ -1,16 +1,17 @@
 import { z } from 'zod'
+import { Flag, Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const CDN = 'https://cdn.discordapp.com'
 const Profile = z.object({
   id: z.string(),
-  username: z.string(),
+  username: Text,
   /** `0` for accounts with a unique name. */
-  discriminator: z.string(),
-  global_name: z.string().nullish(),
-  avatar: z.string().nullish(),
-  email: z.string().nullish(),
-  verified: z.boolean().nullish(),
+  discriminator: Text,
+  global_name: Text,
+  avatar: Text,
+  email: Text,
+  verified: Flag,
 })
 const DEFAULT_AVATARS = 5
 
@@ -31,7 +32,7 @@ export const discord: DefineProvider = ({ baseUrl }) => {
       return {
         subject: profile.id,
         emails: [{ email: profile.email, isVerified: profile.verified === true }],
-        name: `${profile.username}#${profile.discriminator}`,
+        name: [profile.username, profile.discriminator].filter(Boolean).join('#'),
         fullName: profile.username,
         picture: toPicture(profile),
         customClaims: { global_name: profile.global_name },
@@ -41,6 +42,6 @@ export const discord: DefineProvider = ({ baseUrl }) => {
 }
 
 function toPicture({ id, avatar, discriminator }: z.output<typeof Profile>): string {
-  if (!avatar) return `${CDN}/embed/avatars/${Number(discriminator) % DEFAULT_AVATARS}.png`
+  if (!avatar) return `${CDN}/embed/avatars/${(Number(discriminator) || 0) % DEFAULT_AVATARS}.png`
   return `${CDN}/avatars/${id}/${avatar}.${avatar.startsWith('a_') ? 'gif' : 'png'}`
 }

@@ -1,23 +1,26 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { fullName } from '../claims.ts'
+import { fullName, Text } from '../claims.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 const ISSUER = 'https://www.facebook.com'
 const Profile = z.object({
   id: z.string(),
   /** Missing for accounts that have only a phone number. */
-  email: z.string().nullish(),
-  first_name: z.string().nullish(),
-  last_name: z.string().nullish(),
-  name: z.string().nullish(),
-  picture: z.object({ data: z.object({ url: z.string().nullish() }) }).nullish(),
+  email: Text,
+  first_name: Text,
+  last_name: Text,
+  name: Text,
+  picture: z
+    .object({ data: z.object({ url: Text }) })
+    .nullish()
+    .catch(undefined),
 })
 const Claims = z.object({
   sub: z.string(),
-  email: z.string().optional(),
-  name: z.string().optional(),
-  picture: z.string().optional(),
+  email: Text,
+  name: Text,
+  picture: Text,
 })
 
 /** Facebook. Only Limited Login in apps gives id_tokens, and the app itself checks their nonce. */

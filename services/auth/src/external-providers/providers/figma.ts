@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const Profile = z.object({
   id: z.string(),
-  email: z.string().nullish(),
-  handle: z.string().nullish(),
-  img_url: z.string().nullish(),
+  email: Text,
+  handle: Text,
+  img_url: Text,
 })
 
 /** Figma. Its codes live for 30 seconds. */

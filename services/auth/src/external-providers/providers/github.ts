@@ -1,14 +1,15 @@
 import { z } from 'zod'
+import { Flag, listOf, Text } from '../claims.ts'
 import { NumericId } from '../foreign-json.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const Profile = z.object({
   id: NumericId,
-  login: z.string(),
-  name: z.string().nullish(),
-  avatar_url: z.string().nullish(),
+  login: Text,
+  name: Text,
+  avatar_url: Text,
 })
-const Emails = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }))
+const Emails = listOf(z.object({ email: z.string(), verified: Flag, primary: Flag }))
 
 /** GitHub. Only the list of addresses counts. The address in the profile is the one that the user wants to show. */
 export const github: DefineProvider = ({ baseUrl }) => {
@@ -29,7 +30,11 @@ export const github: DefineProvider = ({ baseUrl }) => {
       const emails = await get(`${api}/user/emails`, Emails)
       return {
         subject: profile.id,
-        emails: emails.map(({ email, verified, primary }) => ({ email, isVerified: verified, isPrimary: primary })),
+        emails: emails.map(({ email, verified, primary }) => ({
+          email,
+          isVerified: verified === true,
+          isPrimary: primary === true,
+        })),
         name: profile.name,
         avatarUrl: profile.avatar_url,
         preferredUsername: profile.login,

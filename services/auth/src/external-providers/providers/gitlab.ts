@@ -1,15 +1,16 @@
 import { z } from 'zod'
+import { listOf, Text } from '../claims.ts'
 import { NumericId } from '../foreign-json.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const Profile = z.object({
   id: NumericId,
-  email: z.string().nullish(),
-  name: z.string().nullish(),
-  avatar_url: z.string().nullish(),
-  confirmed_at: z.string().nullish(),
+  email: Text,
+  name: Text,
+  avatar_url: Text,
+  confirmed_at: Text,
 })
-const Emails = z.array(z.object({ email: z.string() }))
+const Emails = listOf(z.object({ email: z.string() }))
 
 /** GitLab, at gitlab.com or self-hosted. `confirmed_at` is about the address in the profile alone. */
 export const gitlab: DefineProvider = ({ baseUrl }) => ({

@@ -1,24 +1,25 @@
 import { z } from 'zod'
+import { Flag, Text } from '../claims.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 /** Old tokens have the second form. */
 const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
 const Claims = z.object({
   sub: z.string(),
-  email: z.string().optional(),
-  email_verified: z.union([z.boolean(), z.string()]).optional(),
-  name: z.string().optional(),
-  picture: z.string().optional(),
-  hd: z.string().optional(),
+  email: Text,
+  email_verified: z.unknown().optional(),
+  name: Text,
+  picture: Text,
+  hd: Text,
 })
 const Profile = z.object({
   id: z.string(),
-  email: z.string().optional(),
-  verified_email: z.boolean().optional(),
-  email_verified: z.boolean().optional(),
-  name: z.string().optional(),
-  picture: z.string().optional(),
-  hd: z.string().optional(),
+  email: Text,
+  verified_email: Flag,
+  email_verified: Flag,
+  name: Text,
+  picture: Text,
+  hd: Text,
 })
 
 /** Google. Asks for the profile only if there is no id_token. */

@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { omitClaims } from '../claims.ts'
+import { Flag, omitClaims, Text } from '../claims.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 const Claims = z.looseObject({
   sub: z.string(),
-  email: z.string().optional(),
-  email_verified: z.boolean().optional(),
-  name: z.string().optional(),
+  email: Text,
+  email_verified: Flag,
+  name: Text,
 })
 /** Access tokens of the realm have the same keys, and may have the same audience. */
 const IdTokenClaims = Claims.extend({ typ: z.literal('ID').optional() })

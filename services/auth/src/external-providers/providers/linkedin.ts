@@ -1,20 +1,26 @@
 import { z } from 'zod'
-import { fullName } from '../claims.ts'
+import { fullName, listOf } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
-const Localized = z.object({
-  localized: z.record(z.string(), z.string()),
-  preferredLocale: z.object({ language: z.string(), country: z.string() }).optional(),
-})
-const Image = z.object({ identifiers: z.array(z.object({ identifier: z.string() })) })
+const Localized = z
+  .object({
+    localized: z.record(z.string(), z.unknown()),
+    preferredLocale: z.object({ language: z.string(), country: z.string() }).optional().catch(undefined),
+  })
+  .optional()
+  .catch(undefined)
+const Image = z.object({ identifiers: listOf(z.object({ identifier: z.string() })) })
 const Profile = z.object({
   id: z.string(),
-  firstName: Localized.optional(),
-  lastName: Localized.optional(),
-  profilePicture: z.object({ 'displayImage~': z.object({ elements: z.array(Image) }).optional() }).optional(),
+  firstName: Localized,
+  lastName: Localized,
+  profilePicture: z
+    .object({ 'displayImage~': z.object({ elements: listOf(Image) }).optional() })
+    .optional()
+    .catch(undefined),
 })
 const Email = z.object({
-  elements: z.array(z.object({ 'handle~': z.object({ emailAddress: z.string() }).optional() })),
+  elements: listOf(z.object({ 'handle~': z.object({ emailAddress: z.string() }).optional() })),
 })
 const PROFILE = '/v2/me?projection=(id,firstName,lastName,profilePicture(displayImage~:playableStreams))'
 const EMAIL = '/v2/emailAddress?q=members&projection=(elements*(handle~))'
@@ -45,8 +51,9 @@ export const linkedin: DefineProvider = ({ baseUrl }) => {
 }
 
 /** The name in the user's own language, else in any language. */
-function selectOwnLanguage(name: z.output<typeof Localized> | undefined): string | undefined {
+function selectOwnLanguage(name: z.output<typeof Localized>): string | undefined {
   if (!name) return undefined
   const { localized, preferredLocale: locale } = name
-  return (locale && localized[`${locale.language}_${locale.country}`]) ?? Object.values(localized)[0]
+  const own = locale && localized[`${locale.language}_${locale.country}`]
+  return [own, ...Object.values(localized)].find((text) => typeof text === 'string')
 }

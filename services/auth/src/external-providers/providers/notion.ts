@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const User = z.object({
   id: z.string(),
-  name: z.string().nullish(),
-  avatar_url: z.string().nullish(),
-  person: z.object({ email: z.string().nullish() }).nullish(),
+  name: Text,
+  avatar_url: Text,
+  person: z.object({ email: Text }).nullish().catch(undefined),
 })
 const Profile = z.object({ bot: z.object({ owner: z.object({ user: User }) }) })
 

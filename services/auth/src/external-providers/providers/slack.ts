@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { toListedEmail } from '../claims.ts'
+import { Text, toListedEmail } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const USER_ID = 'https://slack.com/user_id'
@@ -8,11 +8,11 @@ const Profile = z.object({
   // Slack answers failures with the status 200 too.
   ok: z.literal(true),
   [USER_ID]: z.string(),
-  [TEAM_ID]: z.string().optional(),
-  email: z.string().nullish(),
+  [TEAM_ID]: Text,
+  email: Text,
   email_verified: z.unknown().optional(),
-  name: z.string().nullish(),
-  picture: z.string().nullish(),
+  name: Text,
+  picture: Text,
 })
 
 /** Slack's first sign-in product, for apps that still use it. */

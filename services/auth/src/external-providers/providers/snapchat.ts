@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Text } from '../claims.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 const ISSUER = 'https://accounts.snapchat.com/accounts/oauth2/token'
@@ -8,13 +9,13 @@ const Profile = z.object({
   data: z.object({
     me: z.object({
       externalId: z.string(),
-      displayName: z.string().nullish(),
-      bitmoji: z.object({ avatar: z.string().nullish() }).nullish(),
-      email: z.string().nullish(),
+      displayName: Text,
+      bitmoji: z.object({ avatar: Text }).nullish().catch(undefined),
+      email: Text,
     }),
   }),
 })
-const Claims = z.object({ sub: z.string(), email: z.string().optional(), name: z.string().optional() })
+const Claims = z.object({ sub: z.string(), email: Text, name: Text })
 
 /** Snapchat. It seldom gives an email address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
 export const snapchat: DefineProvider = ({ baseUrl }) => {

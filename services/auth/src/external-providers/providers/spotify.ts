@@ -1,12 +1,13 @@
 import { z } from 'zod'
+import { Count, listOf, Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
-const Image = z.object({ url: z.string(), width: z.number().nullish(), height: z.number().nullish() })
+const Image = z.object({ url: z.string(), width: Count, height: Count })
 const Profile = z.object({
   id: z.string(),
-  email: z.string().nullish(),
-  display_name: z.string().nullish(),
-  images: z.array(Image).nullish(),
+  email: Text,
+  display_name: Text,
+  images: listOf(Image),
 })
 
 /** Spotify. It does not verify addresses. */
@@ -28,7 +29,7 @@ export const spotify: DefineProvider = ({ baseUrl }) => {
         subject: profile.id,
         emails: [{ email: profile.email, isVerified: false }],
         name: profile.display_name,
-        picture: findLargestImage(profile.images ?? [])?.url,
+        picture: findLargestImage(profile.images)?.url,
       }
     },
   }

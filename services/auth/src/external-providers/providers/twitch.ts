@@ -1,17 +1,18 @@
 import { z } from 'zod'
+import { Count, Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const User = z.object({
   id: z.string(),
-  login: z.string(),
-  display_name: z.string().nullish(),
-  email: z.string().nullish(),
-  profile_image_url: z.string().nullish(),
-  broadcaster_type: z.string().nullish(),
-  description: z.string().nullish(),
-  type: z.string().nullish(),
-  offline_image_url: z.string().nullish(),
-  view_count: z.number().nullish(),
+  login: Text,
+  display_name: Text,
+  email: Text,
+  profile_image_url: Text,
+  broadcaster_type: Text,
+  description: Text,
+  type: Text,
+  offline_image_url: Text,
+  view_count: Count,
 })
 const Profile = z.object({ data: z.tuple([User], z.unknown()) })
 

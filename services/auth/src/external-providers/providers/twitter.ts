@@ -1,12 +1,13 @@
 import { z } from 'zod'
+import { Text } from '../claims.ts'
 import type { DefineProvider, OAuth1Provider } from '../provider.ts'
 
 const Profile = z.object({
   id_str: z.string(),
-  email: z.string().nullish(),
-  name: z.string().nullish(),
-  screen_name: z.string().nullish(),
-  profile_image_url_https: z.string().nullish(),
+  email: Text,
+  name: Text,
+  screen_name: Text,
+  profile_image_url_https: Text,
 })
 const PROFILE = '/1.1/account/verify_credentials.json?include_entities=false&skip_status=true&include_email=true'
 

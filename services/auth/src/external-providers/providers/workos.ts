@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { fullName } from '../claims.ts'
+import { fullName, Text } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const Answer = z.object({
   profile: z.object({
     id: z.string(),
-    email: z.string().nullish(),
-    first_name: z.string().nullish(),
-    last_name: z.string().nullish(),
-    connection_id: z.string().nullish(),
-    organization_id: z.string().nullish(),
+    email: Text,
+    first_name: Text,
+    last_name: Text,
+    connection_id: Text,
+    organization_id: Text,
   }),
 })
 
