@@ -16,6 +16,8 @@
 // - `email_change_session_id`, `phone_change_session_id`: the session that asked for the newest change. Some ends of the session
 //   end the change. There is no foreign key, because the change outlives the sign-out of its session by the user. NULL for a
 //   change that no session of this service has asked for.
+// - `chosen_metadata`: the names of claims of providers that the user or an admin has written into
+//   `raw_user_meta_data`. A sign-in at a provider leaves them as they are.
 // - `console_role`: what the user may do as an operator. It is no member of `raw_app_meta_data`, which triggers and imports of
 //   applications write too.
 import { type Kysely, sql } from 'kysely'
@@ -33,6 +35,7 @@ const OWN_COLUMNS = [
   'phone_change_asked_at timestamptz',
   'email_change_session_id uuid',
   'phone_change_session_id uuid',
+  'chosen_metadata text[]',
   'console_role text',
 ] as const
 const OWN_INDEXES = [...Object.keys(CLEAN_UP_INDEXES), 'users_email_lower_key']

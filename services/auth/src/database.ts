@@ -52,11 +52,11 @@ export interface UsersTable extends Record<'email_change_session_id' | 'phone_ch
   is_anonymous: Generated<boolean>
   is_sso_user: Generated<boolean>
   staged_at: TimestampColumn | null
-  /** Whether an admin or an import made the user: clean-up never deletes such a user as unconfirmed. */
   keep_unconfirmed: Generated<boolean>
+  chosen_metadata: string[] | null
   /** The role of the user as an operator; null for other users. */
   console_role: string | null
-  /** Since when the account is claimed; null also where it was confirmed from the beginning (see `isUnclaimed`). */
+  /** Null also for an account that was confirmed from the beginning (see `isUnclaimed`). */
   claimed_at: TimestampColumn | null
   created_at: FilledTimestamp
   updated_at: FilledTimestamp

@@ -94,6 +94,7 @@ async function readProtection(trx: Trx, { decision, user }: ExternalOwner): Prom
 const CLEARED_COLUMNS = {
   encrypted_password: null,
   raw_user_meta_data: {},
+  chosen_metadata: null,
   phone: null,
   email_change: '',
   email_change_confirm_status: 0,

@@ -17,6 +17,7 @@ import { type Identity, identitySince } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { getUnchosenClaims } from '../users/chosen-metadata-repository.ts'
 import { refuseTakenEmail, StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
@@ -173,14 +174,18 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
   throw new StaleView()
 }
 
-/** Copies the profile of the provider into the user's metadata, as far as it fits, and updates the user's list of providers. */
+/**
+ * Copies the profile of the provider into the user's metadata, but what the user or an admin has chosen, as far as it fits.
+ * Updates the user's list of providers.
+ */
 export async function adoptProfile(
   trx: Trx,
-  deps: Pick<FindOwnerDeps, 'logger' | 'now'> & { readonly config: MetadataRules },
+  deps: Pick<FindOwnerDeps, 'logger' | 'now'> & { readonly config: Pick<AuthConfig, 'behaviours'> },
   user: User,
-  account: Pick<ExternalAccount, 'data' | 'provider'>,
+  { provider, data }: Pick<ExternalAccount, 'data' | 'provider'>,
 ): Promise<User> {
-  await updateUser(trx, user.id, { raw_user_meta_data: mergeFitting(deps, user, account), updated_at: deps.now() })
+  const claims = { provider, data: await getUnchosenClaims(trx, deps.config, user.id, data) }
+  await updateUser(trx, user.id, { raw_user_meta_data: mergeFitting(deps, user, claims), updated_at: deps.now() })
   return updateProviders(trx, user)
 }
 

@@ -23,6 +23,24 @@ export interface ExternalAccount {
   readonly data: Readonly<Record<string, unknown>>
 }
 
+/** The claims that `data` of an account may have. */
+export const CLAIM_NAMES: ReadonlySet<string> = new Set([
+  'iss',
+  'sub',
+  'name',
+  'full_name',
+  'email',
+  'email_verified',
+  'phone_verified',
+  'picture',
+  'avatar_url',
+  'user_name',
+  'preferred_username',
+  'nickname',
+  'provider_id',
+  'custom_claims',
+])
+
 const SUBJECT_LENGTH_MAX = 512
 
 /** How accounts at providers are read. */

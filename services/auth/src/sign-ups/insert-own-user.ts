@@ -9,6 +9,7 @@ import { insertIdentity } from '../identities/identity-repository.ts'
 import { toUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import { chosenNames } from '../users/chosen-metadata-repository.ts'
 import type { User } from '../users/user.ts'
 import { insertUnlessTaken } from '../users/user-change-repository.ts'
 
@@ -61,6 +62,7 @@ export async function insertOwnUser(
     encrypted_password: passwordHash,
     raw_app_meta_data: { provider: kind, providers: [kind] },
     raw_user_meta_data: { ...data },
+    chosen_metadata: isInvited ? chosenNames(data) : null,
     created_at: at,
     updated_at: at,
   })

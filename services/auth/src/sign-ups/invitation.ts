@@ -3,6 +3,7 @@ import type { Trx } from '../database.ts'
 import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
@@ -71,6 +72,7 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
     // A mail that a stranger has asked for before the invitation ends with it.
     await deleteTokensOfKinds(trx, owner.id, ['confirmation'])
     if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
+    await rememberChosen(trx, owner.id, data)
     return updateUser(trx, owner.id, {
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.

@@ -19,6 +19,7 @@ import { type PreparedPassword, preparePassword, requireShownPassword } from '..
 import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
+import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
@@ -115,6 +116,7 @@ async function storeChanges(
       appMetadata: appMetadata && requireOwnConsoleRole(appMetadata, user.consoleRole),
     }),
   })
+  await rememberChosen(trx, user.id, data)
   await changeOwnAddresses(trx, deps, current, { changes, context, sessionId: active.session?.id ?? null })
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
 }

@@ -12,6 +12,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
+import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
@@ -50,6 +51,7 @@ export async function changeUserAsAdmin<Answer>(
       const user = requireUser(named.deletedAt === null ? named : undefined)
       const change = { user, wanted, passwordHash, at: deps.now() }
       const updated = await updateAccount(trx, deps.config, change)
+      await rememberChosen(trx, user.id, wanted.userMetadata)
       if (wanted.banMs !== undefined) await ban(trx, user, wanted.banMs)
       await updateIdentifiers(trx, deps.config, updated, change)
       await endSessions(trx, deps, change, { admin, ip })

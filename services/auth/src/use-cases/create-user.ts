@@ -16,6 +16,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { mailInvitation } from '../sign-ups/invitation.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
+import { chosenNames } from '../users/chosen-metadata-repository.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
@@ -122,6 +123,7 @@ async function insertWantedUser(
     confirmation_sent_at: isInvited ? at : null,
     keep_unconfirmed: true,
     claimed_at: at,
+    chosen_metadata: chosenNames(wanted.userMetadata),
     ...metadata,
     ...(wanted.emailConfirm &&
       email !== undefined && {

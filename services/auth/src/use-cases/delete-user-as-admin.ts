@@ -56,6 +56,7 @@ async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {
     encrypted_password: null,
     raw_app_meta_data: {},
     raw_user_meta_data: {},
+    chosen_metadata: null,
     deleted_at: at,
     updated_at: at,
   })

@@ -19,6 +19,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { getOrCreateInvited } from '../sign-ups/invitation.ts'
 import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
+import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import {
   getOrCreate,
   releaseAndLockOwner,
@@ -169,6 +170,7 @@ async function addContent(
   const content = { audience: user.audience, data, passwordHash: passwordHash ?? null }
   await upsertSignUpContent(trx, user, { kind: 'confirmation', ...content })
   const metadata = mergeMetadata(config, user, data)
+  await rememberChosen(trx, user.id, data)
   return updateUser(trx, user.id, { ...KEEP_UNCONFIRMED, raw_user_meta_data: metadata })
 }
 

@@ -34,7 +34,7 @@ export async function takeOverAccount(
   const owner = await updateUser(trx, id, {
     encrypted_password: passwordHash ?? null,
     // The metadata that the provider has sent belongs to somebody else.
-    ...(isClaimed ? { raw_user_meta_data: {} } : {}),
+    ...(isClaimed ? { raw_user_meta_data: {}, chosen_metadata: null } : {}),
   })
   if (isClaimed && owner.email !== null && owner.emailConfirmedAt !== null) {
     const identifier = { kind: 'email', value: owner.email } as const

@@ -122,6 +122,26 @@ export const providerCases = {
     compatible: ['Kurt', ['email', 'keycloak'], 2],
     supabase: ['Ann', ['email', 'keycloak'], 2],
   },
+  keepChosenMetadata: {
+    settings,
+    observe: (service) =>
+      atProvider(
+        service,
+        { sub: 'nora', email: 'nora@example.com', email_verified: true, name: 'Nora' },
+        async (at) => {
+          const { fragment } = await at.signIn()
+          const token = fragment.access_token ?? ''
+          const headers = { authorization: `Bearer ${token}` }
+          const payload = { data: { full_name: 'Nora B.' } }
+          await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
+          await at.signIn()
+          const { user_metadata } = UserRecord.parse(await at.get('/user', token))
+          return [user_metadata.name, user_metadata.full_name]
+        },
+      ),
+    compatible: ['Nora', 'Nora B.'],
+    supabase: ['Nora', 'Nora'],
+  },
   showEmptyCustomClaims: {
     settings,
     observe: (service) =>

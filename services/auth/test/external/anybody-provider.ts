@@ -9,6 +9,9 @@ export interface Anybody {
   readonly sub: string
   readonly email?: string
   readonly verified?: boolean
+  /** Only Keycloak tells the name and the picture. */
+  readonly name?: string
+  readonly picture?: string
   /** More addresses, for a provider that lists several. */
   readonly others?: readonly string[]
 }

@@ -16,6 +16,7 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'phone_change_asked_at',
     'email_change_session_id',
     'phone_change_session_id',
+    'chosen_metadata',
     'console_role',
   ],
   sessions: ['last_ip', 'label'],

@@ -32,6 +32,12 @@ export const providerBehaviours = {
     supabase: is(false, 'leaves `user_metadata` as it is'),
     reason: 'A user who links an account keeps the name that applications show.',
   },
+  keepChosenMetadata: {
+    subject: 'A sign-in at a provider, and a key of `user_metadata` that `PUT /user` or an admin has written',
+    compatible: is(true, 'leaves the key as it is'),
+    supabase: is(false, 'writes the claim of the provider over it'),
+    reason: 'A user who has changed the name or the picture keeps the change.',
+  },
   showEmptyCustomClaims: {
     subject: '`custom_claims` of an account at Azure or Keycloak that has none, after a sign-in by redirect',
     compatible: is(false, 'absent'),
