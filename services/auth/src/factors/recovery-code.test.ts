@@ -29,6 +29,7 @@ describe('normaliseRecoveryCode', () => {
     ['k4m9x7qp2ab8ht3z', 'k4m9x7qp2ab8ht3z'],
     ['K4M9-X7QP-2AB8-HT3Z', 'k4m9x7qp2ab8ht3z'],
     [' K4M9 x7qp\t2ab8\nht3z ', 'k4m9x7qp2ab8ht3z'],
+    ['K٤M９-X۷QP-２AB８-HT３Z', 'k4m9x7qp2ab8ht3z'],
     ['', ''],
   ])('reads %j as the code %j, whatever its case, hyphens and spaces', (typed, code) => {
     expect(normaliseRecoveryCode(typed)).toBe(code)

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { readDigits } from '../requests/typed-code.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { Factor } from './factor.ts'
 
@@ -29,9 +30,11 @@ function toCode(random: Buffer): string {
   }).join('')
 }
 
-/** Normalises a typed code: case, white space and `-` do not matter. */
+/** Normalises a typed code: case, white space, `-` and the script of digits do not matter. */
 export function normaliseRecoveryCode(typed: string): string {
-  return typed.toLowerCase().replaceAll(/[\s-]/g, '')
+  return readDigits(typed)
+    .toLowerCase()
+    .replaceAll(/[\s\p{Cf}-]/gu, '')
 }
 
 /** The hash of a code, as it is stored (reference: Secrets at rest). @param code normalised */

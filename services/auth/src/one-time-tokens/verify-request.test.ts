@@ -33,6 +33,10 @@ describe('parseVerifyBody', () => {
       { kind: 'code', type: 'sms', code: '123456', identifier: { kind: 'phone', value: '14155550100' } },
     ],
     [
+      { type: 'signup', token: ' ١٢٣ ٤٥٦', email: 'a@b.c' },
+      { kind: 'code', type: 'signup', code: '123456', identifier: { kind: 'email', value: 'a@b.c' } },
+    ],
+    [
       { type: 'email', token_hash: 'ab' },
       { kind: 'link', type: 'email', token: 'ab' },
     ],

@@ -11,6 +11,7 @@ import {
   verifyTypeUnsupported,
 } from '../request-errors.ts'
 import { isEmail, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
+import { readCode } from '../requests/typed-code.ts'
 import { isPkceToken } from './one-time-token.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
 
@@ -42,7 +43,7 @@ export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   if (tokenHash && (email || phone || body.redirect_to)) throw tokenHashNotAlone()
   if (!token || !(email || phone)) return { kind: 'link', ...requireMailType(type, token || tokenHash || '') }
   if (!isVerifyType(type)) throw verifyTypeUnsupported()
-  return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }
+  return { kind: 'code', type, code: readCode(token), identifier: toIdentifier(email, phone) }
 }
 
 /** The members of a link, whose type may be unknown. */

@@ -5,6 +5,7 @@ import { matchesCode } from '../one-time-tokens/one-time-token.ts'
 import { claimToken, countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
+import { readCode } from '../requests/typed-code.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
@@ -66,7 +67,7 @@ export async function checkNonce(
     const { id, userId, codeHash, expiresAt } = token
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
     if (blocked || !isAlive || codeHash === null) continue
-    if (matchesCode(deps.serverKeys.hmacs, token, { identifier, code: nonce })) return { id, codeHash }
+    if (matchesCode(deps.serverKeys.hmacs, token, { identifier, code: readCode(nonce) })) return { id, codeHash }
   }
   await recordFailedCheck(deps, check)
   await recordAudit(deps.db, deps, { action: 'reauthentication_failed', actor: user, ip, traits: { proof: 'nonce' } })

@@ -9,6 +9,7 @@ import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { parseId, requireId } from '../../records/ids.ts'
 import { idField, needs, withTexts } from '../../requests/documented-fields.ts'
+import { readCode } from '../../requests/typed-code.ts'
 import { SessionView } from '../../sessions/session-view.ts'
 import { type FactorAnswer, verifyFactor } from '../../use-cases/verify-factor.ts'
 
@@ -68,5 +69,5 @@ function readAnswer({ code, webauthn }: z.output<typeof VerifyBody>): FactorAnsw
   if (webauthn?.type === 'create') return { kind: 'registration', response: webauthn.credential_response }
   if (webauthn) return { kind: 'assertion', response: webauthn.credential_response }
   if (!code) throw factorCodeMissing()
-  return { kind: 'code', code }
+  return { kind: 'code', code: readCode(code) }
 }
