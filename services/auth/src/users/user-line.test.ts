@@ -21,6 +21,30 @@ describe('readUserLine', () => {
   })
 
   it.each([
+    ['2024-01-01 10:00:00+00', '2024-01-01T10:00:00+00:00'],
+    ['2024-01-01 10:00:00.123456+05:30', '2024-01-01T10:00:00.123456+05:30'],
+    ['2024-01-01 10:00:00-0330', '2024-01-01T10:00:00-03:30'],
+    ['2024-01-01 10:00:00.5Z', '2024-01-01T10:00:00.5Z'],
+    ['2024-01-01T10:00:00.1-08', '2024-01-01T10:00:00.1-08:00'],
+  ])('reads the time %j, as psql shows it', (created_at, expected) => {
+    expect(readUserLine(JSON.stringify({ email: 'a@b.c', created_at })).line).toEqual({
+      email: 'a@b.c',
+      created_at: expected,
+    })
+  })
+
+  it('reads flags that are texts', () => {
+    const flags = { email_confirm: 'true', phone_confirm: 'f', is_anonymous: 'false', is_sso_user: 't' }
+    expect(readUserLine(JSON.stringify({ email: 'a@b.c', ...flags })).line).toEqual({
+      email: 'a@b.c',
+      email_confirm: true,
+      phone_confirm: false,
+      is_anonymous: false,
+      is_sso_user: true,
+    })
+  })
+
+  it.each([
     ['{', 'Could not parse'],
     ['[]', 'is not an object'],
     [{ id: 'x', email: 'a@b.c' }, 'id must be a UUID'],
@@ -32,6 +56,9 @@ describe('readUserLine', () => {
     [{ email: 'a@b.c', created_at: '2026-01-01T00:00:00+16:00' }, 'created_at must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', created_at: '0000-01-01T00:00:00Z' }, 'created_at must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', created_at: '2026-02-30T00:00:00Z' }, 'created_at must be an RFC 3339 time with an offset'],
+    [{ email: 'a@b.c', created_at: '2024-01-01 10:00:00' }, 'created_at must be an RFC 3339 time with an offset'],
+    [{ email: 'a@b.c', created_at: '2024-02-30 10:00:00+00' }, 'created_at must be an RFC 3339 time with an offset'],
+    [{ email: 'a@b.c', email_confirm: 'yes' }, 'email_confirm must be a boolean'],
     [{ email: 'a@b.c', banned_until: 1 }, 'banned_until must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', identities: [{ provider_id: '1' }] }, 'identities.0.provider '],
   ])('refuses %j', (line, reason) => {

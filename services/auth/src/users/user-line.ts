@@ -11,10 +11,16 @@ const Uuid = z
   .refine((id) => parseId(id) !== undefined, { error: FIELD_TEXTS.uuid })
   .refine((id) => id !== NIL_UUID, { error: FIELD_TEXTS.nilUuid })
   .transform((id) => id.toLowerCase())
-const Time = z.iso
-  .datetime({ offset: true, error: FIELD_TEXTS.time })
+const Time = z
+  .string({ error: FIELD_TEXTS.time })
+  .transform(toRfc3339)
+  .pipe(z.iso.datetime({ offset: true, error: FIELD_TEXTS.time }))
   // PostgreSQL knows no year 0, and no offset of 16 hours.
   .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: FIELD_TEXTS.time })
+/** A flag, or the text of one, as psql and files of CSV have it. */
+const Flag = z.union([z.boolean(), z.enum(['t', 'true', 'f', 'false']).transform((text) => text.startsWith('t'))], {
+  error: FIELD_TEXTS.notBoolean,
+})
 const Name = z.string().trim().min(1).max(255)
 
 const IdentityEntry = z.object({
@@ -35,8 +41,8 @@ const UserLine = z.object({
   email: z.string().optional(),
   phone: z.string().optional(),
   password_hash: z.string().optional(),
-  email_confirm: z.boolean().optional(),
-  phone_confirm: z.boolean().optional(),
+  email_confirm: Flag.optional(),
+  phone_confirm: Flag.optional(),
   email_confirmed_at: Time.optional(),
   phone_confirmed_at: Time.optional(),
   invited_at: Time.optional(),
@@ -47,8 +53,8 @@ const UserLine = z.object({
   user_metadata: Metadata.optional(),
   identities: z.array(IdentityEntry).max(100).optional(),
   banned_until: Time.optional(),
-  is_anonymous: z.boolean().optional(),
-  is_sso_user: z.boolean().optional(),
+  is_anonymous: Flag.optional(),
+  is_sso_user: Flag.optional(),
   claimed_at: Time.optional(),
   created_at: Time.optional(),
   updated_at: Time.optional(),
@@ -86,6 +92,17 @@ export function readUserLine(text: string): ReadUserLine {
   if (data === undefined) throw new Error(IMPORT_TEXTS.memberInvalid({ field, problem: fieldText(issue) }))
   const ignored = Object.keys(members).filter((key) => !Object.hasOwn(UserLine.shape, key))
   return { line: data, ignored }
+}
+
+/** A time as PostgreSQL shows it, such as `2024-01-01 10:00:00+00`, in the form of RFC 3339. Another text stays as it is. */
+function toRfc3339(text: string): string {
+  return text.replace(
+    /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d(?:\.\d+)?)(?:(Z)|([+-]\d\d)(?::?(\d\d))?)$/,
+    (_time, ...parts) => {
+      const [date, time, utc, hours, minutes = '00'] = parts
+      return `${date}T${time}${utc ?? `${hours}:${minutes}`}`
+    },
+  )
 }
 
 /** Formats a user as a line, without the times of events that have not happened. */
