@@ -7,6 +7,7 @@ import { type ImportedModule, importsOf, visitSyntax } from './syntax.ts'
 const PURE_MODULES = new Set(['node:buffer', 'node:path/posix', 'node:querystring', 'node:url', 'node:util'])
 const PURE_PACKAGES = new Set([
   '@simplewebauthn/server/helpers',
+  'csv-parse',
   'ibantools',
   'ipaddr.js',
   'jose',

@@ -134,6 +134,7 @@ async function* readForeign(
 ): AsyncGenerator<Line> {
   const input = await openInput()
   const counts = new Map<string, number>()
+  let withoutPassword = 0
   try {
     const verified = await readVerified(input, source)
     for await (const { number, user } of readForeignUsers(source, input.read())) {
@@ -147,12 +148,18 @@ async function* readForeign(
         counts.set(what, (counts.get(what) ?? 0) + 1)
         report(`user ${number} does not bring ${printable(what)}`)
       }
+      if (read.line.password_hash === undefined && !read.left.some(isOfPassword)) withoutPassword += 1
       yield { number, bytes: read.bytes }
     }
   } finally {
     await input.close()
   }
   for (const [what, count] of counts) report(`cannot be moved: ${printable(what)} (${count} in all)`)
+  if (withoutPassword > 0) report(`users without a password in the export: ${withoutPassword}`)
+}
+
+function isOfPassword(left: string): boolean {
+  return left.startsWith('the password: ')
 }
 
 async function readVerified(input: RepeatableInput, source: ForeignSource): Promise<VerifiedAddresses> {

@@ -5,7 +5,7 @@ import { toUuid } from '../records/ids.ts'
 import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 
 /** The other programs whose exports `users import` reads. */
-export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak'] as const
+export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak', 'clerk', 'cognito'] as const
 /** A program whose exports `users import` reads, as the option `--from` names it. */
 export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
 
@@ -20,6 +20,21 @@ export interface ForeignUser {
 export const FOR_EVER = '9999-12-31T00:00:00Z'
 /** The note of an import about users whose second factors it leaves out. */
 export const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
+
+/** The notes of an import about passwords that it leaves out. */
+export const PASSWORD_LEFT = {
+  redacted: 'the password: the export has its hash redacted',
+  missing: 'the password: the export has no hash of it',
+  saltless: 'the password: its hash has no salt',
+  unknown: 'the password: its hash has a form that is not known here',
+} as const
+
+/** Whether a text stands where the program that wrote the export has left out a hash, be it in base64. */
+export function isRedacted(hash: string): boolean {
+  return [hash, Buffer.from(hash, 'base64').toString()].some((text) => REDACTED.test(text))
+}
+
+const REDACTED = /^(?:[*•x]{3,}|\W*(?:redacted|masked|hidden|removed)\W*)$/iu
 
 /** The names of providers here, by their names there. Other providers give a user another id. */
 const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = {
@@ -46,6 +61,8 @@ const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = 
     twitter: 'twitter',
     bitbucket: 'bitbucket',
   }),
+  clerk: new Map(),
+  cognito: toMap({ Google: 'google', Facebook: 'facebook', SignInWithApple: 'apple' }),
 }
 
 /** The names as a Map, because the inherited members of an object would be names too. */
@@ -55,8 +72,8 @@ function toMap(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, str
 
 /** A text, or null or nothing where there is none. */
 export const Text = z.string().nullish()
-/** A flag, which may be missing. */
-export const Flag = z.boolean().nullish()
+/** A flag, which may be missing, or a text as some exports have it. */
+export const Flag = z.union([z.boolean(), z.stringbool({ truthy: ['true', 't'], falsy: ['false', 'f', ''] })]).nullish()
 /** A time in milliseconds, which may be a text. */
 export const Millis = z.union([z.string(), z.number()]).nullish()
 /** Members of any form. */

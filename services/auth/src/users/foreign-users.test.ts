@@ -179,6 +179,55 @@ describe('toForeignUser', () => {
     ])
   })
 
+  const passwordsLeft = (...[source, user]: Parameters<typeof toForeignUser>) => {
+    const { line, left } = toForeignUser(source, user)
+    return [line.password_hash, left.filter((reason) => reason.startsWith('the password'))]
+  }
+  const own = { providerUserInfo: [{ providerId: 'password' }] }
+  const [credential] = keycloak.credentials
+  const REDACTED = 'the password: the export has its hash redacted'
+  const MISSING = 'the password: the export has no hash of it'
+
+  it.each([
+    ['firebase', { localId: 'a', passwordHash: 'UkVEQUNURUQ=' }, REDACTED],
+    ['firebase', { localId: 'a', passwordHash: 'UkVEQUNURUQ', salt: 'UkVEQUNURUQ=', ...own }, REDACTED],
+    ['firebase', { localId: 'a', passwordHash: 'REDACTED', salt: '' }, REDACTED],
+    ['firebase', { localId: 'a', passwordHash: 'lSrfV15cpx95', ...own }, 'the password: its hash has no salt'],
+    ['firebase', { localId: 'a', ...own }, MISSING],
+    ['auth0', { user_id: 'auth0|a', passwordHash: '[REDACTED]' }, REDACTED],
+    ['auth0', { user_id: 'auth0|a', passwordHash: '********' }, REDACTED],
+    ['auth0', { user_id: 'auth0|a', identities: [{ provider: 'auth0', user_id: 'a' }] }, MISSING],
+    ['keycloak', { ...keycloak, credentials: [{ ...credential, secretData: '**********' }] }, REDACTED],
+    [
+      'keycloak',
+      { ...keycloak, credentials: [{ ...credential, secretData: '{"value":"**********","salt":"N2YMIWQ="}' }] },
+      REDACTED,
+    ],
+    ['keycloak', { ...keycloak, credentials: [{ type: 'password' }] }, MISSING],
+    ['clerk', { id: 'a', password_digest: '<redacted>' }, REDACTED],
+  ] as const)('says why the password of a user of %s is not usable: %j', (source, user, reason) => {
+    expect(passwordsLeft(source, user)).toEqual([undefined, [reason]])
+  })
+
+  it.each([
+    ['firebase', { localId: 'a', providerUserInfo: [{ providerId: 'google.com', rawId: '1' }] }],
+    ['auth0', { user_id: 'github|1', identities: [{ provider: 'github', user_id: 1 }] }],
+    ['keycloak', { ...keycloak, credentials: [] }],
+    ['clerk', { id: 'a', password_digest: '' }],
+  ] as const)('misses no password of a user of %s who never had one: %j', (source, user) => {
+    expect(passwordsLeft(source, user)).toEqual([undefined, []])
+  })
+
+  it.each([
+    [{ $date: '2024-01-01T10:00:00Z' }],
+    [{ $date: '2024-01-01T11:00:00.000+01:00' }],
+    [{ $date: 1_704_103_200_000 }],
+    [{ $date: { $numberLong: '1704103200000' } }],
+  ])('reads the time %j of Auth0 beside a flag that is a text', (created_at) => {
+    const { line } = toForeignUser('auth0', { user_id: 'auth0|a', created_at, email_verified: 'true' })
+    expect([line.created_at, line.email_confirm]).toEqual(['2024-01-01T10:00:00.000Z', true])
+  })
+
   it.each([
     [
       'each kind of required action once',

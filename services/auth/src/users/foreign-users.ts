@@ -6,8 +6,10 @@ import {
   type ForeignSource,
   type ForeignUser,
   fromMillis,
+  isRedacted,
   Members,
   Millis,
+  PASSWORD_LEFT,
   SECOND_FACTORS,
   Text,
   toForeignId,
@@ -15,6 +17,7 @@ import {
   toObject,
   withoutMissing,
 } from './foreign-user.ts'
+import { ClerkUser, CognitoUser } from './hosted-users.ts'
 import { KeycloakUser } from './keycloak-user.ts'
 
 /** Turns a user of an export into a line of an import. @throws Error where a member has another type than documented */
@@ -62,6 +65,8 @@ const Firebase = z
       data: withoutMissing({ email, full_name: displayName }),
     }))
     const { identities, left } = toIdentities('firebase', accounts)
+    const hasPassword = user.providerUserInfo.some(({ providerId }) => providerId === 'password')
+    const passwordLeft = findPasswordLeft(user.passwordHash, { hasPassword, isSaltless: !user.salt })
     return {
       line: withoutMissing({
         id: toForeignId('firebase', user.localId),
@@ -69,7 +74,8 @@ const Firebase = z
         email_confirm: user.emailVerified ?? false,
         phone: user.phoneNumber,
         phone_confirm: Boolean(user.phoneNumber),
-        password_hash: user.passwordHash && user.salt ? `$fbscrypt$${user.salt}$${user.passwordHash}` : undefined,
+        password_hash:
+          passwordLeft.length > 0 || !user.passwordHash ? undefined : `$fbscrypt$${user.salt}$${user.passwordHash}`,
         user_metadata: withoutMissing({ full_name: user.displayName, avatar_url: user.photoUrl }),
         app_metadata: { ...toObject(user.customAttributes), firebase_uid: user.localId },
         identities: identities.length > 0 ? identities : undefined,
@@ -77,12 +83,40 @@ const Firebase = z
         created_at: fromMillis(user.createdAt),
         last_sign_in_at: fromMillis(user.lastSignedInAt),
       }),
-      left: [...left, ...(user.mfaInfo.length > 0 ? [SECOND_FACTORS] : [])],
+      left: [...left, ...passwordLeft, ...(user.mfaInfo.length > 0 ? [SECOND_FACTORS] : [])],
     }
   })
 
+/** Why a password stays behind. */
+function findPasswordLeft(
+  hash: string | null | undefined,
+  { hasPassword, isSaltless }: { readonly hasPassword: boolean; readonly isSaltless: boolean },
+): readonly string[] {
+  if (!hash) return hasPassword ? [PASSWORD_LEFT.missing] : []
+  if (isRedacted(hash)) return [PASSWORD_LEFT.redacted]
+  return isSaltless ? [PASSWORD_LEFT.saltless] : []
+}
+
 /** A larger number has lost its last digits by the time it is read, and may be the id of somebody else. */
 const AccountId = z.union([z.string(), z.number().refine(Number.isSafeInteger, { error: IMPORT_TEXTS.idTooLarge })])
+
+/** A time, which exports of the database of Auth0 have in the Extended JSON of MongoDB. */
+const AUTH0_TIME = z
+  .union([
+    z.string(),
+    z
+      .object({ $date: z.union([z.string(), z.number(), z.object({ $numberLong: z.string() })]) })
+      .transform(fromMongoDate),
+  ])
+  .nullish()
+
+function fromMongoDate({
+  $date: date,
+}: {
+  readonly $date: string | number | { readonly $numberLong: string }
+}): string {
+  return new Date(typeof date === 'object' ? Number(date.$numberLong) : date).toISOString()
+}
 
 const Auth0 = z
   .object({
@@ -98,9 +132,9 @@ const Auth0 = z
     user_metadata: Members,
     app_metadata: Members,
     blocked: Flag,
-    created_at: Text,
-    updated_at: Text,
-    last_login: Text,
+    created_at: AUTH0_TIME,
+    updated_at: AUTH0_TIME,
+    last_login: AUTH0_TIME,
     identities: z.array(z.object({ provider: z.string(), user_id: AccountId })).default([]),
     multifactor: z.array(z.unknown()).default([]),
   })
@@ -110,6 +144,8 @@ const Auth0 = z
       id: String(user_id),
     }))
     const { identities, left } = toIdentities('auth0', accounts)
+    const hasPassword = user.identities.some(({ provider }) => provider === 'auth0')
+    const passwordLeft = findPasswordLeft(user.passwordHash, { hasPassword, isSaltless: false })
     const id = user.user_id ?? (user._id ? `auth0|${user._id}` : undefined)
     return {
       line: withoutMissing({
@@ -118,7 +154,7 @@ const Auth0 = z
         email_confirm: user.email_verified ?? false,
         phone: user.phone_number,
         phone_confirm: user.phone_verified ?? false,
-        password_hash: user.passwordHash,
+        password_hash: passwordLeft.length > 0 ? undefined : user.passwordHash,
         user_metadata: withoutMissing({ full_name: user.name, avatar_url: user.picture, ...user.user_metadata }),
         app_metadata: withoutMissing({ ...user.app_metadata, auth0_id: id }),
         identities: identities.length > 0 ? identities : undefined,
@@ -127,8 +163,14 @@ const Auth0 = z
         updated_at: user.updated_at,
         last_sign_in_at: user.last_login,
       }),
-      left: [...left, ...(user.multifactor.length > 0 ? [SECOND_FACTORS] : [])],
+      left: [...left, ...passwordLeft, ...(user.multifactor.length > 0 ? [SECOND_FACTORS] : [])],
     }
   })
 
-const READERS = { firebase: Firebase, auth0: Auth0, keycloak: KeycloakUser } as const
+const READERS = {
+  firebase: Firebase,
+  auth0: Auth0,
+  keycloak: KeycloakUser,
+  clerk: ClerkUser,
+  cognito: CognitoUser,
+} as const

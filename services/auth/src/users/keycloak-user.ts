@@ -4,8 +4,10 @@ import {
   FOR_EVER,
   type ForeignUser,
   fromMillis,
+  isRedacted,
   Members,
   Millis,
+  PASSWORD_LEFT,
   SECOND_FACTORS,
   Text,
   toIdentities,
@@ -14,12 +16,18 @@ import {
 } from './foreign-user.ts'
 
 const Json = z.string().transform(toObject)
-const Credential = z.object({
-  type: z.string(),
-  temporary: Flag,
-  secretData: Json.optional(),
-  credentialData: Json.optional(),
-})
+const Credential = z
+  .object({
+    type: z.string(),
+    temporary: Flag,
+    secretData: z.string().optional(),
+    credentialData: Json.optional(),
+  })
+  .transform((credential) => ({
+    ...credential,
+    secretText: credential.secretData,
+    secretData: toObject(credential.secretData),
+  }))
 const Secret = z.object({ value: z.string(), salt: z.string() })
 const Hashing = z.object({
   algorithm: z.string(),
@@ -83,13 +91,19 @@ export const KeycloakUser = z
       left: [
         ...left,
         ...(password && isTemporary ? ['the password: it is temporary, and the user has to set a new one'] : []),
-        ...(password && !isTemporary && hash === undefined
-          ? ['the password: its hash has a form that is not known here']
-          : []),
+        ...(password && !isTemporary && hash === undefined ? [reasonOf(password)] : []),
         ...listLeft(user),
       ],
     }
   })
+
+/** Why no hash was read. An export without secrets has asterisks in their place. */
+function reasonOf({ secretText, secretData }: z.output<typeof Credential>): string {
+  const { value } = secretData
+  const isMasked = [secretText, value].some((text) => typeof text === 'string' && isRedacted(text))
+  if (isMasked) return PASSWORD_LEFT.redacted
+  return secretText ? PASSWORD_LEFT.unknown : PASSWORD_LEFT.missing
+}
 
 /** Lists what a user has that has no place here, in words for the operator. */
 function listLeft(user: {
@@ -125,7 +139,7 @@ function listLeft(user: {
 function toPhc({ secretData, credentialData }: z.output<typeof Credential>): string | undefined {
   const { data: secret } = Secret.safeParse(secretData)
   const { data: hashing } = Hashing.safeParse(credentialData)
-  if (secret === undefined || hashing === undefined) return undefined
+  if (secret === undefined || hashing === undefined || isRedacted(secret.value)) return undefined
   const { algorithm, hashIterations, additionalParameters } = hashing
   const [salt, value] = [secret.salt, secret.value].map((text) => text.replace(/=+$/, ''))
   if (/^pbkdf2(-sha(256|512))?$/.test(algorithm)) return `$${algorithm}$i=${hashIterations}$${salt}$${value}`

@@ -1,3 +1,4 @@
+import { CsvError, parse as createCsvParser, type Parser } from 'csv-parse'
 import { getManyValues, isMany, none } from 'stream-chain/defs.js'
 import { Assembler } from 'stream-json/core/assembler.js'
 import { jsonParser, type Token, type TokenSource } from 'stream-json/core/parser.js'
@@ -23,7 +24,7 @@ const TOKEN_CHARACTERS = 4
 
 /**
  * Reads the users of an export of any size, one at a time: the `users` of a document of Firebase or Keycloak,
- * the lines or the list of Auth0. An error may come after users.
+ * the `Users` of Cognito, the lines or the list of Auth0, the rows of Clerk. An error may come after users.
  * @throws Error where the bytes are not such an export, or a value is too long
  */
 export async function* readForeignUsers(
@@ -31,6 +32,7 @@ export async function* readForeignUsers(
   chunks: AsyncIterable<Buffer>,
   limits: ExportLimits = LIMITS,
 ): AsyncGenerator<ExportedUser> {
+  if (source === 'clerk') return yield* readRows(chunks, limits)
   const parse = jsonParser({ streamValues: false, jsonStreaming: source === 'auth0' })
   const finder = createFinder(source, limits.user)
   let unfinished = 0
@@ -41,7 +43,41 @@ export async function* readForeignUsers(
     yield* finder.find(tokens)
   }
   yield* finder.find(readTokens(parse, none))
-  if (!finder.hasFound()) throw new Error(`the file is no export of users of ${source}`)
+  if (!finder.hasFound()) throw new Error(notOf(source))
+}
+
+/** The rows of a CSV file, as objects of its columns. */
+async function* readRows(chunks: AsyncIterable<Buffer>, limits: ExportLimits): AsyncGenerator<ExportedUser> {
+  const parser = createCsvParser({ bom: true, columns: true, skip_empty_lines: true, max_record_size: limits.value })
+  let number = 0
+  void feed(parser, decode(chunks))
+  try {
+    for await (const row of parser) {
+      if (!('id' in row && 'primary_email_address' in row)) throw new Error(notOf('clerk'))
+      number += 1
+      yield { number, user: Object.values(row).join('').length > limits.user ? undefined : row }
+    }
+  } catch (error) {
+    throw error instanceof CsvError ? new Error('the file is not CSV') : error
+  }
+  if (number === 0) throw new Error(notOf('clerk'))
+}
+
+/** Gives texts to a parser as fast as it reads them. An error of the texts ends the rows. */
+async function feed(parser: Parser, texts: AsyncIterable<string>): Promise<void> {
+  try {
+    for await (const text of texts) {
+      if (parser.destroyed) return
+      if (!parser.write(text)) await new Promise((resolve) => parser.once('drain', resolve))
+    }
+    parser.end()
+  } catch (error) {
+    parser.destroy(error instanceof Error ? error : new Error(String(error)))
+  }
+}
+
+function notOf(source: ForeignSource): string {
+  return `the file is no export of users of ${source}`
 }
 
 async function* decode(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
@@ -80,6 +116,9 @@ interface OpenUser {
   characters: number
 }
 
+/** The member of a document that has the users. */
+const USERS: Partial<Record<ForeignSource, string>> = { firebase: 'users', keycloak: 'users', cognito: 'Users' }
+
 /** Creates a finder of the users of a document by its tokens. A user who has become too long is not kept. */
 function createFinder(source: ForeignSource, charactersMax: number): Finder {
   const atRoot = source === 'auth0' ? 0 : undefined
@@ -89,7 +128,7 @@ function createFinder(source: ForeignSource, charactersMax: number): Finder {
   let member: string | undefined
   let open: OpenUser | undefined
   const enter = (token: Token): void => {
-    const isUsers = token.name === 'startArray' && (depth === 0 || (depth === 1 && member === 'users'))
+    const isUsers = token.name === 'startArray' && (depth === 0 || (depth === 1 && member === USERS[source]))
     if (token.name === 'keyValue' && depth === 1) member = token.value
     depth += stepOf(token)
     if (isUsers) [usersDepth, hasFound] = [depth, true]
