@@ -1,12 +1,15 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
 import { payableMerchant } from '../../test/operator-payouts.ts'
 import {
   createTestApp,
+  createTestMerchant,
   operatorDeps,
   startPayments,
   type TestApp,
@@ -15,6 +18,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { nextBankDay } from '../payouts/bank-days.ts'
+import { verifyLedger } from '../use-cases/verify-ledger.ts'
 import { merchantsCommand } from './merchants.ts'
 import { payoutsCommand } from './payouts.ts'
 
@@ -121,4 +125,51 @@ it('export: pays in the older version on the day that was asked for, and not on 
   expect(text).toContain(`<ReqdExctnDt><Dt>${day}</Dt></ReqdExctnDt>`)
   await run('payouts', 'export', folder, '--again', batch)
   expect(await readFile(join(folder, files[0] ?? ''), 'utf8')).toBe(text)
+})
+
+/** Makes a live merchant whose balance is in lev. Its row is written by hand, because no such merchant can be made any more. */
+async function createMerchantInLev(): Promise<string> {
+  const { id } = await createTestMerchant(payments, app, { name: 'Лев ЕООД', bank: { iban: 'DK5000400440116243' } })
+  await payments.database.db.transaction().execute(async (trx) => {
+    await turnOffTriggers(trx)
+    await trx.updateTable('merchants').set({ currency: 'BGN' }).where('id', '=', id).execute()
+    await trx.updateTable('merchant_balances').set({ currency: 'BGN' }).where('merchant_id', '=', id).execute()
+    await sql`SELECT ${sql.table('record_states')}(${id}, 'merchants', ARRAY[${id}])`.execute(trx)
+  })
+  return id
+}
+
+async function setClock(merchantId: string, days: bigint): Promise<void> {
+  const ahead = { clock_offset: days * 86_400n }
+  await payments.database.db.updateTable('merchant_balances').set(ahead).where('merchant_id', '=', merchantId).execute()
+}
+
+it('export: pays a merchant in lev in euro, whose captures and refunds go on in lev, and the ledger holds', async () => {
+  const merchantId = await createMerchantInLev()
+  const paid = await customerPayment(payments, merchantId, { currency: 'BGN', amount: 200_000 })
+  await capture(payments, app, paid, 195_583)
+  await setClock(merchantId, 3n)
+  const [turn] = await readJson(z.array(Turn), 'payouts', 'run', '--merchant', merchantId)
+  await setClock(merchantId, 0n)
+  const { batch, files } = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
+  const xml = await readFile(join(folder, files[0] ?? ''), 'utf8')
+  // 1,955.83 less the fees of 1.35 % and 0.25 euro is 1,928.94 lev.
+  expect([/<InstdAmt.*?<\/InstdAmt>/.exec(xml)?.[0], /<Cdtr><Nm>.*?<\/Nm>/.exec(xml)?.[0]]).toEqual([
+    '<InstdAmt Ccy="EUR">986.25</InstdAmt>',
+    '<Cdtr><Nm>Lev EOOD</Nm>',
+  ])
+  const other = join(folder, 'again')
+  await mkdir(other)
+  await run('payouts', 'export', other, '--again', batch)
+  expect(await readFile(join(other, files[0] ?? ''), 'utf8')).toBe(xml)
+  await run('payouts', 'settle', turn?.payout ?? '')
+  await capture(payments, app, paid, 417)
+  const { headers } = app
+  const url = `/transactions/${paid}/refunds`
+  const refund = await payments.app.inject({ method: 'POST', url, headers, payload: { amount: 1_000 } })
+  const { currency, refundedAmount } = refund.json().transaction
+  expect([refund.statusCode, currency, refundedAmount]).toEqual([201, 'BGN', 1_000])
+  for await (const { violations } of verifyLedger(payments.owner.db, { merchantId, heads: new Map() })) {
+    expect(violations).toEqual([])
+  }
 })

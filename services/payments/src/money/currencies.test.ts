@@ -7,6 +7,7 @@ import {
   isChargeable,
   isCurrency,
   isFundingCurrency,
+  toEuro,
 } from './currencies.ts'
 
 describe('currencies', () => {
@@ -47,5 +48,21 @@ describe('currencies', () => {
     ['EUR', '2099-01-01', false],
   ])('%s has ended before %s: %s', (code, day, ended) => {
     expect(hasEnded(code, day)).toBe(ended)
+  })
+
+  it.each([
+    ['BGN', 195_583n, 100_000n],
+    ['BGN', 100_00n, 51_13n],
+    ['BGN', 1n, 1n],
+    ['BGN', 0n, 0n],
+    ['BGN', 999_999_999_999n, 511_291_881_196n],
+    ['HRK', 753_450n, 100_000n],
+    ['HRK', 100_00n, 13_27n],
+    ['HRK', 3n, 0n],
+    ['HRK', 4n, 1n],
+    ['DKK', 100n, undefined],
+    ['EUR', 100n, undefined],
+  ])('%s %d is worth %s minor units of the euro for good', (code, amount, worth) => {
+    expect(toEuro(amount, code)).toBe(worth)
   })
 })

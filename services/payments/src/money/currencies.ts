@@ -37,6 +37,21 @@ export function hasEnded(code: string, day: string): boolean {
   return until !== undefined && until < day
 }
 
+/** Hundred-thousandths of the units for one euro, fixed by law, of currencies that the euro has replaced. */
+const REPLACED_BY_EURO: ReadonlyMap<string, bigint> = new Map([
+  ['BGN', 195_583n],
+  ['HRK', 753_450n],
+])
+
+/**
+ * An amount in minor units of a currency that the euro has replaced, as minor units of the euro, rounded to the nearest. Each of
+ * them has two decimals, as the euro. Undefined for other currencies.
+ */
+export function toEuro(amount: bigint, code: string): bigint | undefined {
+  const rate = REPLACED_BY_EURO.get(code)
+  return rate === undefined ? undefined : (amount * 100_000n + rate / 2n) / rate
+}
+
 /** Whether the currency is listed, deprecated and withdrawn currencies too. */
 export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { judgeTransfer, toBankFiles, writePayoutCsv } from './bank-files.ts'
+import { judgeTransfer, toBankFiles, toPaidAmount, writePayoutCsv } from './bank-files.ts'
 import { viewBankFiles } from './batch-view.ts'
 import type { BankTransfer } from './pain-001.ts'
 import { BATCH_PAYOUTS_MAX } from './payout-batch-repository.ts'
@@ -25,10 +25,19 @@ it('the table has a row for each transfer, in minor units, and no name that a sp
 it.each([
   ['an amount beyond SEPA', { amount: 1_000_000_000_00n }, 'it is more than 999,999,999.99 euro'],
   ['an IBAN of no country', { iban: 'XX0912345678' }, 'its IBAN is not one of its country'],
+  ['less than half a minor unit', { amount: 0n }, 'it is less than half a minor unit'],
   ['no payee', { holder: null }, 'neither bank.holder nor the name of the merchant names the owner of its account'],
   ['a name in Han', { holder: '北京' }, 'the name 北京 of the account holder has letters without a Latin form'],
 ])('holds back a transfer with %s', (_, changes, reason) => {
   expect(judgeTransfer({ ...transfer, ...changes })).toEqual({ reason })
+})
+
+it.each([
+  ['BGN', 195_583n, 100_000n],
+  ['HRK', 100_00n, 13_27n],
+])('pays a payout in %s in euro, at the fixed rate', (currency, amount, paid) => {
+  expect(toPaidAmount({ ...transfer, currency, amount })).toEqual({ ...transfer, currency: 'EUR', amount: paid })
+  expect(toPaidAmount({ ...transfer, currency: 'DKK', amount })).toEqual({ ...transfer, currency: 'DKK', amount })
 })
 
 it.each([

@@ -3,6 +3,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeCsv } from '../ledger/csv.ts'
 import { isPayableIban, isSepaIban } from '../merchants/iban.ts'
+import { toEuro } from '../money/currencies.ts'
 import {
   type BankTransfer,
   type Debtor,
@@ -47,9 +48,19 @@ export function toBankFiles({ id, created, debtor, form, transfers }: BatchMessa
 /** A transfer whose payee may have no name. */
 type NamelessTransfer = Omit<BankTransfer, 'holder'> & { readonly holder: string | null }
 
+/**
+ * The amount that the bank pays for a payout. No bank pays in a currency that the euro has replaced, so such a
+ * payout leaves in euro, at the rate that the law fixed (reference: Bank files).
+ */
+export function toPaidAmount<Paid extends Pick<BankTransfer, 'amount' | 'currency'>>(payout: Paid): Paid {
+  const amount = toEuro(payout.amount, payout.currency)
+  return amount === undefined ? payout : { ...payout, amount, currency: 'EUR' }
+}
+
 /** The transfer, or why no file may have it, because the bank would refuse it (reference: Bank files). */
 export function judgeTransfer(transfer: NamelessTransfer): BankTransfer | { readonly reason: string } {
   const { holder, iban, amount } = transfer
+  if (amount === 0n) return { reason: 'it is less than half a minor unit' }
   if (!isPayableIban(iban)) return { reason: 'its IBAN is not one of its country' }
   if (holder === null) {
     return { reason: 'neither bank.holder nor the name of the merchant names the owner of its account' }

@@ -3,7 +3,7 @@ import type { Db, Trx } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { nextBankDay } from './bank-days.ts'
-import { type BatchMessage, digestBatch, judgeTransfer } from './bank-files.ts'
+import { type BatchMessage, digestBatch, judgeTransfer, toPaidAmount } from './bank-files.ts'
 import type { BankTransfer, Debtor, FileForm } from './pain-001.ts'
 
 /** A payout in a batch. Its account and its amount stay in the row of the payout. */
@@ -116,7 +116,7 @@ async function judgeWaiting(trx: Trx) {
   const payable: BankTransfer[] = []
   for (const { merchantName, holder, isOrphan, ...row } of rows) {
     if (isOrphan) throw new Error(`payout ${row.payoutId} has no merchant`)
-    const judged = judgeTransfer({ ...row, holder })
+    const judged = judgeTransfer({ ...toPaidAmount(row), holder })
     if ('reason' in judged) {
       held.push({ payoutId: row.payoutId, merchantId: row.merchantId, merchantName, reason: judged.reason })
     } else payable.push(judged)
@@ -163,7 +163,7 @@ async function markExported(trx: Trx, wanted: readonly BankTransfer[]): Promise<
     .map((transfer) => {
       const holder = holders.get(transfer.payoutId)
       if (holder === undefined) throw new Error(`payout ${transfer.payoutId} was not asked for`)
-      return { ...transfer, holder }
+      return { ...toPaidAmount(transfer), holder }
     })
     .sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }
@@ -244,7 +244,7 @@ async function listBatched(db: Db, batchId: string, payouts: readonly unknown[])
       SELECT FROM ${sql.table('payout_batches')} other
       WHERE other.id <> ${batchId} AND other.payouts @> jsonb_build_array(jsonb_build_object('id', ${id}::text))
       LIMIT 1`.execute(db)
-    found.push(...rows.map((row) => ({ ...row, holder, isElsewhere: others.rows.length > 0 })))
+    found.push(...rows.map((row) => ({ ...toPaidAmount(row), holder, isElsewhere: others.rows.length > 0 })))
   }
   return found.sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }
