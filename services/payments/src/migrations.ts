@@ -15,7 +15,7 @@ import { invitationMailTask } from './mail/invitation-mail.ts'
 import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutRunTask, payoutTask } from './payouts/payout-job.ts'
 import { tableClasses } from './placement/distributed-rows.ts'
-import { expiryTask, inquiryTask, lostAttemptsTask } from './transactions/transaction-jobs.ts'
+import { expiryTask, inquiryTask } from './transactions/transaction-jobs.ts'
 import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
@@ -26,7 +26,6 @@ import { deliveryTask } from './webhooks/delivery.ts'
 export const tasks: readonly AnyTask[] = [
   acquirerTask,
   acquirerEventsTask,
-  lostAttemptsTask,
   confirmationTask,
   rejectionMailTask,
   expiryTask,

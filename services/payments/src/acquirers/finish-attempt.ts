@@ -3,7 +3,7 @@ import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-e
 import type { AuthorizationOutcome } from './acquirer.ts'
 
 const PAUSE_MS = 500
-/** Together 40 s at least. After 60 s a job calls the attempt unknown. Tries while rows move do not count: the job waits too. */
+/** Together 40 s at least. Tries while rows move do not count: the looks for lost attempts wait too. */
 const TRIES_MAX = 80
 
 /** An answer of an acquirer about any payment, as the columns of its attempt. */
@@ -24,7 +24,7 @@ export interface Ending {
   readonly wait: (ms: number) => Promise<void>
 }
 
-/** The end of an attempt. `failedId`: the failed transaction; undefined when a job has called the attempt unknown. */
+/** The end of an attempt. `failedId`: the failed transaction; undefined when it was called unknown before. */
 export type AttemptEnd =
   | { readonly verdict: 'approved'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly statusCode: string; readonly failedId: string | undefined }
@@ -39,7 +39,7 @@ export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<
   const columns = toAttemptColumns(outcome)
   const { statusCode } = columns
   const transactionId = await finishOnceBack(() => finish(columns), wait)
-  // The answer was so late that a job has called the attempt unknown. An approval is then given back, and
+  // The answer was so late that the attempt was called unknown before. An approval is then given back, and
   // repeats of the request get the unknown outcome.
   if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME, failedId: undefined }
   return statusCode === null

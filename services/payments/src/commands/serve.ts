@@ -13,7 +13,6 @@ import { startAcquirerEvents } from '../use-cases/apply-acquirer-events.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startDeliveries } from '../use-cases/deliver-event.ts'
 import { startConfirmations } from '../use-cases/end-confirmations.ts'
-import { startLostAttempts } from '../use-cases/end-lost-attempts.ts'
 import { startExpiry } from '../use-cases/expire-authorizations.ts'
 import { startInquiries } from '../use-cases/inquire-attempt.ts'
 import { startDailyPayouts } from '../use-cases/pay-out-daily.ts'
@@ -23,6 +22,7 @@ import { startRejectionMails } from '../use-cases/send-rejection.ts'
 import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
 import { startSnapshots } from '../use-cases/snapshot-accounts.ts'
 import { startOperations } from '../use-cases/submit-operation.ts'
+import { watchLostAttempts } from '../use-cases/watch-lost-attempts.ts'
 
 /** The time that telemetry and the database get to close after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000
@@ -70,6 +70,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   const stopKeyUseWrites = startKeyUseWrites(deps.lanes, deps.usedKeys, (error) =>
     log.logger.warn({ err: error }, 'use of keys was not written'),
   )
+  const stopLostAttempts = watchLostAttempts(deps)
   await runServer({
     app,
     host: config.server.host,
@@ -85,7 +86,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       await startCleanUp(deps)
     },
     stop: async (remainingMs) => {
-      await Promise.all([stopKeyUseWrites(), stopWork(deps, remainingMs - CLOSE_MS)])
+      await Promise.all([stopKeyUseWrites(), stopLostAttempts(), stopWork(deps, remainingMs - CLOSE_MS)])
       await deps.close()
     },
     shutdownDelayMs: config.server.shutdownDelayMs,
@@ -108,7 +109,6 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startOperations(deps)
   await startConfirmations(deps)
   await startInquiries(deps)
-  await startLostAttempts(deps)
   await startAcquirerEvents(deps)
   await startDeliveries(deps)
   await startSimulatedDisputes(deps)

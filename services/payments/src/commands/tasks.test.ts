@@ -50,7 +50,7 @@ describe('payments tasks', () => {
   it('retry: refuses an unknown task, and names all of them', async () => {
     await expect(run('tasks', 'retry', 'none')).rejects.toHaveProperty(
       'message',
-      'there is no task none; there are acquirer, acquirer_events, attempt_sweep, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, payout_run, simulated_dispute, snapshot',
+      'there is no task none; there are acquirer, acquirer_events, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, payout_run, simulated_dispute, snapshot',
     )
   })
 

@@ -17,14 +17,6 @@ export const inquiryTask = defineTask<InquiryJob>('inquiry', {
   timeoutSeconds: 60,
 })
 
-/** Calls an attempt unknown when the process that sent it has ended. */
-export const lostAttemptsTask = defineTask<Record<string, never>>('attempt_sweep', {
-  retryLimit: 0,
-  firstDelaySeconds: 1,
-  delaySecondsMax: 1,
-  timeoutSeconds: 50,
-})
-
 /** Voids what is left of expired authorizations. */
 export const expiryTask = defineTask<Record<string, never>>('expiry', {
   retryLimit: 3,

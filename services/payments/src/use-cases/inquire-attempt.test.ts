@@ -118,6 +118,17 @@ describe('inquireAttempt', () => {
     expect(await stateOf(id)).toBe('unknown')
   })
 
+  it('asks at once about the attempt of a process that has ended', async () => {
+    const id = await unknownAttempt()
+    const lost = sql`now() - interval '16 seconds'`
+    await sql`UPDATE ${sql.table('attempts')} SET created = ${lost} WHERE id = ${id}`.execute(db())
+    expect(await inquire(id)).toBe('done')
+    expect([north.received.inquiries, sent]).toEqual([
+      [id],
+      [{ job: { merchantId, id, step: 1 }, startAfterSeconds: 50 }],
+    ])
+  })
+
   it('closes an attempt that was declined, or that never reached the acquirer', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' })
@@ -167,12 +178,16 @@ describe('inquireAttempt', () => {
 })
 
 let hasJustMoved = false
-const endLost = () =>
-  endLostAttempts({ ...payments.deps, placement: { ...placement, hasJustMoved: () => hasJustMoved }, db: db() })
+/** The attempts that the last look has found. */
+let seen: ReadonlySet<string> = new Set()
+const look = async () => {
+  const deps = { ...payments.deps, placement: { ...placement, hasJustMoved: () => hasJustMoved }, db: db() }
+  seen = await endLostAttempts(deps, seen)
+}
 
 describe('endLostAttempts', () => {
   const age = (id: string) =>
-    sql`UPDATE ${sql.table('attempts')} SET created = now() - interval '2 minutes' WHERE id = ${id}`.execute(db())
+    sql`UPDATE ${sql.table('attempts')} SET created = now() - interval '16 seconds' WHERE id = ${id}`.execute(db())
 
   it('marks an attempt without an answer as unknown, answers repeats with that, and ignores a late answer', async () => {
     const [answered, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -184,15 +199,18 @@ describe('endLostAttempts', () => {
     const first = charge({ 'idempotency-key': 'lost' })
     await reached.promise
     const id = north.received.authorizations[0]?.idempotencyRef ?? ''
-    await endLost()
+    for (const _ of [1, 2]) await look()
     expect(await stateOf(id)).toBe('sent')
     await age(id)
+    await look()
     // Its process may have the answer since before the move.
     hasJustMoved = true
-    await endLost()
-    expect(await stateOf(id)).toBe('sent')
+    await look()
     hasJustMoved = false
-    await endLost()
+    await look()
+    // Its process may wait for the database, which is back since the last look.
+    expect(await stateOf(id)).toBe('sent')
+    await look()
     expect(await stateOf(id)).toBe('unknown')
     answered.resolve()
     const answer = await first
@@ -218,6 +236,7 @@ describe('endLostAttempts, when one attempt is locked', () => {
       db(),
     )
     const [first = '', second = ''] = ids.toSorted()
+    await look()
     await db()
       .transaction()
       .execute(async (trx) => {
@@ -228,10 +247,10 @@ describe('endLostAttempts, when one attempt is locked', () => {
           .where('id', '=', first)
           .forUpdate()
           .execute()
-        await endLost()
+        await look()
       })
     expect([await stateOf(first), await stateOf(second)]).toEqual(['sent', 'unknown'])
-    await endLost()
+    await look()
     expect(await stateOf(first)).toBe('unknown')
     for (const request of requests) void request.catch(() => {})
   })

@@ -7,7 +7,13 @@ import { type InquiryJob, inquiryTask } from '../transactions/transaction-jobs.t
 /** Seconds between questions: asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, then an operator decides. */
 const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
 
-type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
+/**
+ * An attempt that is older when the first job finds it was lost with its process. Its acquirer has had its time,
+ * so it is asked now.
+ */
+const LOST_MS = 15_000
+
+type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger' | 'now'>
 
 /**
  * Asks the acquirer what became of an attempt. Gives back an approval, because its client got no answer. While the acquirer knows
@@ -18,8 +24,10 @@ type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
   const attempt = await findUnknownAttempt(deps.db, job)
   if (!attempt) return 'dropped'
-  const isAnswered = job.step !== undefined && (await askAcquirer(deps, attempt))
-  if (!isAnswered) await askLater(deps, job)
+  const isLost = deps.now().getTime() - attempt.created.getTime() >= LOST_MS
+  const step = job.step ?? (isLost ? 0 : undefined)
+  const isAnswered = step !== undefined && (await askAcquirer(deps, attempt))
+  if (!isAnswered) await askLater(deps, attempt, step)
   return 'done'
 }
 
@@ -46,7 +54,11 @@ async function askAcquirer(
   }
 }
 
-async function askLater({ db, jobs, logger }: InquiryDeps, { merchantId, id, step = -1 }: InquiryJob): Promise<void> {
+async function askLater(
+  { db, jobs, logger }: InquiryDeps,
+  { merchantId, id }: UnsettledAttempt,
+  step = -1,
+): Promise<void> {
   const next = step + 1
   const startAfterSeconds = DELAYS_SECONDS[next]
   if (startAfterSeconds === undefined) logger.error({ attempt_id: id }, 'the outcome of an attempt is unknown for good')

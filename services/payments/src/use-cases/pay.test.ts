@@ -216,10 +216,11 @@ describe('an attempt whose process has ended', () => {
     await arrival.promise
     await db()
       .updateTable('attempts')
-      .set({ created: sql`now() - interval '61 seconds'` })
+      .set({ created: sql`now() - interval '16 seconds'` })
       .where('merchant_id', '=', merchant.id)
       .execute()
-    await endLostAttempts({ ...payments.deps, placement, db: db() })
+    const deps = { ...payments.deps, placement, db: db() }
+    await endLostAttempts(deps, await endLostAttempts(deps, new Set()))
     const refused = await browser.send('/payments', { ...order, hints })
     expect([refused.status, refused.body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
