@@ -163,6 +163,26 @@ describe('a dispute of more than was captured', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
+  it('is held back when it is lost after it was won, with its excess, until an adjustment books it', async () => {
+    const id = await captured(1_000)
+    await captured(10_000)
+    const event = await openedEvent(id, 1_500)
+    await report(event)
+    await report(closedEvent(event.reference, 'won'))
+    const before = await merchant.balance()
+    const lost = { ...closedEvent(event.reference, 'lost'), reference: `${event.reference}-after-all` }
+    await report(lost, lost)
+    expect([await reserve(), await merchant.balance()]).toEqual([1_500n, before])
+    const paid = await payOut()
+    expect(paid?.verdict === 'paid' && paid.payout.amount).toBe(BigInt(before - 1_500))
+    const { db } = payments.database
+    const rows = db.selectFrom('acquirer_exceptions').select('id').where('merchant_id', '=', merchant.id)
+    const exception = await rows.executeTakeFirstOrThrow()
+    await json('adjust', merchant.id, '-1500', 'Lost after all', '--exception', exception.id)
+    await report(lost)
+    expect([await reserve(), await merchant.balance(), await merchant.violations()]).toEqual([0n, 0, []])
+  })
+
   it('may be in a currency of its own, and is worth its amount at the rate of the day', async () => {
     const id = await captured(1_000, 'USD')
     const covered = await openedEvent(id, 500, 'EUR')

@@ -3,6 +3,8 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Money } from '../money/minor-units.ts'
+import type { AcquirerEvent } from './acquirer.ts'
+import type { AcquirerException } from './exception-repository.ts'
 
 /** An acquirer's name of an object of its own, below the merchant. */
 export interface AcquirerReference {
@@ -30,15 +32,23 @@ export async function findAuthorized(
   return another ? 'ambiguous' : row
 }
 
-/** The id of the dispute that was opened under a reference, or undefined. */
-export async function findDisputed(db: Db, merchantId: string, acquirerRef: string): Promise<string | undefined> {
+/** A dispute that an acquirer names, with what it may take. */
+export interface Disputed {
+  readonly id: string
+  readonly status: string
+  readonly amount: number
+  readonly currency: string
+}
+
+/** The dispute that was opened under a reference, or undefined. */
+export async function findDisputed(db: Db, merchantId: string, acquirerRef: string): Promise<Disputed | undefined> {
   const row = await db
     .selectFrom('disputes')
-    .select('id')
+    .select(['id', 'status', 'amount', 'currency'])
     .where('merchant_id', '=', merchantId)
     .where('acquirer_ref', '=', acquirerRef)
     .executeTakeFirst()
-  return row?.id
+  return row && { ...row, amount: Number(row.amount) }
 }
 
 interface BookSettlementCall extends Money {
@@ -74,4 +84,16 @@ export async function callBookSettlement(
 ): Promise<SettlementProblem | undefined> {
   const { verdict } = await lanes.write.one(settleQuery, input)
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
+}
+
+/** The amount of a dispute that could not be opened, or of one that is lost after it was won: it reserves nothing else. */
+export async function findWithheld(
+  db: Db,
+  acquirer: string,
+  event: AcquirerEvent,
+): Promise<AcquirerException['disputed']> {
+  if (event.type === 'dispute.opened') return { amount: event.amount, currency: event.currency }
+  if (event.type !== 'dispute.lost') return undefined
+  const dispute = await findDisputed(db, event.merchantId, `${acquirer}:${event.disputeReference}`)
+  return dispute?.status === 'won' ? { amount: dispute.amount, currency: dispute.currency } : undefined
 }

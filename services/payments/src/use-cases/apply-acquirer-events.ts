@@ -12,6 +12,7 @@ import {
   callBookSettlement,
   findAuthorized,
   findDisputed,
+  findWithheld,
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
 import { callAddException, hasException } from '../acquirers/exception-repository.ts'
@@ -120,10 +121,10 @@ async function applyEvent(
     }
     case 'dispute.won':
     case 'dispute.lost': {
-      const disputeId = await findDisputed(db, merchantId, `${acquirer}:${event.disputeReference}`)
-      if (disputeId === undefined) return 'unknown dispute'
+      const dispute = await findDisputed(db, merchantId, `${acquirer}:${event.disputeReference}`)
+      if (dispute === undefined) return 'unknown dispute'
       const outcome = event.type === 'dispute.won' ? 'won' : 'lost'
-      const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })
+      const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId: dispute.id, outcome })
       return closingProblem(requireOutcome(NOBODY, closed, valid(outcome)).outcome)
     }
     case 'fraud': {
@@ -137,7 +138,7 @@ async function applyEvent(
     case 'unknown':
       return 'of no known kind or form'
     case 'settlement':
-      return problemText(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
+      return settlementProblem(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
   }
 }
 
@@ -167,10 +168,6 @@ function openingProblem({ verdict }: OpenedDispute): string | undefined {
   return verdict === 'opened' ? undefined : OPENING_PROBLEMS[verdict]
 }
 
-function closingProblem({ verdict }: ClosedDispute): string | undefined {
-  return verdict === 'closed' ? undefined : verdict
-}
-
 const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
   'unknown-merchant': 'unknown merchant',
   'test-merchant': 'a test merchant has no settlements',
@@ -181,9 +178,11 @@ const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
   'too-much-back': 'takes back more than was settled and refunded',
 }
 
-function problemText(problem: SettlementProblem | undefined): string | undefined {
+function settlementProblem(problem: SettlementProblem | undefined): string | undefined {
   return problem && SETTLEMENT_PROBLEMS[problem]
 }
+
+const closingProblem = ({ verdict }: ClosedDispute) => (verdict === 'closed' ? undefined : verdict)
 
 function toReason(code: number | undefined): { readonly reasonCode: number; readonly reasonTitle: string } {
   const title = code === undefined ? undefined : reasonTitle(code)
@@ -199,7 +198,7 @@ function exceptionReference(acquirer: string, event: AcquirerEvent): string {
   return `event ${acquirer}:${event.reference}`
 }
 
-/** Stores an exception. Payouts hold back the amount of a dispute that could not be opened. */
+/** Stores an exception. Payouts hold back what a dispute may take that the books cannot follow. */
 async function storeException(
   { db, logger }: Pick<EventDeps, 'db' | 'logger'>,
   acquirer: string,
@@ -211,7 +210,7 @@ async function storeException(
     merchantId: event.merchantId,
     reference: exceptionReference(acquirer, event),
     payload,
-    disputed: event.type === 'dispute.opened' ? { amount: event.amount, currency: event.currency } : undefined,
+    disputed: await findWithheld(db, acquirer, event),
   })
   logger.error({ acquirer, reference, problem }, 'an event of an acquirer could not be applied')
 }
