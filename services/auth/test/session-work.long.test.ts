@@ -3,6 +3,7 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createPasswordHasher } from '../src/passwords/password-hasher.ts'
 import { addApp } from './authenticator-app.ts'
 import { errorBody, outcomeOf, statusAndBody } from './bodies.ts'
 import { type AnybodyStub, beginLinking, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
@@ -10,6 +11,7 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createOperator, OPERATOR_SETTINGS, operate, type SignedInOperator } from './operators.ts'
 import { paths } from './passkey-app.ts'
+import { runRemembered } from './remembered-hashes.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
@@ -29,6 +31,17 @@ type Finish = (headers: Headers) => Promise<'ends' | 'stays' | unknown>
 const NEW_PASSWORD = 'a staple of batteries'
 const OLD_TOKEN = 'refresh_token_already_used'
 let count = 0
+
+/** Runs tasks, some at a time: on a slow machine the service refuses what would wait for long. @returns their results, in order */
+async function runInLanes<Result>(tasks: readonly (() => Promise<Result>)[]): Promise<Result[]> {
+  const left = [...tasks.entries()]
+  const results: Result[] = []
+  const runLane = async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) results[next[0]] = await next[1]()
+  }
+  await Promise.all(Array.from({ length: 4 }, runLane))
+  return results
+}
 
 /** The cells of the table, by event and kind. */
 const reference = readFileSync(new URL('../../../docs/reference/auth.md', import.meta.url), 'utf8')
@@ -87,8 +100,9 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
       AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
     }
-    // Proofs are dated by the clock of the database.
-    service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
+    // Proofs are dated by the clock of the database. The hasher measures no time, or a slow machine would refuse so many sign-ins.
+    const passwords = createPasswordHasher({ runTasks: runRemembered, concurrency: 8, clock: () => 0 })
+    service = await openMailApp(settings, { replace: () => ({ now: () => new Date(), passwords }) })
     operator = await createOperator(real(), 'admin')
   })
   afterAll(async () => {
@@ -307,7 +321,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
   }
 
   it('ends or is finished, whichever is first, when a sign-out races a confirmation', async () => {
-    const race = async (_lap: unknown, index: number) => {
+    const race = async (index: number) => {
       const here = await createSignedIn(service)
       const there = await signIn(service, here)
       const phone = newPhone()
@@ -322,7 +336,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       expect([outcome, user.phone, user.new_phone]).toEqual([outcome, outcome === 'stays' ? phone : '', undefined])
       expect(['stays', 'ends']).toContain(outcome)
     }
-    await Promise.all(Array.from({ length: 20 }).map(race))
+    await runInLanes(Array.from({ length: 20 }, (_, index) => () => race(index)))
   })
 
   it('is neither started nor finished by the access token of a session that was revoked as stolen', async () => {
@@ -355,16 +369,16 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
   it('ends as the table of the reference says, each kind at each event', async () => {
     const found: Record<string, Record<string, unknown>> = {}
     for (const [event, ways] of Object.entries(events)) {
-      const cells = Object.entries(kinds).map(async ([kind, starts]) => {
+      const cells = Object.entries(kinds).map(([kind, starts]) => async () => {
         const outcomes = starts.flatMap((start) => ways.map((way) => observe(start, way)))
         return [kind, [...new Set(await Promise.all(outcomes))]] as const
       })
-      const each = (await Promise.all(cells)).map(([kind, all]) => [kind, all.length === 1 ? all[0] : all])
+      const each = (await runInLanes(cells)).map(([kind, all]) => [kind, all.length === 1 ? all[0] : all])
       found[event] = Object.fromEntries(each)
     }
     expect(found).toEqual(table)
     await service.idle()
     const messages = [...service.recipients(), ...service.sms.messages.map(({ to }) => to)]
     expect(messages.filter((to) => gone.includes(String(to))).toSorted()).toEqual(gone.toSorted())
-  }, 240_000)
+  }, 600_000)
 })
