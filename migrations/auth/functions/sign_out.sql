@@ -8,7 +8,8 @@
 --
 -- Lock order: the user, what belongs to them. The lock of the user's row comes first: a refresh that runs at the same time has
 -- either finished, or finds nothing. An access token outlives its session by as much as an hour. A token of an ended session
--- ends nothing and writes nothing. Otherwise a thief of the token could end every later session of its user.
+-- ends nothing and writes nothing. Otherwise a thief of the token could end every later session of its user. A session that was
+-- revoked as stolen counts as ended: its newest refresh token is revoked.
 --
 -- Every scope but `local` also ends what the ended sessions have started, since a thief may have asked for it: see
 -- end_session_work. A change of address outlives the sign-out of the session that asked for it, because its user may open the
@@ -31,7 +32,8 @@ BEGIN
   IF NOT FOUND THEN RETURN 'user-not-found'; END IF;
   IF account.banned_until > clock_timestamp() THEN RETURN 'user-banned'; END IF;
   IF p_session_id IS NOT NULL AND NOT EXISTS (
-    SELECT FROM {{sessions}} s WHERE s.id = p_session_id AND s.user_id = p_user_id)
+    SELECT FROM {{sessions}} s WHERE s.id = p_session_id AND s.user_id = p_user_id AND (
+      SELECT t.revoked FROM {{refresh_tokens}} t WHERE t.session_id = s.id ORDER BY t.counter DESC LIMIT 1) IS NOT TRUE)
   THEN RETURN CASE WHEN p_live_session_only THEN 'session-not-found' ELSE 'done' END; END IF;
   DELETE FROM {{sessions}} s WHERE s.user_id = p_user_id AND (
     p_session_id IS NULL OR p_scope = 'global'

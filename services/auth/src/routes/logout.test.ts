@@ -85,6 +85,19 @@ describe('POST /logout', () => {
     },
   )
 
+  it.each(['', '?scope=global', '?scope=others', '?scope=local'])(
+    '204: scope %j with the token of a session that was revoked as stolen ends no other session',
+    async (query) => {
+      const signedUp = await createSignedUp(test.deps)
+      const [stolen, other] = [await signIn(signedUp), await signIn(signedUp)]
+      const { session_id } = claimsOf(stolen.authorization)
+      const tokens = test.deps.db.updateTable('refresh_tokens').set({ revoked: true })
+      await tokens.where('session_id', '=', String(session_id)).execute()
+      expect(statusAndBody(await signOut(stolen.authorization, query))).toEqual([204, ''])
+      expect(await canRefresh(other.refreshToken)).toBe(true)
+    },
+  )
+
   it('204: ends nothing by a token that names a session of another user', async () => {
     const [signedUp, other] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
     const [own, foreign] = [await signIn(signedUp), await signIn(other)]
