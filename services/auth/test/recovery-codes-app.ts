@@ -42,6 +42,7 @@ export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
     AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
     AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
     AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_RECOVERY_CODES_CREATED_ENABLED: 'false',
   })
   const generate: RecoveryCodesApp['generate'] = (headers, payload = {}) =>
     service.post(RECOVERY_CODES, payload, headers)

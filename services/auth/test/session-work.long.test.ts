@@ -96,6 +96,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
       AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
       AUTH_PASSKEY_ENABLED: 'true',
+      AUTH_MAILER_NOTIFICATIONS_PASSKEY_ADDED_ENABLED: 'false',
       AUTH_WEBAUTHN_RP_ID: 'app.example.com',
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
       AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',

@@ -19,8 +19,8 @@ import {
   urlReference,
 } from './rules.ts'
 
-/** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED, which is off by default. */
-export const NOTIFICATIONS = [
+/** Events of which users are notified where a setting says so. */
+const USUAL_NOTIFICATIONS = [
   'PASSWORD_CHANGED',
   'EMAIL_CHANGED',
   'PHONE_CHANGED',
@@ -29,6 +29,11 @@ export const NOTIFICATIONS = [
   'MFA_FACTOR_ENROLLED',
   'MFA_FACTOR_UNENROLLED',
 ] as const
+/** Events after which somebody else may sign in for ever. Users are notified of them, but for the profile supabase. */
+const GUARDED_NOTIFICATIONS = ['PASSKEY_ADDED', 'PASSKEY_REMOVED', 'RECOVERY_CODES_CREATED'] as const
+
+/** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED. */
+export const NOTIFICATIONS = [...USUAL_NOTIFICATIONS, ...GUARDED_NOTIFICATIONS] as const
 
 /** The name of a notification, as in AUTH_MAILER_NOTIFICATIONS_<name>_ENABLED. */
 export type NotificationName = (typeof NOTIFICATIONS)[number]
@@ -102,10 +107,17 @@ const messageSettings = group('Mails', {
   MAILER_TEMPLATE_RETRY_INTERVAL: duration()
     .prefault('10s')
     .describe('Pause after a template that could not be fetched.'),
-  ...family(NOTIFICATIONS, {
+  ...family(USUAL_NOTIFICATIONS, {
     'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag()
       .prefault('false')
       .describe('Tell users by mail that this has happened to their account.'),
+  }),
+  ...family(GUARDED_NOTIFICATIONS, {
+    'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag()
+      .optional()
+      .describe(
+        'Tell users by mail that this has happened to their account. Default: true, and false in the profile `supabase`.',
+      ),
   }),
 })
 
@@ -188,7 +200,8 @@ export function toMailConfig(
       retryMs: values.MAILER_TEMPLATE_RETRY_INTERVAL,
     },
     inviteOnAdminCreate: values.MAILER_INVITE_ON_ADMIN_CREATE,
-    isNotified: (name: NotificationName): boolean => values[`MAILER_NOTIFICATIONS_${name}_ENABLED`],
+    isNotified: (name: NotificationName): boolean =>
+      values[`MAILER_NOTIFICATIONS_${name}_ENABLED`] ?? values.PROFILE !== 'supabase',
   }
 }
 

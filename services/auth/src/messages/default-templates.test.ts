@@ -18,6 +18,9 @@ const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], su
   IDENTITY_UNLINKED_NOTIFICATION: [['Email', 'Provider'], 'A sign-in method was removed from your account'],
   MFA_FACTOR_ENROLLED_NOTIFICATION: [['Email', 'FactorType'], 'A new verification method was added to your account'],
   MFA_FACTOR_UNENROLLED_NOTIFICATION: [['Email', 'FactorType'], 'A verification method was removed from your account'],
+  PASSKEY_ADDED_NOTIFICATION: [['Email'], 'A passkey was added to your account'],
+  PASSKEY_REMOVED_NOTIFICATION: [['Email'], 'A passkey was removed from your account'],
+  RECOVERY_CODES_CREATED_NOTIFICATION: [['Email'], 'New recovery codes were made for your account'],
 }
 
 describe('DEFAULT_TEXTS', () => {

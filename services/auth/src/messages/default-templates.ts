@@ -13,6 +13,9 @@ export const MAIL_KINDS = [
   'IDENTITY_UNLINKED_NOTIFICATION',
   'MFA_FACTOR_ENROLLED_NOTIFICATION',
   'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+  'PASSKEY_ADDED_NOTIFICATION',
+  'PASSKEY_REMOVED_NOTIFICATION',
+  'RECOVERY_CODES_CREATED_NOTIFICATION',
 ] as const
 
 /** A kind of mail. Each has a subject and a body (reference: Mail templates). */
@@ -85,6 +88,18 @@ export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   MFA_FACTOR_UNENROLLED_NOTIFICATION: {
     subject: 'A verification method was removed from your account',
     body: noticeBody('A verification method ({{ .FactorType }}) was removed from your account {{ .Email }}.'),
+  },
+  PASSKEY_ADDED_NOTIFICATION: {
+    subject: 'A passkey was added to your account',
+    body: noticeBody('A passkey was added to your account {{ .Email }}.'),
+  },
+  PASSKEY_REMOVED_NOTIFICATION: {
+    subject: 'A passkey was removed from your account',
+    body: noticeBody('A passkey was removed from your account {{ .Email }}.'),
+  },
+  RECOVERY_CODES_CREATED_NOTIFICATION: {
+    subject: 'New recovery codes were made for your account',
+    body: noticeBody('New recovery codes were made for your account {{ .Email }}.'),
   },
 }
 

@@ -10,7 +10,7 @@ const app = await openMailApp({
   AUTH_MAILER_SUBJECTS_PASSWORD_CHANGED_NOTIFICATION: '{{ .Data.name }} at {{ .SiteURL }}',
   AUTH_RATE_LIMIT_EMAIL_SENT: '0',
 })
-const silent = await openMailApp()
+const silent = await openMailApp({ AUTH_PROFILE: 'supabase' })
 afterAll(() => Promise.all([app.close(), silent.close()]))
 
 const user = { id: '0b9aa0f6-6b0c-4d0e-a6a3-8e6c2a2f9b11', email: 'ada@example.com', userMetadata: { name: 'Ada' } }
@@ -55,6 +55,17 @@ const cases: readonly (readonly [Notification, to: string, text: string])[] = [
     { name: 'MFA_FACTOR_UNENROLLED', variables: { FactorType: 'totp' } },
     'ada@example.com',
     'A verification method (totp) was removed from your account ada@example.com.',
+  ],
+  [{ name: 'PASSKEY_ADDED', variables: {} }, 'ada@example.com', 'A passkey was added to your account ada@example.com.'],
+  [
+    { name: 'PASSKEY_REMOVED', variables: {} },
+    'ada@example.com',
+    'A passkey was removed from your account ada@example.com.',
+  ],
+  [
+    { name: 'RECOVERY_CODES_CREATED', variables: {} },
+    'ada@example.com',
+    'New recovery codes were made for your account ada@example.com.',
   ],
 ]
 

@@ -14,6 +14,9 @@ interface NotificationVariables {
   readonly IDENTITY_UNLINKED: { readonly Provider: string }
   readonly MFA_FACTOR_ENROLLED: { readonly FactorType: string }
   readonly MFA_FACTOR_UNENROLLED: { readonly FactorType: string }
+  readonly PASSKEY_ADDED: Readonly<Record<never, never>>
+  readonly PASSKEY_REMOVED: Readonly<Record<never, never>>
+  readonly RECOVERY_CODES_CREATED: Readonly<Record<never, never>>
 }
 
 /** An event of an account that its owner is told about. */

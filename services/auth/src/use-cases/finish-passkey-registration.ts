@@ -1,6 +1,7 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { passkeyExists } from '../factor-errors.ts'
+import { notify } from '../messages/notification.ts'
 import { verifyCreation } from '../passkeys/ceremony.ts'
 import type { Registration } from '../passkeys/credential.ts'
 import { type Passkey, refusePasskey, requireRoom } from '../passkeys/passkey.ts'
@@ -10,7 +11,7 @@ import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-type FinishPasskeyRegistrationDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+type FinishPasskeyRegistrationDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
 /** The answer of an authenticator to a challenge of the caller. */
 export interface FinishPasskeyRegistrationInput {
@@ -45,6 +46,7 @@ export async function finishPasskeyRegistration(
     const owner = { userId: user.id, sessionId: session.id }
     const passkey = await insertPasskey(trx, { ...owner, friendlyName: USUAL_NAME, credential, now })
     if (!passkey) throw passkeyExists()
+    await notify(trx, deps, user, { name: 'PASSKEY_ADDED', variables: {} })
     const traits = { passkey_id: passkey.id }
     await recordAudit(trx, deps, { action: 'passkey_created', actor: user, sessionId: session.id, ip, traits })
     return passkey

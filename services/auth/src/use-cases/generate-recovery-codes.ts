@@ -54,6 +54,7 @@ export async function generateRecoveryCodes(
     const factor = await insertRecoveryFactor(trx, deps, owner, friendlyName)
     const codes = await issueRecoveryCodes(trx, deps, factor.id)
     await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: 'recovery_code' } })
+    await notify(trx, deps, user, { name: 'RECOVERY_CODES_CREATED', variables: {} })
     const traits = { factor_id: factor.id, factor_type: factor.factorType }
     await recordAudit(trx, deps, { action: 'factor_in_progress', actor: user, sessionId: session.id, ip, traits })
     return { factor, codes }

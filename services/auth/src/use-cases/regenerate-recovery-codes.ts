@@ -6,6 +6,7 @@ import { requireRecoveryCodesEnabled } from '../factors/factor-switches.ts'
 import { issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
 import type { RecoveryCodes } from '../factors/recovery-code.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
@@ -22,7 +23,7 @@ export interface RegenerateRecoveryCodesInput {
  * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
  */
 export async function regenerateRecoveryCodes(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   { caller, ip }: RegenerateRecoveryCodesInput,
 ): Promise<RecoveryCodes> {
   requireRecoveryCodesEnabled(deps.config)
@@ -33,6 +34,7 @@ export async function regenerateRecoveryCodes(
     requireAllowed(judgeRecoveryCodes(session.aal))
     await requireFreshSession(trx, deps, active)
     const codes = await issueRecoveryCodes(trx, deps, factor.id)
+    await notify(trx, deps, user, { name: 'RECOVERY_CODES_CREATED', variables: {} })
     const traits = { factor_id: factor.id }
     await recordAudit(trx, deps, { action: 'factor_updated', actor: user, sessionId: session.id, ip, traits })
     return { factor, codes }
