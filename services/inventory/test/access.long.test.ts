@@ -1,4 +1,5 @@
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { holdBodies } from '@trestle/testing/hold-bodies.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,6 +10,8 @@ import { type AuthService, runAuthService } from './run-auth-service.ts'
 const ISSUER = 'http://auth.example'
 const SECRET = 'a secret of at least 32 bytes, for tests'
 const KID = 'test-key'
+/** As many bodies of unknown size as one client may have. */
+const SHARE = 2
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
@@ -103,6 +106,34 @@ describe('tokens of the authentication service', () => {
     const ledger = 'SELECT type, actor FROM inventory.movements WHERE product_id = $1 ORDER BY id'
     const types = ['receive', 'reserve', 'release']
     expect(await inventory.query(ledger, [id])).toEqual(types.map((type) => ({ type, actor: 'user-1' })))
+  })
+})
+
+describe('large bodies of users at one address', () => {
+  const headersOf = (sub: string) => ({ authorization: `Bearer ${sealed({ sub, scope: 'inventory:write' })}` })
+  let url: string
+  beforeAll(async () => {
+    url = await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+  })
+
+  const create = (headers: Readonly<Record<string, string>>) =>
+    fetch(`${url}/products`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ sku: randomUUID(), attributes: '{}' }) + ' '.repeat(50_000),
+    })
+
+  it('201: are read while slow bodies of another user hold their share', async () => {
+    const slow = { method: 'POST', path: '/products', headers: headersOf('slow') } as const
+    await using held = await holdBodies(url, SHARE, slow)
+    expect((await create(headersOf('other'))).status).toBe(201)
+    expect(held.countAnswered()).toBe(0)
+  })
+
+  it('401: are not kept while bodies without a token come slowly, which are refused at once', async () => {
+    await using held = await holdBodies(url, SHARE, { method: 'POST', path: '/products', headers: {} })
+    expect((await create(headersOf('other'))).status).toBe(201)
+    await expect.poll(held.countAnswered).toBe(SHARE)
   })
 })
 

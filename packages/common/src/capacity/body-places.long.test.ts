@@ -14,6 +14,8 @@ const PATIENCE_MS = 2_000
 
 const cleanUps: (() => unknown)[] = []
 let begun: string[] = []
+/** Requests whose bodies are read. */
+let read: string[] = []
 /** The handler of `/slow` waits for this. */
 let released = Promise.withResolvers<void>()
 let port = 0
@@ -21,6 +23,7 @@ let port = 0
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
   begun = []
+  read = []
   released = Promise.withResolvers()
   const app = createServer({
     logger: pino({ enabled: false }),
@@ -34,6 +37,12 @@ beforeEach(async () => {
   })
   app.addHook('onRequest', async ({ url }) => {
     begun.push(url)
+  })
+  app.addHook('onRequest', async ({ headers }, reply) => {
+    if (typeof headers['x-caller'] === 'string') await reply.countForCaller(headers['x-caller'])
+  })
+  app.addHook('preParsing', async ({ url }) => {
+    read.push(url)
   })
   app.post('/kept', async () => ({}))
   app.post('/slow', () => released.promise)
@@ -58,12 +67,14 @@ function nextClient(): string {
 /** Sends a request with a body of spaces, each from another client. It holds back the last bytes. */
 function send(
   url: string,
-  { bytes = BODY_BYTES, keptBack = 0, type = 'application/json', from = nextClient() } = {},
+  { bytes = BODY_BYTES, keptBack = 0, type = 'application/json', from = nextClient(), caller = '' } = {},
 ): Socket {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from })
   socket.on('error', () => {})
   cleanUps.push(() => socket.destroy())
-  socket.write(`POST ${url} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${bytes}\r\n\r\n`)
+  socket.write(`POST ${url} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${bytes}\r\n`)
+  if (caller !== '') socket.write(`X-Caller: ${caller}\r\n`)
+  socket.write('\r\n')
   if (bytes > keptBack) socket.write(`{}${' '.repeat(bytes - keptBack - 2)}`)
   return socket
 }
@@ -136,6 +147,43 @@ describe('requests with large bodies', () => {
     await expect.poll(() => begun).toEqual(['/slow'])
     expect(await answerTo(send('/kept', { from: other }))).toBe('HTTP/1.1 200 OK')
     expect(begun).toEqual(['/slow', '/kept'])
+  })
+
+  it('of one caller leave room for another caller at the same address', async () => {
+    const from = nextClient()
+    const slow = Array.from({ length: 10 }, () => send('/kept?slow', { from, caller: 'ann', keptBack: 1 }))
+    await expect.poll(() => begun.length).toBe(10)
+    expect(await answerTo(send('/kept?other', { from, caller: 'bob' }))).toBe('HTTP/1.1 200 OK')
+    expect(read).toEqual(['/kept?slow', '/kept?other'])
+    // Their own bodies go on one after the other.
+    slow[0]?.write(' ')
+    await expect.poll(() => read).toEqual(['/kept?slow', '/kept?other', '/kept?slow'])
+  })
+
+  it('of one caller share one part, whatever addresses they come from', async () => {
+    for (let count = 0; count < 4; count += 1) send('/kept?slow', { caller: 'ann', keptBack: 1 })
+    await expect.poll(() => begun.length).toBe(4)
+    expect(await answerTo(send('/kept?other'))).toBe('HTTP/1.1 200 OK')
+    expect(read).toEqual(['/kept?slow', '/kept?other'])
+  })
+
+  it('of callers who are not known share the part of their address', async () => {
+    const from = nextClient()
+    for (let count = 0; count < 4; count += 1) send('/kept?slow', { from, keptBack: 1 })
+    await expect.poll(() => begun).toEqual(['/kept?slow'])
+    expect(await answerTo(send('/kept?other', { caller: 'bob' }))).toBe('HTTP/1.1 200 OK')
+    expect(begun).toEqual(['/kept?slow', '/kept?other'])
+  })
+
+  it('of one caller are refused when their share does not become free in time, and close the connection', async () => {
+    const from = nextClient()
+    send('/kept?slow', { from, caller: 'ann', keptBack: 1 })
+    await expect.poll(() => read).toEqual(['/kept?slow'])
+    const answer = String(await once(send('/kept?next', { from, caller: 'ann' }), 'data'))
+    expect(answer).toMatch(/^HTTP\/1.1 503 /)
+    expect(answer).toContain('connection: close\r\n')
+    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(BUSY[1])
+    expect(read).toEqual(['/kept?slow'])
   })
 
   it('are refused when too many of them wait', async () => {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineError } from '../errors/define-error.ts'
-import { FairGate } from './fair-gate.ts'
+import { FairGate, type Turn } from './fair-gate.ts'
 
 /** How many bytes of bodies a process keeps, and what happens to requests without a place. */
 export interface BodyPlacesOptions {
@@ -12,7 +12,7 @@ export interface BodyPlacesOptions {
   readonly bodyLimit: number
   /** How long a request waits for a place, in milliseconds. */
   readonly patienceMs: number
-  /** The client of a request. */
+  /** The client of a request, as long as its caller is not known. */
   readonly clientOf: (request: IncomingMessage) => string
   /** Cuts the connection of a request that must give way and cannot be answered. */
   readonly cut: (request: IncomingMessage) => void
@@ -20,8 +20,11 @@ export interface BodyPlacesOptions {
 
 interface Entry {
   readonly request: IncomingMessage
-  readonly client: string
+  /** The address, and then the caller once they are known. */
+  client: string
   readonly bytes: number
+  /** Until when the request may wait for a place. */
+  readonly untilMs: number
   /** Aborted to end the wait for a place. */
   readonly waitsUntil: AbortController
   /** Bytes that the connection had received at the last check. */
@@ -42,6 +45,8 @@ const WAITING_MAX = 64
 const noPlace = defineError(503, 'no_place', 'no place for the body came free')
 
 const leaves = new WeakMap<IncomingMessage, () => void>()
+const moves = new WeakMap<IncomingMessage, (caller: string) => Promise<boolean>>()
+const callers = new WeakMap<IncomingMessage, string>()
 const answers = new WeakMap<IncomingMessage, () => void>()
 const refused = new WeakSet<IncomingMessage>()
 
@@ -53,6 +58,21 @@ export function leaveBodyPlace(request: IncomingMessage): void {
 /** Whether a request holds a place for its body, which it has not given up yet. */
 export function hasBodyPlace(request: IncomingMessage): boolean {
   return leaves.has(request)
+}
+
+/**
+ * Counts a request for its caller from now on, and no longer for its address. A caller who has no share left gives up the
+ * place for the body, which then waits unread for another one.
+ * @returns whether the body may be read
+ */
+export async function moveBodyPlace(request: IncomingMessage, caller: string): Promise<boolean> {
+  callers.set(request, caller)
+  return (await moves.get(request)?.(caller)) ?? true
+}
+
+/** The caller for whom a request counts. Undefined as long as the request counts for its address. */
+export function callerOfRequest(request: IncomingMessage): string | undefined {
+  return callers.get(request)
 }
 
 /** Whether a request got no place for its body, so that it must be refused. */
@@ -75,55 +95,84 @@ export interface BodyPlaces {
 
 /**
  * Returns places for requests with large bodies, which handlers keep in memory until the whole body has
- * arrived. A request without a place waits, and its body is not read. Clients take turns, and when too many
- * requests wait, the client with the most of them is refused first. So a client with many requests does not
- * keep others out. A request with a place gives way when its body hardly arrives.
+ * arrived. A request without a place waits, and its body is not read. A client is an address until the
+ * caller is known by a verified token or key, then the caller. Clients take turns, and when too many
+ * requests wait, the client with the most of them is refused first. So a client with many requests does
+ * not keep others out. A request with a place gives way when its body hardly arrives.
  */
-export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
+export function createBodyPlaces(options: BodyPlacesOptions): BodyPlaces {
+  const { bytesMax, bodyLimit, patienceMs, cut } = options
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
   const gate = new FairGate({ places: bytesMax, each, patienceMs, refuse: noPlace })
   const held = new Set<Entry>()
   const waiting = new Set<Entry>()
-  const keepPlace = (entry: Entry, response: ServerResponse, place: Disposable) => {
+  const keepPlace = (entry: Entry, response: ServerResponse, place: Turn) => {
     const leavePlace = () => {
       held.delete(entry)
+      moves.delete(entry.request)
       place[Symbol.dispose]()
     }
     entry.fastMs = performance.now()
     held.add(entry)
     leaves.set(entry.request, leavePlace)
+    moves.set(entry.request, async (caller) => {
+      if (place.moveTo(caller)) {
+        entry.client = caller
+        return true
+      }
+      // Meanwhile the share of the address is free for its other users.
+      leavePlace()
+      response.off('close', leavePlace)
+      return takePlace({ ...entry, client: caller, waitsUntil: new AbortController() }, response)
+    })
     response.once('close', leavePlace)
   }
-  const waitForPlace = async (entry: Entry, response: ServerResponse, begin: () => void) => {
-    const { client, bytes, waitsUntil } = entry
+  /** Waits for a place. Resolves to false when the request gets none. */
+  const takePlace = async (entry: Entry, response: ServerResponse): Promise<boolean> => {
+    const { client, bytes, untilMs, waitsUntil } = entry
+    if (waiting.size >= WAITING_MAX) {
+      const crowding = findCrowding(waiting, client)
+      if (crowding === undefined) return false
+      crowding.waitsUntil.abort()
+    }
+    const timer = setTimeout(() => waitsUntil.abort(), untilMs - performance.now())
     waiting.add(entry)
     const place = await gate.enter({ client, size: bytes, signal: waitsUntil.signal }).catch(() => undefined)
     waiting.delete(entry)
-    if (response.closed) return place?.[Symbol.dispose]()
-    if (place === undefined) refused.add(entry.request)
+    clearTimeout(timer)
+    if (place === undefined) return false
+    if (response.closed) place[Symbol.dispose]()
     else keepPlace(entry, response, place)
-    begin()
+    return true
   }
   return {
     enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => {
-      const declared = declaredBytes(request)
-      // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
-      const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
-      if (declared <= SMALL_BYTES || !isKept) return begin()
-      const client = clientOf(request)
-      if (waiting.size >= WAITING_MAX) {
-        const crowding = findCrowding(waiting, client)
-        if (crowding === undefined) {
-          refused.add(request)
-          return begin()
-        }
-        crowding.waitsUntil.abort()
-      }
-      const bytes = Math.min(declared, bodyLimit, bytesMax)
-      const waitsUntil = new AbortController()
-      void waitForPlace({ request, client, bytes, waitsUntil, receivedBytes: 0, fastMs: 0 }, response, begin)
+      const entry = toEntry(request, options)
+      if (entry === undefined) return begin()
+      void takePlace(entry, response).then((hasPlace) => {
+        if (!hasPlace) refused.add(request)
+        if (!response.closed) begin()
+      })
     },
     endSlow: () => endSlow(held, waiting, cut),
+  }
+}
+
+/** The entry of a request with a large body. Undefined for a small one, and for one that no handler keeps. */
+function toEntry(request: IncomingMessage, options: BodyPlacesOptions): Entry | undefined {
+  const { bytesMax, bodyLimit, patienceMs, clientOf } = options
+  const declared = declaredBytes(request)
+  // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
+  const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
+  if (declared <= SMALL_BYTES || !isKept) return undefined
+  return {
+    request,
+    client: clientOf(request),
+    bytes: Math.min(declared, bodyLimit, bytesMax),
+    untilMs: performance.now() + patienceMs,
+    waitsUntil: new AbortController(),
+    receivedBytes: 0,
+    fastMs: 0,
   }
 }
 

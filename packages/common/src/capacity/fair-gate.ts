@@ -23,6 +23,14 @@ export interface Claim {
   readonly signal?: AbortSignal
 }
 
+/** Places that a piece of work has, until they are disposed of. */
+export interface Turn extends Disposable {
+  /**
+   * Counts the places for another client from now on. @returns whether they fit into its share; otherwise nothing changes
+   */
+  readonly moveTo: (client: string) => boolean
+}
+
 interface Waiting {
   readonly size: number
   readonly admit: () => void
@@ -71,7 +79,7 @@ export class FairGate {
    * Takes places until they are disposed of.
    * @throws the error of `refuse` when the turn has not come in time, or the wait is aborted
    */
-  async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<Disposable> {
+  async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<Turn> {
     const size = Math.min(wanted, this.#each)
     const line = this.#lines.get(client) ?? { taken: 0, waiting: new Set() }
     this.#lines.set(client, line)
@@ -80,11 +88,16 @@ export class FairGate {
     line.waiting.add(waiting)
     this.#admit()
     if (line.waiting.has(waiting)) await this.#wait({ client, waiting, turn: turn.promise, signal })
-    let isHeld = true
+    let holder: string | undefined = client
     return {
+      moveTo: (other) => {
+        if (holder === undefined || !this.#move(size, holder, other)) return false
+        holder = other
+        return true
+      },
       [Symbol.dispose]: () => {
-        if (isHeld) this.#leave(client, size)
-        isHeld = false
+        if (holder !== undefined) this.#leave(holder, size)
+        holder = undefined
       },
     }
   }
@@ -121,6 +134,19 @@ export class FairGate {
       this.#putLast(client, line)
       next.admit()
     }
+  }
+
+  #move(size: number, from: string, to: string): boolean {
+    if (from === to) return true
+    const line = this.#lines.get(to) ?? { taken: 0, waiting: new Set() }
+    // Work of the client that waits already comes first.
+    if (line.waiting.size > 0 || line.taken + size > this.#each) return false
+    line.taken += size
+    this.#lines.set(to, line)
+    // The share of the other client has room again. The places that are free stay the same.
+    this.#free -= size
+    this.#leave(from, size)
+    return true
   }
 
   #leave(client: string, size: number): void {

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
 import { shownPath } from '../telemetry/path-of.ts'
-import { answerSlowBody, hasBodyPlace, leaveBodyPlace } from './body-places.ts'
+import { answerSlowBody, hasBodyPlace, leaveBodyPlace, moveBodyPlace } from './body-places.ts'
 
 /** How long a handler may take, in milliseconds, and the errors that end it. */
 export interface HandlerDeadlineOptions {
@@ -11,6 +11,8 @@ export interface HandlerDeadlineOptions {
   readonly timedOut: (cause: unknown) => HttpError
   /** The error for a request whose body has not arrived in time. */
   readonly bodyTimedOut: (cause: unknown) => HttpError
+  /** The error for a request whose body gets no place. */
+  readonly busy: () => HttpError
 }
 
 const CHECK_MS = 250
@@ -23,7 +25,7 @@ const CHECK_MS = 250
  * old tables, in which V8 keeps finished requests until the next full collection.
  */
 export const handlerDeadline = fp<HandlerDeadlineOptions>(
-  async (app, { handlerTimeoutMs, timedOut, bodyTimedOut }) => {
+  async (app, { handlerTimeoutMs, timedOut, bodyTimedOut, busy }) => {
     const running: (Running | undefined)[] = []
     const empty: number[] = []
     const timer = setInterval(() => {
@@ -45,6 +47,11 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       empty.push(place)
       reply.placeOfDeadline = undefined
     }
+    const begin = (reply: FastifyReply) => {
+      const place = empty.pop() ?? running.length
+      running[place] = { reply, arrivedMs: performance.now() }
+      reply.placeOfDeadline = place
+    }
     const dropBody = (reply: FastifyReply, reason: string) => {
       // Nobody reads the rest of the body, so the connection cannot be used again.
       reply.header('connection', 'close')
@@ -55,11 +62,20 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
       leaveBodyPlace(this.request.raw)
     })
+    app.decorateReply('countForCaller', async function countForCaller(caller: string) {
+      const { raw } = this.request
+      const isTimed = this.placeOfDeadline !== undefined
+      // A body that waits for its place does not use up the time of the handler.
+      if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
+      const hasPlace = await moveBodyPlace(raw, `caller ${caller}`)
+      if (isTimed) begin(this)
+      if (hasPlace) return
+      this.header('connection', 'close')
+      throw busy()
+    })
     app.addHook('onRequest', ({ raw }, reply, done) => {
       if (hasBodyPlace(raw)) answerSlowBody(raw, () => dropBody(reply, 'the body came slowly while others waited'))
-      const place = empty.pop() ?? running.length
-      running[place] = { reply, arrivedMs: performance.now() }
-      reply.placeOfDeadline = place
+      begin(reply)
       done()
     })
     app.addHook('onResponse', (_request, reply, done) => {
@@ -102,5 +118,11 @@ declare module 'fastify' {
      * limits.
      */
     liftDeadline(): void
+    /**
+     * Counts the request for its caller, whose token or key is verified, instead of its address. Call it before the body is
+     * read. The body waits while other bodies of the caller take up the share of one client.
+     * @throws the error of a busy service when no place becomes free in time
+     */
+    countForCaller(caller: string): Promise<void>
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { createBodyPlaces } from '../capacity/body-places.ts'
+import { callerOfRequest, createBodyPlaces } from '../capacity/body-places.ts'
 import { countUnacknowledgedBytes, findCrowding, progressOf } from './slow-clients.ts'
 
 /** How much of the process a client may occupy, in bytes, and for how long, in milliseconds. */
@@ -71,7 +71,7 @@ export interface BoundOptions {
   readonly bounds?: ConnectionBounds
   /** Called for each connection that is cut. */
   readonly onCut?: (reason: CutReason) => void
-  /** The client of a request. By default the address of the peer. */
+  /** The client of a request whose caller is not known. By default the address of the peer. */
   readonly clientOf?: (request: IncomingMessage) => string
 }
 
@@ -109,7 +109,8 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
     for (const connection of owing) rememberProgress(connection, nowMs)
     const seen = owing.map((connection) => {
       const { socket, request, sinceMs } = connection
-      return { connection, client: request ? clientOf(request) : '', bytes: costOf(socket), sinceMs }
+      const client = request ? (callerOfRequest(request) ?? clientOf(request)) : ''
+      return { connection, client, bytes: costOf(socket), sinceMs }
     })
     for (const { connection } of findCrowding(seen, bounds.waitingBytesMax)) cut(connection, 'crowded')
   }

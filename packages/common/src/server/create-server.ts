@@ -120,6 +120,7 @@ export function createServer(options: ServerOptions): Server {
     handlerTimeoutMs: options.handlerTimeoutMs,
     timedOut: vocabulary.timedOut,
     bodyTimedOut: (cause) => vocabulary.bodyTimedOut?.(cause) ?? vocabulary.timedOut(cause),
+    busy: () => vocabulary.busy(),
   })
   app.register(sendAnswers)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })

@@ -54,7 +54,7 @@ export const authenticateOperator = fp(
     app.addHook('onRequest', async () => {
       if (keys.length === 0) refusePath()
     })
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', async (request, reply) => {
       const { headers, clientAddress } = request
       const verifyToken = async (token: string) => {
         request.operatorSession = readOperatorSession(deps, token)
@@ -64,6 +64,7 @@ export const authenticateOperator = fp(
       request.operator = operator
       request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
       requireAction(operator.role, actionOf(request))
+      await reply.countForCaller(operator.actor.id)
     })
   },
   { name: 'authenticate-operator', dependencies: ['client-address'] },

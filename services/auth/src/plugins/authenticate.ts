@@ -9,9 +9,9 @@ import { readBearer, type TokenUser, toTokenUser } from '../sessions/token-user.
 export const authenticate = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('caller')
-    app.addHook('onRequest', (request, _reply, done) => {
+    app.addHook('onRequest', async (request, reply) => {
       request.caller = readCaller(request.server.deps, request)
-      done()
+      await reply.countForCaller(request.caller.userId)
     })
   },
   { name: 'authenticate' },
@@ -44,9 +44,11 @@ const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 export const requireAdmin = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('admin')
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', async (request, reply) => {
       const { deps } = request.server
       request.admin = await checkAdmin(deps, readBearer(deps, request.headers.authorization))
+      // A token without a user may be that of several servers.
+      if (request.admin.userId !== null) await reply.countForCaller(request.admin.userId)
       if (!READS.has(request.method)) await checkFreshAdmin(deps, request.admin)
     })
   },

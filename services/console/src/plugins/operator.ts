@@ -65,6 +65,7 @@ export const operatorPages = fp(
       request.signedInAs = tokens.userId
       await request.takeTurn(1, reply)
       request.visit = await identify(request, session, tokens)
+      await reply.countForCaller(tokens.userId)
       await keepAlive(request, reply, session)
     })
     app.addHook('preValidation', async (request) => {

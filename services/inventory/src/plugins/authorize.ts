@@ -8,7 +8,7 @@ import { invalidToken, missingToken, readScopeMissing, tooManyRequests, writeSco
 import { operatorUnauthorized } from '../operator-errors.ts'
 import { requireAction } from '../operators/require-action.ts'
 import { unavailable } from '../unavailable.ts'
-import { addLogFields, fastifyRequestOf } from './fastify-request.ts'
+import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 import { refusePath } from './refuse-path.ts'
 
 /**
@@ -30,7 +30,7 @@ export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
     if (operators === undefined) refusePath()
-    admitOperator(context, await findOperator(context, operators), actions)
+    await admitOperator(context, await findOperator(context, operators), actions)
   }
   return [Object.assign(guard, OPERATOR_ANSWERS)]
 }
@@ -86,7 +86,7 @@ async function authorize(context: GuardContext, actions: MethodActions): Promise
     const operator = await findOperator(context, operators)
     // An operator counts by themselves: a told address could be that of any client, or another one in each request.
     await countRequest({ rateLimits }, operator === undefined ? request.ip : `operator ${operator.actor.id}`)
-    admitOperator(context, operator, actions)
+    await admitOperator(context, operator, actions)
     return
   }
   if (tokenVerifier === undefined) return
@@ -94,6 +94,7 @@ async function authorize(context: GuardContext, actions: MethodActions): Promise
   addLogFields(request, { actor: identity.actor })
   requireScope(request.method, identity)
   request.identity = identity
+  await fastifyReplyOf(request).countForCaller(identity.actor)
 }
 
 /** @throws missingToken without a bearer token, invalidToken when the token is not good */
@@ -137,13 +138,18 @@ function findOperator(
 
 /**
  * Judges whether an operator may do what the method of a request does (console reference: Checks of a request).
- * @throws operatorUnauthorized, operatorForbidden
+ * @throws operatorUnauthorized, operatorForbidden, and serverBusy when the body gets no place
  */
-function admitOperator({ request }: GuardContext, operator: Operator | undefined, actions: MethodActions): void {
+async function admitOperator(
+  { request }: GuardContext,
+  operator: Operator | undefined,
+  actions: MethodActions,
+): Promise<void> {
   if (operator === undefined) throw operatorUnauthorized()
   addLogFields(request, { operator_id: operator.actor.id, operator_key: operator.key })
   requireAction(operator.role, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))
   request.identity = { actor: operator.actor.id, operator } satisfies OperatorIdentity
+  await fastifyReplyOf(request).countForCaller(operator.actor.id)
 }
 
 function refuseUnverifiable(error: unknown): never {

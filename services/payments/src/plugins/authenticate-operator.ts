@@ -43,7 +43,7 @@ export const authenticateOperator = fp(
       if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
       if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
     })
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', async (request, reply) => {
       const access = requireEndpoint(operators)
       const operator = await readOperator(access, request).catch(refuseUnverifiable)
       if (operator === undefined) {
@@ -55,6 +55,7 @@ export const authenticateOperator = fp(
       request.operator = operator
       request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
       requireAction(operator.role, request.routeOptions.config.action)
+      await reply.countForCaller(operator.actor.id)
     })
     // Access is granted. Only the values of the request are left to check.
     app.addHook('preHandler', async (request) => {

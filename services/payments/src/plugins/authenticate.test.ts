@@ -1,5 +1,6 @@
 import { type LimiterStore, memoryStore } from '@trestle/rate-limits/limiter-store.ts'
 import { anyUuid } from '@trestle/testing/any-value.ts'
+import { holdBodies } from '@trestle/testing/hold-bodies.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { refusalHeaders, temporaryHeaders } from '../../test/headers.ts'
@@ -11,6 +12,9 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+
+/** As many bodies of unknown size as one client may have: 2 MiB, and 128 KiB each. */
+const BODIES_OF_CLIENT = 16
 
 describe('authenticate', () => {
   const lines: Record<string, unknown>[] = []
@@ -63,6 +67,21 @@ describe('authenticate', () => {
       { ...line, level: 40, route: '/me', path: '/me', status: 401, error_code: 'UNAUTHORIZED' },
     ])
     expect(JSON.stringify(lines)).not.toContain(app.key)
+  })
+
+  it('201: creates a merchant while slow bodies with another known key at the same address hold their share', async () => {
+    const url = await payments.app.listen({ host: '127.0.0.1', port: 0 })
+    const slow = await createTestApp(payments)
+    for (const { headers } of [app, slow]) await payments.app.inject({ url: '/me', headers })
+    const path = '/merchants'
+    await using held = await holdBodies(url, BODIES_OF_CLIENT, { method: 'POST', path, headers: slow.headers })
+    const answer = await fetch(url + path, {
+      method: 'POST',
+      headers: { ...app.headers, 'content-type': 'application/json' },
+      body: `{"name":"Shop"}${' '.repeat(50_000)}`,
+    })
+    expect(answer.status).toBe(201)
+    expect(held.countAnswered()).toBe(0)
   })
 })
 

@@ -44,7 +44,7 @@ export const authenticate = fp(
       await userTokens.register(userEmail)
       return { keyMac: null, userEmail }
     }
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', async (request, reply) => {
       const { authorization } = request.headers
       const key = readKey(authorization)
       const credentials = await (key === undefined ? admitUser(authorization) : admitKey(key, request.ip))
@@ -52,6 +52,9 @@ export const authenticate = fp(
         request.identityId = identityId
       }
       request.caller = { ...credentials, repeat: undefined, onIdentified }
+      if (key === undefined) await reply.countForCaller(`user ${credentials.userEmail?.toLowerCase()}`)
+      // The statement that judges an unknown key runs after the body has arrived. Anybody can present as many as they like.
+      else if (goodKeys.has(key.name)) await reply.countForCaller(`key ${key.name}`)
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {

@@ -95,7 +95,7 @@ describe('answerInPieces', () => {
   it('200: sends every piece even if all of them together take longer than a handler may', async () => {
     const late = Fastify()
     const busy = () => serverBusy()
-    await late.register(handlerDeadline, { handlerTimeoutMs: 50, timedOut: busy, bodyTimedOut: busy })
+    await late.register(handlerDeadline, { handlerTimeoutMs: 50, timedOut: busy, bodyTimedOut: busy, busy })
     late.decorateRequest('inTurn', (_size, read) => read())
     // A handler that never ends is refused at its deadline.
     late.get('/hanging', () => new Promise(() => {}))

@@ -1,0 +1,45 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** A request whose body does not end. */
+export interface HeldBody {
+  readonly method: 'POST' | 'PUT'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The requests that hold their places. */
+export interface HeldBodies extends AsyncDisposable {
+  /** How many of them the server has answered. */
+  readonly countAnswered: () => number
+}
+
+/**
+ * Sends requests with bodies of unknown size to a server of this machine, of which only the first byte arrives.
+ * @param origin such as `http://127.0.0.1:8080`
+ */
+export async function holdBodies(
+  origin: string,
+  count: number,
+  { method, path, headers }: HeldBody,
+): Promise<HeldBodies> {
+  const { hostname, port } = new URL(origin)
+  const all = { host: 'localhost', 'content-type': 'application/json', 'transfer-encoding': 'chunked', ...headers }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
+  const answered = new Set<Socket>()
+  const sockets = Array.from({ length: count }, () => connect({ host: hostname, port: Number(port) }))
+  for (const socket of sockets) {
+    socket.on('error', () => {})
+    socket.once('data', () => answered.add(socket))
+    socket.write(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n1\r\n{\r\n`)
+  }
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  return {
+    countAnswered: () => answered.size,
+    [Symbol.asyncDispose]: async () => {
+      const closed = sockets.map((socket) => socket.closed || once(socket, 'close'))
+      for (const socket of sockets) socket.destroy()
+      await Promise.all(closed)
+    },
+  }
+}
