@@ -9,7 +9,7 @@ export interface Schema {
   readonly enum?: readonly unknown[] | undefined
   readonly anyOf?: readonly Schema[] | undefined
   readonly oneOf?: readonly Schema[] | undefined
-  readonly not?: Schema | undefined
+  readonly then?: Schema | undefined
   readonly type?: string | readonly string[] | undefined
   readonly properties?: Readonly<Record<string, Schema>> | undefined
   readonly required?: readonly string[] | undefined
@@ -62,7 +62,8 @@ const Schema: z.ZodType<Schema> = z.lazy(() =>
     enum: z.array(z.unknown()).optional(),
     anyOf: z.array(Schema).optional(),
     oneOf: z.array(Schema).optional(),
-    not: Schema.optional(),
+    // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+    then: Schema.optional(),
     type: z.union([z.string(), z.array(z.string())]).optional(),
     properties: z.record(z.string(), Schema).optional(),
     required: z.array(z.string()).optional(),

@@ -56,13 +56,14 @@ const ITEMS_MAX = 3
 function allowedValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
-  const { anyOf, oneOf, not, ...common } = schema
-  // Alternatives beside members stand below two `not`, which generators of clients leave out.
-  const alternatives = anyOf ?? oneOf ?? not?.not?.anyOf ?? not?.not?.oneOf
+  const { anyOf, oneOf, then, ...common } = schema
+  // Rules that generators of clients leave out stand below an `if` that always holds.
+  const alternatives = anyOf ?? oneOf ?? then?.anyOf ?? then?.oneOf
   if (alternatives) {
     const values = alternatives.map((each) => allowedValue(addTo(common, context.resolve(each)), path, context))
     return fc.oneof(...values)
   }
+  if (then?.type !== undefined) return allowedValue({ ...common, ...then }, path, context)
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['anything'])
   return fc.oneof(...types.map((type) => valueOfType(type, schema, path, context)))
 }

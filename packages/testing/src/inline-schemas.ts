@@ -3,13 +3,14 @@ import { z } from 'zod'
 const SCHEMAS = '#/components/schemas/'
 const Document = z.object({ components: z.object({ schemas: z.record(z.string(), z.looseObject({})) }) })
 const Reference = z.object({ $ref: z.string().startsWith(SCHEMAS) })
-const Hidden = z.looseObject({ not: z.object({ not: z.looseObject({}) }) })
+// biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+const Hidden = z.looseObject({ if: z.strictObject({}), then: z.looseObject({}) })
 const OrNull = z.object({ anyOf: z.tuple([Reference, z.object({ type: z.literal('null') })]) })
 const Typed = z.looseObject({ type: z.string(), properties: z.unknown() })
 
 /**
- * The JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. Alternatives beside members,
- * which stand below two `not`, stand beside the members. An object or null has a list of two types.
+ * The JSON of an OpenAPI document in which each reference to a schema is replaced by the schema. A rule below an `if`
+ * that always holds stands beside the members. An object or null has a list of two types.
  */
 export function inlineSchemas(document: object): string {
   const { schemas } = Document.parse(document).components
@@ -20,7 +21,9 @@ export function inlineSchemas(document: object): string {
     const object = Typed.safeParse(orNull.data && inline(orNull.data.anyOf[0]))
     if (object.success) return { ...object.data, type: [object.data.type, 'null'] }
     const hidden = Hidden.safeParse(part)
-    return hidden.success ? { ...hidden.data, ...hidden.data.not.not } : part
+    if (!hidden.success) return part
+    const { if: _, then, ...schema } = hidden.data
+    return { ...schema, ...then }
   }
   return JSON.stringify(document, (_, part: unknown) => inline(part))
 }

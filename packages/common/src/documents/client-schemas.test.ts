@@ -13,6 +13,8 @@ function documentOf(schema: object, schemas: object = {}) {
 }
 
 const REFERENCE = { $ref: '#/components/schemas/CreateThingRequest' }
+// biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+const always = (rule: object) => ({ if: {}, then: rule })
 const objectOf = (properties: object) => ({ type: 'object', properties })
 
 describe('writeForClients', () => {
@@ -37,17 +39,58 @@ describe('writeForClients', () => {
     expect(documentOf(schema).schema).toEqual(expected)
   })
 
-  it('divides a list of types into alternatives, each with the limits of its type', () => {
-    const { schema, schemas } = documentOf({ description: 'Any', type: ['string', 'object', 'array'], pattern: 'a' })
-    expect([schema, schemas]).toEqual([
-      REFERENCE,
+  it.each([
+    [
+      { description: 'Any', type: ['string', 'object', 'array'], pattern: 'a' },
+      { description: 'Any', ...always({ type: ['string', 'object', 'array'], pattern: 'a' }) },
+    ],
+    [
       {
-        CreateThingRequest: {
-          description: 'Any',
-          anyOf: [{ type: 'string', pattern: 'a' }, { type: 'object' }, { type: 'array', items: {} }],
-        },
+        anyOf: [
+          { type: 'string', format: 'date' },
+          { type: 'string', format: 'date-time' },
+        ],
       },
-    ])
+      {
+        type: 'string',
+        ...always({
+          anyOf: [
+            { type: 'string', format: 'date' },
+            { type: 'string', format: 'date-time' },
+          ],
+        }),
+      },
+    ],
+    [
+      { anyOf: [{ enum: ['a'] }, { type: 'string', maxLength: 0 }, { type: 'null' }], description: 'Text' },
+      {
+        type: ['string', 'null'],
+        description: 'Text',
+        ...always({ anyOf: [{ enum: ['a'] }, { type: 'string', maxLength: 0 }, { type: 'null' }] }),
+      },
+    ],
+    [
+      { type: 'string', anyOf: [{ minLength: 6 }, { maxLength: 0 }] },
+      { type: 'string', ...always({ anyOf: [{ minLength: 6 }, { maxLength: 0 }] }) },
+    ],
+    [
+      { oneOf: [{ type: 'boolean' }, { type: 'string' }], default: true },
+      { default: true, ...always({ oneOf: [{ type: 'boolean' }, { type: 'string' }] }) },
+    ],
+  ])('keeps the values of %j out of the sight of generators, and their type where all have one', (schema, expected) => {
+    expect(documentOf(schema)).toEqual({ schema: expected, schemas: {} })
+  })
+
+  it('gives a member that is null alone any type, one that is true a boolean, and an object without members any', () => {
+    const members = { a: { description: 'None', type: 'null' }, b: { type: 'object' }, c: { enum: [true] } }
+    const { schemas } = documentOf(objectOf(members))
+    expect(schemas).toEqual({
+      CreateThingRequest: objectOf({
+        a: { description: 'None', ...always({ type: 'null' }) },
+        b: { additionalProperties: {}, type: 'object' },
+        c: { type: 'boolean', ...always({ enum: [true] }) },
+      }),
+    })
   })
 
   it('names each object, items and alternatives after their owner', () => {
@@ -84,7 +127,30 @@ describe('writeForClients', () => {
     expect(schemas).toEqual({
       CreateThingRequest: {
         ...objectOf({ a: {}, b: {} }),
-        not: { not: { anyOf: [{ required: ['a'] }, { required: ['b'] }] } },
+        ...always({ anyOf: [{ required: ['a'] }, { required: ['b'] }] }),
+      },
+    })
+  })
+
+  it('shows of an object in a parameter only the members that have a name', () => {
+    const schema = { ...objectOf({ test: { type: 'boolean' } }), additionalProperties: { type: 'string' } }
+    const parameter = { name: 'filter', in: 'query', schema }
+    const operation = { operationId: 'listThings', parameters: [parameter], responses: {} }
+    writeForClients({ paths: { '/things': { get: operation } }, components: {} })
+    expect(parameter.schema).toEqual({
+      ...objectOf({ test: { type: 'boolean' } }),
+      ...always({ properties: { test: {} }, additionalProperties: { type: 'string' } }),
+    })
+  })
+
+  it('keeps a condition of the schema below the one that always holds', () => {
+    // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+    const condition = { if: { required: ['a'] }, then: { required: ['c'] } }
+    const { schemas } = documentOf({ ...objectOf({ a: {} }), ...condition, oneOf: [{ required: ['a'] }] })
+    expect(schemas).toEqual({
+      CreateThingRequest: {
+        ...objectOf({ a: {} }),
+        ...always({ oneOf: [{ required: ['a'] }], ...condition, else: {} }),
       },
     })
   })

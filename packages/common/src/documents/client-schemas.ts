@@ -3,7 +3,8 @@ import { asPart, type DocumentPart, isPart, listOf, listOperations } from './doc
 /**
  * Writes the schemas of an OpenAPI document so that generators of clients in typed languages read them: an integer states its
  * width, a value its type, and an object or a union within another one has a name of its own, by which the owner refers to it.
- * Without these, generators cut integers to 32 bits, and give two schemas one name or leave an operation out.
+ * Rules that no type can say stand below an `if` that always holds. Without these, generators cut integers to 32 bits, give two
+ * schemas one name, leave an operation out, or write a client that no compiler takes.
  * @param document is changed
  * @throws Error when two different schemas would have the same name
  */
@@ -23,7 +24,11 @@ export function writeForClients(document: object): void {
     const name = capitalize(operation.operationId)
     for (const parameter of listOf(part.parameters).map(asPart)) {
       if (!isPart(parameter.schema)) continue
-      parameter.schema = describeMembers(parameter.schema, `${name}${capitalize(String(parameter.name))}`, add)
+      parameter.schema = describeMembers(
+        hideOthers(parameter.schema),
+        `${name}${capitalize(String(parameter.name))}`,
+        add,
+      )
     }
     nameContent(part.requestBody, `${name}Request`, add)
     const answers = Object.entries(asPart(part.responses))
@@ -87,28 +92,72 @@ function describeMembers(schema: DocumentPart, name: string, add: AddSchema): Do
       additionalProperties: toReference(additionalProperties, `${name}Value`, add),
     }),
   }
-  if (isPart(properties) && Object.keys(alternatives).length > 0) {
+  const choices = [...listOf(anyOf), ...listOf(oneOf)].map(asPart)
+  if (choices.length > 0 && (isPart(properties) || isPlain(choices))) {
     // Alternatives beside members say which members go together. Generators would take them for a union without the members.
-    // They leave out what stands below `not`, and two of these mean the same to a validator.
-    return stateType({ ...own, not: { not: { ...alternatives, ...(not !== undefined && { not }) } } })
+    return hideRule(stateType({ ...commonType(choices), ...own }), {
+      ...alternatives,
+      ...(not !== undefined && { not }),
+    })
   }
   const unions = Object.entries(alternatives).map(([kind, list]) => [kind, union(list)])
-  return splitTypes(stateType({ ...own, ...Object.fromEntries(unions), ...(not !== undefined && { not }) }))
+  return hideTypes(stateType({ ...own, ...Object.fromEntries(unions), ...(not !== undefined && { not }) }))
 }
 
 function describeProperties(properties: DocumentPart, name: string, add: AddSchema): DocumentPart {
   const described = Object.entries(properties).map(([member, schema]) => [
     member,
-    isPart(schema) ? toReference(schema, `${name}${capitalize(member)}`, add) : schema,
+    isPart(schema) ? describeMember(schema, `${name}${capitalize(member)}`, add) : schema,
   ])
   return Object.fromEntries(described)
 }
 
+/** A member that is null alone has no type, and one that is a single boolean is a boolean: generators have no such types. */
+function describeMember(schema: DocumentPart, name: string, add: AddSchema): DocumentPart {
+  const { type, enum: values, const: value, ...rest } = stateType(schema)
+  if (type === 'null') return hideRule(rest, { type })
+  const isOneBoolean = type === 'boolean' && (values !== undefined || value !== undefined)
+  if (!isOneBoolean) return toReference(schema, name, add)
+  return hideRule({ type, ...rest }, value === undefined ? { enum: values } : { const: value })
+}
+
+/** Whether a union is of several values without members. Of such a union, each generator makes something else, or fails. */
+function isPlain(choices: readonly DocumentPart[]): boolean {
+  const values = choices.filter(({ type }) => type !== 'null')
+  return values.length > 1 && values.every((each) => each.$ref === undefined && !isNamed(each))
+}
+
+/** The type that all alternatives have, with null where it is one of them. */
+function commonType(choices: readonly DocumentPart[]): DocumentPart {
+  const types = [...new Set(choices.map((each) => stateType(each).type))]
+  if (types.some((type) => typeof type !== 'string')) return {}
+  const isNullable = types.includes('null')
+  const [type, ...others] = types.filter((each) => each !== 'null')
+  return type === undefined || others.length > 0 ? {} : { type: isNullable ? [type, 'null'] : type }
+}
+
+/** An object with members whose other members have a type: as a parameter, generators take it for a map. */
+function hideOthers(schema: DocumentPart): DocumentPart {
+  const { additionalProperties, ...rest } = schema
+  if (!isPart(schema.properties) || !isPart(additionalProperties)) return schema
+  const properties = Object.fromEntries(Object.keys(schema.properties).map((member) => [member, {}]))
+  return hideRule(rest, { properties, additionalProperties })
+}
+
+/** A schema with a rule that generators leave out. To a validator, it always holds. */
+function hideRule({ if: condition, then, else: otherwise, ...schema }: DocumentPart, rule: DocumentPart): DocumentPart {
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+  const own = { ...(condition !== undefined && { if: condition, then: then ?? {}, else: otherwise ?? {} }) }
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+  return { ...schema, if: {}, then: { ...rule, ...own } }
+}
+
 const INT32_MAX = 2 ** 31 - 1
 
-/** States the width of an integer, and the type of listed values. */
+/** States the width of an integer, the type of listed values, and that an object without members may have any. */
 function stateType(schema: DocumentPart): DocumentPart {
   const { type, enum: values, const: value, maximum, minimum, format } = schema
+  if (type === 'object' && schema.properties === undefined) return { additionalProperties: {}, ...schema }
   if (type === 'integer' || listOf(type).includes('integer')) {
     const isNarrow = Math.abs(Number(maximum)) <= INT32_MAX && Math.abs(Number(minimum)) <= INT32_MAX
     return { ...schema, format: format ?? (isNarrow ? 'int32' : 'int64') }
@@ -125,28 +174,15 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value
 }
 
-/** The limits of a schema that only one type has. */
-const LIMITS: Readonly<Record<string, readonly string[]>> = {
-  string: ['minLength', 'maxLength', 'pattern', 'format'],
-  array: ['items', 'minItems', 'maxItems', 'uniqueItems'],
-  object: ['properties', 'required', 'additionalProperties'],
-  integer: ['minimum', 'maximum', 'multipleOf', 'format'],
-  number: ['minimum', 'maximum', 'multipleOf'],
-}
-
-/** A value of several types as a union of one each, because generators know no list of types but with null. */
-function splitTypes(schema: DocumentPart): DocumentPart {
-  const { type } = schema
+/** A value of several types has none, because generators know no list of types but with null. */
+function hideTypes(schema: DocumentPart): DocumentPart {
+  const { type, description, default: otherwise, ...limits } = schema
   if (!Array.isArray(type) || type.filter((each) => each !== 'null').length < 2) return schema
-  const limits = new Set(Object.values(LIMITS).flat())
-  const common = Object.entries(schema).filter(([key]) => key !== 'type' && key !== 'enum' && !limits.has(key))
-  const anyOf = type.map((each) => ({
-    type: each,
-    ...(each === 'array' && { items: {} }),
-    ...Object.fromEntries(Object.entries(schema).filter(([key]) => LIMITS[each]?.includes(key))),
-    ...(Array.isArray(schema.enum) && { enum: schema.enum.filter((value) => typeOf(value) === each) }),
-  }))
-  return { ...Object.fromEntries(common), anyOf }
+  const notes = {
+    ...(description !== undefined && { description }),
+    ...(otherwise !== undefined && { default: otherwise }),
+  }
+  return hideRule(notes, { type, ...limits })
 }
 
 function capitalize(name: string): string {
