@@ -1,0 +1,32 @@
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runProgram } from '../processes/run-program.ts'
+import type { Toolchain } from './toolchains.ts'
+
+/** A language in which clients of the services are generated and compiled. */
+export interface Language {
+  readonly name: string
+  readonly toolchains: readonly Toolchain[]
+  /** Generates the clients in an empty folder, and compiles them. @throws Error with the output of the tool that fails */
+  readonly generate: (home: string) => Promise<unknown>
+  /** Does the main job of each service with its client. @throws Error with the output of the program */
+  readonly doJobs?: (home: string, env: Readonly<Record<string, string>>) => Promise<unknown>
+}
+
+/** The services that clients are generated of. */
+export const SERVICES = ['auth', 'payments', 'inventory']
+
+/** The path of the API document of a service. */
+export function documentOf(service: string): string {
+  return join(import.meta.dirname, '../../../docs/openapi', `${service}.json`)
+}
+
+/** Copies a program of this folder to where the clients are. */
+export function copyProgram(name: string, home: string): void {
+  copyFileSync(join(import.meta.dirname, name), join(home, name))
+}
+
+/** Runs a program with each list of arguments. */
+export async function runAll(program: string, cwd: string, lists: readonly (readonly string[])[]): Promise<void> {
+  for (const args of lists) await runProgram({ program, args, cwd })
+}
