@@ -30,7 +30,7 @@ const USUAL_NOTIFICATIONS = [
   'MFA_FACTOR_UNENROLLED',
 ] as const
 /** Events after which somebody else may sign in for ever. Users are notified of them, but for the profile supabase. */
-const GUARDED_NOTIFICATIONS = ['PASSKEY_ADDED', 'PASSKEY_REMOVED', 'RECOVERY_CODES_CREATED'] as const
+const GUARDED_NOTIFICATIONS = ['PASSKEY_ADDED', 'PASSKEY_REMOVED', 'PASSKEYS_KEPT', 'RECOVERY_CODES_CREATED'] as const
 
 /** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED. */
 export const NOTIFICATIONS = [...USUAL_NOTIFICATIONS, ...GUARDED_NOTIFICATIONS] as const

@@ -20,6 +20,7 @@ const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], su
   MFA_FACTOR_UNENROLLED_NOTIFICATION: [['Email', 'FactorType'], 'A verification method was removed from your account'],
   PASSKEY_ADDED_NOTIFICATION: [['Email'], 'A passkey was added to your account'],
   PASSKEY_REMOVED_NOTIFICATION: [['Email'], 'A passkey was removed from your account'],
+  PASSKEYS_KEPT_NOTIFICATION: [['Email', 'Passkeys'], 'Check the passkeys of your account'],
   RECOVERY_CODES_CREATED_NOTIFICATION: [['Email'], 'New recovery codes were made for your account'],
 }
 

@@ -15,6 +15,7 @@ export const MAIL_KINDS = [
   'MFA_FACTOR_UNENROLLED_NOTIFICATION',
   'PASSKEY_ADDED_NOTIFICATION',
   'PASSKEY_REMOVED_NOTIFICATION',
+  'PASSKEYS_KEPT_NOTIFICATION',
   'RECOVERY_CODES_CREATED_NOTIFICATION',
 ] as const
 
@@ -96,6 +97,12 @@ export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   PASSKEY_REMOVED_NOTIFICATION: {
     subject: 'A passkey was removed from your account',
     body: noticeBody('A passkey was removed from your account {{ .Email }}.'),
+  },
+  PASSKEYS_KEPT_NOTIFICATION: {
+    subject: 'Check the passkeys of your account',
+    body: noticeBody(
+      'Your account {{ .Email }} was recovered by a mail. Passkeys that were added in the last 30 days are still there: {{ .Passkeys }}. Remove those that you do not know.',
+    ),
   },
   RECOVERY_CODES_CREATED_NOTIFICATION: {
     subject: 'New recovery codes were made for your account',

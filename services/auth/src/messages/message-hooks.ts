@@ -48,6 +48,7 @@ const FIELDS = {
   old_phone: 'OldPhone',
   provider: 'Provider',
   factor_type: 'FactorType',
+  passkeys: 'Passkeys',
 } as const
 
 /**

@@ -63,6 +63,11 @@ const cases: readonly (readonly [Notification, to: string, text: string])[] = [
     'A passkey was removed from your account ada@example.com.',
   ],
   [
+    { name: 'PASSKEYS_KEPT', variables: { Passkeys: '2026-01-02 03:04 UTC' } },
+    'ada@example.com',
+    'Your account ada@example.com was recovered by a mail. Passkeys that were added in the last 30 days are still there: 2026-01-02 03:04 UTC. Remove those that you do not know.',
+  ],
+  [
     { name: 'RECOVERY_CODES_CREATED', variables: {} },
     'ada@example.com',
     'New recovery codes were made for your account ada@example.com.',

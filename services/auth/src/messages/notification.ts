@@ -16,6 +16,8 @@ interface NotificationVariables {
   readonly MFA_FACTOR_UNENROLLED: { readonly FactorType: string }
   readonly PASSKEY_ADDED: Readonly<Record<never, never>>
   readonly PASSKEY_REMOVED: Readonly<Record<never, never>>
+  /** When each was added. A name of a passkey is not there: a thief may have chosen it. */
+  readonly PASSKEYS_KEPT: { readonly Passkeys: string }
   readonly RECOVERY_CODES_CREATED: Readonly<Record<never, never>>
 }
 
@@ -30,6 +32,11 @@ type Notified = Pick<User, 'id' | 'email' | 'userMetadata'>
 export interface NotifyDeps {
   readonly config: Pick<AuthConfig, 'mail' | 'signup'>
   readonly jobs: Jobs
+}
+
+/** Writes a time for a mail, to the minute: `2026-01-02 03:04 UTC`. */
+export function toMailTime(time: Date): string {
+  return `${time.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 }
 
 /**

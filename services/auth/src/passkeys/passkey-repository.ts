@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { passkeyNotFound } from '../factor-errors.ts'
 import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
@@ -92,6 +92,17 @@ export async function deletePasskeysOfSessions(
     .$if(sessionId !== undefined, (query) => query.where('id', '=', sessionId ?? ''))
   const query = trx.deleteFrom('webauthn_credentials').where('user_id', '=', userId).where('session_id', 'in', sessions)
   return (await query.returning('id').execute()).map(({ id }) => id)
+}
+
+/** Lists the passkeys of a user that were registered at a time or later, oldest first. */
+export async function listPasskeysSince(db: Db, userId: string, since: Date): Promise<Passkey[]> {
+  const query = db.selectFrom('webauthn_credentials').selectAll().where('user_id', '=', userId)
+  const rows = await query
+    .where('created_at', '>=', sql<string>`${since}`)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return rows.map(toPasskey)
 }
 
 function requirePasskey<Found>(row: Found | undefined): Found {

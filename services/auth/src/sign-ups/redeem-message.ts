@@ -10,6 +10,7 @@ import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
+import { notify, toMailTime } from '../messages/notification.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
   claimToken,
@@ -25,6 +26,7 @@ import {
   isAccepted,
   type VerifyType,
 } from '../one-time-tokens/verify-type.ts'
+import { listPasskeysSince } from '../passkeys/passkey-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
@@ -93,8 +95,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     if (outcome === 'other-address-left') return { verdict: outcome }
     if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
-    // Somebody who recovers an account may have lost it to a thief.
-    if (type === 'recovery') await callEndSessionWork(trx, user.id, { scope: 'all' })
+    if (type === 'recovery') await guardRecovered(trx, deps, user)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
     return signIn(trx, deps, user, redemption)
   })
@@ -165,6 +166,21 @@ async function confirmByMessage(
   }
   await confirmAddress(trx, deps, user, { tokenKind: message.kind, passwordHash, ip: context.ip })
   return 'done'
+}
+
+/** How far back the passkeys go of which a recovery warns. */
+const WARNED_MS = 30 * 86_400_000
+
+/**
+ * Ends what any session has started, since somebody who recovers an account may have lost it to a thief. A
+ * recovery proves no more than the address, so it removes no passkey: it warns of those that a thief may have added.
+ */
+async function guardRecovered(trx: Trx, deps: Pick<RedeemDeps, 'config' | 'now' | 'jobs'>, user: User): Promise<void> {
+  await callEndSessionWork(trx, user.id, { scope: 'all' })
+  const passkeys = await listPasskeysSince(trx, user.id, new Date(deps.now().getTime() - WARNED_MS))
+  if (passkeys.length === 0) return
+  const Passkeys = passkeys.map(({ createdAt }) => toMailTime(new Date(createdAt))).join(', ')
+  await notify(trx, deps, user, { name: 'PASSKEYS_KEPT', variables: { Passkeys } })
 }
 
 /** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
