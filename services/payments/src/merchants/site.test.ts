@@ -8,6 +8,18 @@ describe('displayName', () => {
     [null, 'example.com/shop', 'example.com/shop'],
     [null, 'example.com', 'example.com'],
     [null, '', ''],
+    [null, 'https://müller.example', 'müller.example'],
+    [null, 'https://xn--mller-kva.example:8443/shop', 'müller.example:8443'],
+    [null, 'Müller.example', 'müller.example'],
+    [null, 'https://почта.бел', 'почта.бел'],
+    [null, 'https://почта.example', 'xn--80a1acny.example'],
+    [null, 'https://\u0430pple.example', 'xn--pple-43d.example'],
+    [null, '\u0430pple.example', 'xn--pple-43d.example'],
+    [null, 'https://paypa\u0131.example', 'xn--paypa-r4a.example'],
+    [null, 'https://αβγ.ελ', 'αβγ.ελ'],
+    [null, 'https://日本語.example', '日本語.example'],
+    [null, 'https://日本a.example', 'xn--a-jn6bt1b.example'],
+    [null, 'https://łódź.example', 'łódź.example'],
   ])('of the name %j and the website %j is %j', (name, website, shown) => {
     expect(displayName(name, website)).toBe(shown)
   })

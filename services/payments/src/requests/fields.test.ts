@@ -81,6 +81,13 @@ describe('fields', () => {
     expect(accepts(email(), value)).toBe(false)
   })
 
+  it.each(['josé@bücher.example', 'josé@BÜCHER.example', 'josé@bu\u0308cher.example', 'josé@xn--bcher-kva.example'])(
+    'reads %j as the address of one user',
+    (value) => {
+      expect(email().parse(value)).toBe('josé@xn--bcher-kva.example')
+    },
+  )
+
   it('trims every text but a descriptor', () => {
     expect(email().parse(' john@example.com ')).toBe('john@example.com')
     expect(descriptor().parse(' ab ')).toBe(' ab ')

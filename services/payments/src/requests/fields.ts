@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 import { hasCardNumber } from '../cards/clear-number.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
@@ -66,19 +67,31 @@ export function name(): z.ZodString {
   return text().trim().min(1).max(255).meta({ pattern: STORABLE_NAME })
 }
 
-/** At most 254 characters, one `@`, a host name with a dot as domain. */
+/**
+ * At most 254 characters, one `@`, a host name with a dot as domain. An internationalised domain is kept in ASCII, so that one
+ * address has one spelling.
+ */
 export function email(): z.ZodString {
   return text()
     .trim()
+    .overwrite(toAsciiDomain)
     .max(254)
     .refine(isEmail, { error: FIELD_TEXTS.notEmail, params: { code: 'FORMAT' } })
     .meta({ pattern: EMAIL_PATTERN })
+}
+
+function toAsciiDomain(value: string): string {
+  const [local = '', domain = '', ...others] = value.split('@')
+  const isForeign = others.length === 0 && HOST.test(domain) && !ASCII.test(domain)
+  return isForeign ? `${local}@${domainToASCII(domain)}` : value
 }
 
 function isEmail(value: string): boolean {
   const [local = '', domain = '', ...others] = value.split('@')
   return others.length === 0 && LOCAL_PART.test(local) && domain.includes('.') && HOST.test(domain)
 }
+
+const ASCII = /^[\x20-\x7e]*$/
 
 /** Without the special characters of RFC 5322: mail libraries drop some of them, so one mailbox would have many spellings. */
 const LOCAL_PART = /^[^\s\p{C}<>()[\]:;,"\\]+$/u
@@ -111,7 +124,7 @@ export function descriptor(): z.ZodString {
   return text()
     .min(2)
     .max(22)
-    .refine((value) => /^[\x20-\x7e]*$/.test(value), {
+    .refine((value) => ASCII.test(value), {
       error: FIELD_TEXTS.notAscii,
       params: { code: 'FORMAT' },
     })

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { domainToASCII } from 'node:url'
 import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -26,7 +25,7 @@ async function sendInvitation(
 ): Promise<'sent' | 'dropped' | 'delayed'> {
   const invitation = await findInvitation(lanes, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
-  const to = recipientOf(invitation.email)
+  const to = invitation.email
   const counted = digestOf(to)
   if ((await rateLimits.mails.wait(counted)) !== undefined || (await rateLimits.mails.consume(counted)) !== undefined) {
     logger.warn({ attempt }, 'an address has had too many invitations: a mail was not sent')
@@ -39,12 +38,6 @@ async function sendInvitation(
     throw error
   }
   return 'sent'
-}
-
-/** The address for the mail server: a domain has many spellings in Unicode and one in ASCII. */
-function recipientOf(email: string): string {
-  const [local, domain = ''] = email.split('@')
-  return `${local}@${domainToASCII(domain) || domain}`
 }
 
 /** A digest of the address that ignores case. */

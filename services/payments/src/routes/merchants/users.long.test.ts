@@ -123,6 +123,16 @@ describe('POST /merchants/:merchantId/users', () => {
     ).toHaveLength(1)
   })
 
+  it('201: finds a user by each spelling of an internationalised domain', async () => {
+    const [local] = email.split('@')
+    const stored = `${local}@xn--mller-kva.example`
+    await invite({ email: `${local}@Müller.example` })
+    await mailTo(stored)
+    const again = await invite({ email: stored })
+    expect([again.statusCode, again.body]).toEqual(INVITED)
+    expect(await users()).toEqual([{ email: stored, pending: true, id: anyId, created: anyTime }])
+  })
+
   it('201: reveals nothing of a user whom another merchant has invited before', async () => {
     const other = (await createTestMerchant(payments, stranger)).id
     const known = `known.${email}`
