@@ -179,6 +179,14 @@ describe('POST /pos', () => {
     expect([statusCode, shown.statusCode, pageText(shown.body)]).toEqual([303, 400, amountText(text)])
   })
 
+  it.each(['4111 1111 1111 1111', '5555-5555-5555-4444', '３７８２８２２４６３１０００５'])(
+    '303: keeps the card number %j out of the address',
+    async (amount) => {
+      const { statusCode, headers } = await post({ link: link(), amount })
+      expect([statusCode, headers.location]).toEqual([303, `/pos?${link()}&value=`])
+    },
+  )
+
   it('404: answers the link of an unknown merchant with a page', async () => {
     const { statusCode, body } = await post({ link: 'key=1', amount: '1' })
     expect([statusCode, pageText(body)]).toEqual([404, problemText('No shop is known by this link.')])

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { hasCardNumber } from '../cards/clear-number.ts'
 import { pageAnswers, redirectAnswer } from '../error-body.ts'
 import { formatAmount } from '../money/minor-units.ts'
 import { isPayable, type PaymentLink, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
@@ -66,9 +67,11 @@ export const posRoutes: Routes = async (app) => {
 
 /**
  * Turns a typed amount into the value of a link. What is no amount stays as it is, with a blank where a link would read it: an
- * entry such as 1.000 may be thousands, but a link may have zeros at its end.
+ * entry such as 1.000 may be thousands, but a link may have zeros at its end. A card number, typed into the wrong field, must
+ * not get into an address.
  */
 function toValue(typed: string, currency: string, locale: string): string {
+  if (hasCardNumber(typed)) return ''
   const read = readTypedAmount(typed, currency, locale)
   if (read.verdict === 'read') return formatAmount(currency, BigInt(read.amount))
   return readValue(typed, currency).verdict === 'read' ? `${typed} ` : typed
