@@ -66,8 +66,13 @@ export function claimsText(now: Date, claims: string): string {
 }
 
 /** A token that the secret of the client signs. */
-export function signBySecret(text: string, secret: string = CUSTOM_CLIENT.client_secret, header = {}): Promise<string> {
-  const signer = new CompactSign(new TextEncoder().encode(text)).setProtectedHeader({ alg: 'HS256', ...header })
+export function signBySecret(
+  text: string | Uint8Array,
+  secret: string = CUSTOM_CLIENT.client_secret,
+  header = {},
+): Promise<string> {
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
+  const signer = new CompactSign(bytes).setProtectedHeader({ alg: 'HS256', ...header })
   return signer.sign(new TextEncoder().encode(secret))
 }
 

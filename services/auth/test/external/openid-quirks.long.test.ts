@@ -148,6 +148,15 @@ describe('an id_token that the secret of the client signs', () => {
     expect((await signIn({ idToken: await sign(changes) }, provider)).query).toEqual(unreadable)
   })
 
+  it('is refused when its claims are not UTF-8', async () => {
+    const text = claimsText(service.clock.now(), json({ email: EMAIL, email_verified: true, name: 'Zoë' }))
+    expect((await signIn({ idToken: await signBySecret(text) }, 'custom:chosen')).fragment).toEqual(
+      signedIn('custom:chosen'),
+    )
+    const idToken = await signBySecret(Buffer.from(text, 'latin1'))
+    expect((await signIn({ idToken }, 'custom:chosen')).query).toEqual(unreadable)
+  })
+
   it('is not for providers without id_tokens', async () => {
     const refused = await service.add(oauth2('custom:plain', { id_token_signed_response_alg: 'HS256' }))
     const text = 'id_token_signed_response_alg is not for providers of the type oauth2'
