@@ -53,7 +53,9 @@ class Products extends Controller {
   static POST = accepts({ keywords: Product, status: 201, use: [rateLimit({ limit: 1, ttlSeconds: 1 })] })
   POST() {}
 
-  static PUT_file = accepts({ keywords: z.object({ file: z.file(), note: z.string().optional() }) })
+  static PUT_file = accepts({
+    keywords: z.object({ file: z.file(), more: p.list(z.file()).optional(), note: z.string().optional() }),
+  })
   PUT_file() {}
 
   static POST_batch = accepts({ path: [z.string()], body: 'positionals' })
@@ -196,6 +198,11 @@ describe('an operation', () => {
             type: 'object',
             properties: {
               file: { type: 'string', format: 'binary', contentEncoding: 'binary' },
+              more: {
+                type: 'array',
+                items: { type: 'string', format: 'binary', contentEncoding: 'binary' },
+                maxItems: 1_000,
+              },
               note: { type: 'string' },
             },
           },
