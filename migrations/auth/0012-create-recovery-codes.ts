@@ -2,6 +2,8 @@
 // `recovery_code`, but the type of `mfa_factors` is an enum that supabase/auth shares: so sets have a table of their own, and
 // the view `user_factors` joins both for all that lists factors.
 //
+// `codes_at` is when the codes were made: new codes replace those of the set, whose row stays.
+//
 // `guesses` and `failing_since` count guesses at the codes of a set within a window. The service counts a guess before
 // it compares it, so that no number of processes lets more guesses through.
 import { type Kysely, sql } from 'kysely'
@@ -27,6 +29,7 @@ async function createTables(db: Kysely<unknown>, names: Names): Promise<void> {
       friendly_name text NOT NULL,
       guesses integer NOT NULL DEFAULT 0,
       failing_since timestamptz,
+      codes_at timestamptz NOT NULL,
       created_at timestamptz NOT NULL,
       updated_at timestamptz NOT NULL,
       CONSTRAINT ${names.local('mfa_recovery_sets_user_fkey')}

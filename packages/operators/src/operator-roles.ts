@@ -39,6 +39,7 @@ export const OPERATOR_ACTIONS = {
   'users.assign-role': 'admin',
   'users.sign-in-as': 'admin',
   'factors.reset': 'admin',
+  'users.secure': 'admin',
   'signing-keys.manage': 'admin',
   'transactions.capture': 'admin',
   'transactions.void': 'admin',

@@ -51,6 +51,7 @@ import { operatorConfirmationRoutes } from './routes/operator/users/confirmation
 import { operatorConsoleRoleRoutes } from './routes/operator/users/console-role.ts'
 import { operatorFactorsRoutes } from './routes/operator/users/factors.ts'
 import { operatorInvitationsRoutes } from './routes/operator/users/invitations.ts'
+import { operatorSecureRoutes } from './routes/operator/users/secure.ts'
 import { operatorSessionsRoutes } from './routes/operator/users/sessions.ts'
 import { operatorSignInLinkRoutes } from './routes/operator/users/sign-in-link.ts'
 import { operatorUsersRoutes } from './routes/operator/users.ts'
@@ -188,6 +189,7 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorConfirmationRoutes)
   await operators.register(operatorConsoleRoleRoutes)
   await operators.register(operatorFactorsRoutes)
+  await operators.register(operatorSecureRoutes)
   await operators.register(operatorInvitationsRoutes)
   await operators.register(operatorSessionsRoutes)
   await operators.register(operatorSignInLinkRoutes)

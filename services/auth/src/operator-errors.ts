@@ -39,6 +39,7 @@ export const operatorChangeRunning = defineError(409, 'conflict', 'Another reque
 })
 export const operatorForbidden = defineError(403, 'operator_forbidden', 'The role of the operator may not do this')
 export const listedSessionNotFound = defineError(404, 'session_not_found', 'Session not found')
+export const sinceInFuture = defineError(400, 'validation_failed', 'since: must not be in the future')
 export const messageNotFound = defineError(404, 'message_not_found', 'Message not found')
 export const messageOver = defineError(
   409,

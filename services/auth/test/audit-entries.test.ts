@@ -96,6 +96,7 @@ const COMMANDS: Readonly<Record<string, Trace>> = {
   'users invite': entries('user_invited'),
   'users link': entries(...CODE, 'user_invited'),
   'users list': READ,
+  'users secure': entries('operator.users.secure', 'passkey_deleted', 'factor_deleted'),
   'users sessions': READ,
   'users show': READ,
   'users unban': entries('user_modified'),

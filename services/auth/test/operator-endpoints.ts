@@ -23,6 +23,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'post /operator/users/{userId}/confirmation', action: 'users.confirm', body: { kind: 'email' } },
   { name: 'put /operator/users/{userId}/console-role', action: 'users.assign-role', body: { role: 'viewer' } },
   { name: 'delete /operator/users/{userId}/factors/{factorId}', action: 'factors.reset' },
+  { name: 'post /operator/users/{userId}/secure', action: 'users.secure', body: { since: '2026-01-02T03:04:05Z' } },
   { name: 'post /operator/users/invitations', action: 'users.invite', body: { email: 'asked@example.com' } },
   { name: 'get /operator/audit', action: 'audit.read' },
   { name: 'get /operator/users/{userId}', action: 'users.read' },

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
@@ -71,6 +72,7 @@ function judge(answer: LightMyRequestResponse, ...refusals: readonly (readonly [
 }
 
 const EXPIRED_CODE = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')] as const
+const NO_FACTOR = [404, errorBody(404, 'mfa_factor_not_found', 'Factor not found')] as const
 const EXPIRED_LINK = [403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')] as const
 
 describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROFILE=%s', (profile) => {
@@ -207,10 +209,11 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
         const payload = { challenge_id: challenge.id, code }
         const text = 'MFA factor with the provided challenge ID not found'
         return async (headers) =>
-          judge(await service.post(`/factors/${factor.id}/verify`, payload, headers), [
-            422,
-            errorBody(422, 'mfa_factor_not_found', text),
-          ])
+          judge(
+            await service.post(`/factors/${factor.id}/verify`, payload, headers),
+            [422, errorBody(422, 'mfa_factor_not_found', text)],
+            NO_FACTOR,
+          )
       },
     ],
     'Registration of a passkey': [
@@ -238,8 +241,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       async ({ here }) => {
         const wanted = { factor_type: 'phone', friendly_name: 'phone', phone: newPhone() }
         const { id } = await post('/factors', here.headers, wanted)
-        const refused = errorBody(404, 'mfa_factor_not_found', 'MFA factor not found')
-        return async (headers) => judge(await service.post(`/factors/${id}/challenge`, {}, headers), [404, refused])
+        return async (headers) => judge(await service.post(`/factors/${id}/challenge`, {}, headers), NO_FACTOR)
       },
     ],
   }
@@ -258,6 +260,13 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
   }
   const endAsOperator = async ({ here }: Owner, path: string, ended: number): Promise<After> => {
     expect(await operate(service, operator, `DELETE /users/${here.user.id}/sessions${path}`)).toEqual([200, { ended }])
+    return {}
+  }
+  const secure = async ({ here }: Owner, since: Date): Promise<After> => {
+    const answer = await operate(service, operator, `POST /users/${here.user.id}/secure`, {
+      since: since.toISOString(),
+    })
+    expect(answer[0]).toBe(200)
     return {}
   }
   const raise = async ({ headers }: SignedIn) => ({ headers: (await addApp(real(), headers)).headers })
@@ -311,6 +320,17 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     'an operator ends this session': [(owner) => endAsOperator(owner, `/${owner.here.sessionId}`, 1)],
     'an operator ends another session': [(owner) => endAsOperator(owner, `/${owner.there.sessionId}`, 1)],
     'an operator ends all sessions': [(owner) => endAsOperator(owner, '', 2)],
+    'an operator secures the account from before this session': [
+      (owner) => secure(owner, new Date(Date.now() - 60_000)),
+    ],
+    'an operator secures the account from a later time': [
+      async (owner) => {
+        const made = Date.now()
+        // A time of the same millisecond would take what has just been made.
+        while (Date.now() === made) await setImmediate()
+        return secure(owner, new Date())
+      },
+    ],
     'this session expires': [
       async ({ here }) => {
         const sessions = service.deps.db.updateTable('sessions').where('id', '=', here.sessionId)

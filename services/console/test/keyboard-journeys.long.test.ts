@@ -59,6 +59,19 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
     ],
   ],
   [
+    'secures an account',
+    'admin',
+    [
+      ...search('robbed@example.com'),
+      ['see', 'Nothing keeps this user from signing in'],
+      ...ask('Secure…', 'Older ones stay.'),
+      ['reach', 'Since'],
+      ['type', '2026-01-02T03:04:05Z'],
+      ['press', 'Enter'],
+      ['see', 'The account is secured'],
+    ],
+  ],
+  [
     'confirms an address',
     'support',
     [
@@ -385,7 +398,7 @@ async function see(page: Page, text: string): Promise<void> {
 
 async function fillUsers(auth: RunningService): Promise<void> {
   for (const role of ['support', 'admin'] as const) await createUser(auth, `${role}@example.com`, role)
-  await createUser(auth, 'clara@example.com')
+  for (const name of ['clara', 'robbed']) await createUser(auth, `${name}@example.com`)
   await auth.query('UPDATE auth.users SET email_confirmed_at = NULL WHERE id = $1', [
     (await createUser(auth, 'late@example.com')).id,
   ])

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream'
 import { Command } from 'commander'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   anyTime,
@@ -9,10 +10,11 @@ import {
   outcomeOf,
   phoneIdentity,
   signedUpBody,
+  unknownRefreshToken,
   userBody,
 } from '../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
-import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedIn, signIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { tokenCommand } from './token.ts'
@@ -254,6 +256,53 @@ describe('auth users', () => {
     )
     const traits = { user_id: ADA, user_email: 'ada@example.com', user_phone: '4512345678' }
     expect((await audit())[1]).toEqual(auditEntry('user_modified', 'user', traits))
+  })
+
+  it('secure: ends the sessions that began since a time, tells the user, and adds to the audit log', async () => {
+    const owner = await createSignedIn(test)
+    const { id } = owner.user
+    const since = '2026-01-02T00:00:00.000Z'
+    const older = sql`UPDATE ${sql.table('sessions')} SET created_at = '2026-01-01Z' WHERE id = ${owner.sessionId}`
+    await older.execute(test.deps.db)
+    const young = await signIn(test, owner)
+    expect(await run('users', 'secure', owner.email, '--since', since)).toEqual([
+      `id        ${id}`,
+      'sessions  1',
+      'passkeys  0',
+      'factors   0',
+    ])
+    const refresh = async ({ refreshToken }: typeof owner) =>
+      outcomeOf(await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken }))
+    expect([await refresh(young), await refresh(owner)]).toEqual([unknownRefreshToken, 200])
+    expect((await test.readMail(owner.email)).mail.subject).toBe('Your account was secured')
+    const none = { sessions: 0, passkeys: 0, factors: 0 }
+    expect(await json('users', 'secure', id, '--since', since)).toEqual({ id, ...none })
+    const traitsOf = (changes: object) => ({
+      action: 'users.secure',
+      object: { kind: 'user', id },
+      changes: { since, ...changes },
+    })
+    const entries = (await audit()).filter(({ action }) => action === 'operator.users.secure')
+    expect(entries).toEqual(
+      [{ ...none, sessions: 1 }, none].map((changes) => ({
+        ...auditEntry('operator.users.secure', 'operator', traitsOf(changes)),
+        target_user_id: id,
+      })),
+    )
+  })
+
+  it.each([
+    [
+      ['--since', '2026-01-02'],
+      "error: option '--since <time>' argument '2026-01-02' is invalid. It must be an RFC 3339 time with an offset, such as 2026-01-02T03:04:05Z.",
+    ],
+    [['--since', '2126-01-02T03:04:05Z'], 'since: must not be in the future'],
+    [[], "error: required option '--since <time>' not specified"],
+  ])('secure: refuses %j, and ends nothing', async (options, message) => {
+    const owner = await createSignedIn(test)
+    await expect(run('users', 'secure', owner.email, ...options)).rejects.toHaveProperty('message', message)
+    const sessions = test.deps.db.selectFrom('sessions').select('id').where('user_id', '=', owner.user.id)
+    expect(await sessions.execute()).toEqual([{ id: owner.sessionId }])
   })
 
   it.each([

@@ -23,6 +23,7 @@ import { getManagedProfile } from '../users/profile-repository.ts'
 import { parseUserList } from '../users/user-list-request.ts'
 import { viewUser } from '../users/user-view.ts'
 import { BY_COMMAND, OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
+import { secureUserCommand } from './secure-user.ts'
 import {
   describeSession,
   describeUser,
@@ -96,6 +97,7 @@ export const manageUsers: readonly Command[] = [
     description: 'let a user work as an operator: viewer, support, admin, or none; ends the sessions of the user',
     run: assignRole,
   },
+  secureUserCommand,
   {
     usage: 'invite <email>',
     description: 'make a user and mail an invitation; an unconfirmed user is invited again',

@@ -29,8 +29,14 @@ const USUAL_NOTIFICATIONS = [
   'MFA_FACTOR_ENROLLED',
   'MFA_FACTOR_UNENROLLED',
 ] as const
-/** Events after which somebody else may sign in for ever. Users are notified of them, but for the profile supabase. */
-const GUARDED_NOTIFICATIONS = ['PASSKEY_ADDED', 'PASSKEY_REMOVED', 'PASSKEYS_KEPT', 'RECOVERY_CODES_CREATED'] as const
+/** Events after which somebody else may sign in for ever, or no longer. The profile supabase notifies nobody of them. */
+const GUARDED_NOTIFICATIONS = [
+  'PASSKEY_ADDED',
+  'PASSKEY_REMOVED',
+  'PASSKEYS_KEPT',
+  'RECOVERY_CODES_CREATED',
+  'ACCOUNT_SECURED',
+] as const
 
 /** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED. */
 export const NOTIFICATIONS = [...USUAL_NOTIFICATIONS, ...GUARDED_NOTIFICATIONS] as const

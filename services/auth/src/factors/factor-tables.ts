@@ -63,6 +63,8 @@ export interface MfaRecoverySetsTable {
   /** Guesses since `failing_since`. */
   guesses: Generated<number>
   failing_since: TimestampColumn | null
+  /** When the codes were made. Codes that replace earlier ones keep the row. */
+  codes_at: TimestampColumn
   created_at: TimestampColumn
   updated_at: TimestampColumn
 }

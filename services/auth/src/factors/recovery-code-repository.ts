@@ -15,6 +15,17 @@ export async function findRecoveryFactor(db: Db, userId: string): Promise<Factor
   return row && toFactor(row)
 }
 
+/**
+ * Lists the factors of a user that were enrolled at a time or later, oldest first. Recovery codes count by the time
+ * when they were made, since codes that replace earlier ones keep the row of the set.
+ */
+export async function listFactorsSince(db: Db, userId: string, since: Date): Promise<Factor[]> {
+  const isYoung = sql<boolean>`(created_at >= ${since}::timestamptz OR id IN (SELECT s.id
+    FROM ${sql.table('mfa_recovery_sets')} s WHERE s.user_id = ${userId} AND s.codes_at >= ${since}::timestamptz))`
+  const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId).where(isYoung)
+  return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
+}
+
 /** Inserts a set of recovery codes, still empty. @throws the unique violation of the user, who has at most one set */
 export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
@@ -46,7 +57,7 @@ export async function replaceRecoveryCodes(
   await trx.deleteFrom('mfa_recovery_codes').where('set_id', '=', factorId).execute()
   const rows = hashes.map((hash) => ({ set_id: factorId, code_hash: hash }))
   await trx.insertInto('mfa_recovery_codes').values(rows).execute()
-  await forgetGuesses(trx, factorId, now)
+  await forgetGuesses(trx, factorId, { codes_at: now, updated_at: now })
 }
 
 /**
@@ -106,11 +117,11 @@ export async function claimRecoveryCode(
     .where('used_at', 'is', null)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await forgetGuesses(trx, factorId, now)
+  await forgetGuesses(trx, factorId, { updated_at: now })
   return true
 }
 
-async function forgetGuesses(trx: Db, factorId: string, now: Date): Promise<void> {
-  const values = { guesses: 0, failing_since: null, updated_at: now }
+async function forgetGuesses(trx: Db, factorId: string, times: { updated_at: Date; codes_at?: Date }): Promise<void> {
+  const values = { guesses: 0, failing_since: null, ...times }
   await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
 }

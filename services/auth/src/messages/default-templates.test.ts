@@ -22,6 +22,7 @@ const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], su
   PASSKEY_REMOVED_NOTIFICATION: [['Email'], 'A passkey was removed from your account'],
   PASSKEYS_KEPT_NOTIFICATION: [['Email', 'Passkeys'], 'Check the passkeys of your account'],
   RECOVERY_CODES_CREATED_NOTIFICATION: [['Email'], 'New recovery codes were made for your account'],
+  ACCOUNT_SECURED_NOTIFICATION: [['Email', 'Since'], 'Your account was secured'],
 }
 
 describe('DEFAULT_TEXTS', () => {

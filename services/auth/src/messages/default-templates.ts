@@ -17,6 +17,7 @@ export const MAIL_KINDS = [
   'PASSKEY_REMOVED_NOTIFICATION',
   'PASSKEYS_KEPT_NOTIFICATION',
   'RECOVERY_CODES_CREATED_NOTIFICATION',
+  'ACCOUNT_SECURED_NOTIFICATION',
 ] as const
 
 /** A kind of mail. Each has a subject and a body (reference: Mail templates). */
@@ -107,6 +108,12 @@ export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   RECOVERY_CODES_CREATED_NOTIFICATION: {
     subject: 'New recovery codes were made for your account',
     body: noticeBody('New recovery codes were made for your account {{ .Email }}.'),
+  },
+  ACCOUNT_SECURED_NOTIFICATION: {
+    subject: 'Your account was secured',
+    body: noticeBody(
+      'Sessions, passkeys and verification methods of your account {{ .Email }} that were made since {{ .Since }} were removed.',
+    ),
   },
 }
 

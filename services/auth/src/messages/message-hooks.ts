@@ -49,6 +49,7 @@ const FIELDS = {
   provider: 'Provider',
   factor_type: 'FactorType',
   passkeys: 'Passkeys',
+  since: 'Since',
 } as const
 
 /**

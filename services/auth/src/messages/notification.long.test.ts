@@ -72,6 +72,11 @@ const cases: readonly (readonly [Notification, to: string, text: string])[] = [
     'ada@example.com',
     'New recovery codes were made for your account ada@example.com.',
   ],
+  [
+    { name: 'ACCOUNT_SECURED', variables: { Since: '2026-01-02 03:04 UTC' } },
+    'ada@example.com',
+    'Sessions, passkeys and verification methods of your account ada@example.com that were made since 2026-01-02 03:04 UTC were removed.',
+  ],
 ]
 
 async function countQueued({ deps }: typeof app): Promise<number> {

@@ -19,6 +19,7 @@ interface NotificationVariables {
   /** When each was added. A name of a passkey is not there: a thief may have chosen it. */
   readonly PASSKEYS_KEPT: { readonly Passkeys: string }
   readonly RECOVERY_CODES_CREATED: Readonly<Record<never, never>>
+  readonly ACCOUNT_SECURED: { readonly Since: string }
 }
 
 /** An event of an account that its owner is told about. */

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { passkeyNotFound } from '../factor-errors.ts'
 import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 import type { Passkey } from './passkey.ts'
@@ -92,6 +92,13 @@ export async function deletePasskeysOfSessions(
     .$if(sessionId !== undefined, (query) => query.where('id', '=', sessionId ?? ''))
   const query = trx.deleteFrom('webauthn_credentials').where('user_id', '=', userId).where('session_id', 'in', sessions)
   return (await query.returning('id').execute()).map(({ id }) => id)
+}
+
+/** Deletes the passkeys of a user that were registered at a time or later. @returns their ids */
+export async function deletePasskeysSince(trx: Trx, userId: string, since: Date): Promise<readonly string[]> {
+  const query = trx.deleteFrom('webauthn_credentials').where('user_id', '=', userId)
+  const rows = await query.where('created_at', '>=', sql<string>`${since}`).returning('id').execute()
+  return rows.map(({ id }) => id)
 }
 
 /** Lists the passkeys of a user that were registered at a time or later, oldest first. */

@@ -78,6 +78,16 @@ export async function deleteListedSessions(trx: Trx, userId: string, sessionId: 
   return Number(numDeletedRows)
 }
 
+/**
+ * Deletes the sessions of a user that began at a time or later, and those without such a time, which others may have written.
+ * @returns how many there were
+ */
+export async function deleteSessionsSince(trx: Trx, userId: string, since: Date): Promise<number> {
+  const isYoung = sql<boolean>`coalesce(created_at >= ${since}::timestamptz, true)`
+  const query = trx.deleteFrom('sessions').where('user_id', '=', userId).where(isYoung)
+  return Number((await query.executeTakeFirst()).numDeletedRows)
+}
+
 const Moment = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 
 /** A session as operators see it (console reference: Routes of auth). */

@@ -72,6 +72,7 @@ function insertRecoveryFactor(
     id: randomUUID(),
     user_id: user.id,
     friendly_name: friendlyName,
+    codes_at: at,
     created_at: at,
     updated_at: at,
   })

@@ -99,6 +99,7 @@ export const factorErrors: ErrorCases = {
         id: randomUUID(),
         user_id: signedIn.user.id,
         friendly_name: 'x',
+        codes_at: new Date(),
         created_at: new Date(),
         updated_at: new Date(),
       }

@@ -197,6 +197,9 @@ export const operatorErrors: ErrorCases = {
       },
     }),
   ),
+  sinceInFuture: named('post /operator/users/{userId}/secure').map((endpoint) =>
+    about(endpoint, { ask: async (asked) => ({ ...asked, payload: { since: '9999-12-31T23:59:59Z' } }) }),
+  ),
   messageNotFound: named(RESEND).map((endpoint) => about(endpoint)),
   messageOver: named(RESEND).map((endpoint) => about(endpoint, { ask: ofMessage })),
   phoneExistsForAdmin: named('put /operator/users/{userId}').map((endpoint) =>

@@ -207,6 +207,25 @@ describe('POST /users/:userId/:change', () => {
     expect((await again.open('/sign-in/factor')).text).toContain('Set up your authenticator app')
   })
 
+  it('303: ends the sessions that were made since a time, once the time has an offset', async () => {
+    const { id, email } = await createUser(auth, 'mary@example.com', 'viewer')
+    const theirs = test.browser()
+    await signIn(theirs, email)
+    const browser = await test.signedIn('admin')
+    await browser.open(`/users/${id}/secure`)
+    const refused = await browser.submit(`/users/${id}/secure`, { since: '2026-01-02 03:04' })
+    expect([refused.status, plain(refused.text)]).toEqual([
+      422,
+      `Secure the account of ${email} Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay. Changes of address that wait for a code end. ${email} can sign in again at once. The password, the addresses and the linked identities stay: make sure that they belong to the user. This cannot be undone. since: must be an RFC 3339 time with an offset Since When somebody else may have got in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z. Secure Cancel`,
+    ])
+    expect(await sends(browser, `/users/${id}/secure`, { since: '2026-01-02T03:04:05Z' })).toEqual([
+      303,
+      `/users/${id}`,
+      'The account is secured. Ended: sessions 1, passkeys 0, second factors 0',
+    ])
+    expect(wayTo(await theirs.open('/'))).toEqual([303, '/sign-in?ended=1'])
+  })
+
   it('303: changes an address, and sends nothing while nothing is changed', async () => {
     const { id } = await newUser()
     const browser = await test.signedIn('admin')

@@ -15,9 +15,12 @@ export const hasId = (parts: readonly { readonly id: string }[], id: string): bo
 /** The answer with a link that signs in. */
 const SignInLink = z.object({ link: z.string() })
 
+/** The answer to a secured account: how many have ended. */
+const Secured = z.object({ sessions: z.int(), passkeys: z.int(), factors: z.int() })
+
 /**
- * The sessions and messages that support ends and sends again for a user, and the link by which an admin sees what the user
- * sees.
+ * The sessions and messages that support ends and sends again for a user, the end of what a thief may have made,
+ * and the link by which an admin sees what the user sees.
  */
 export const HELP: readonly AskedChange<ShownUser>[] = [
   {
@@ -50,6 +53,39 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       path: callPath(shown, `/sessions/${encodeURIComponent(session)}`),
     }),
     done: 'The session is over',
+  },
+  {
+    name: 'secure',
+    action: 'users.secure',
+    label: 'Secure',
+    title: ({ user }) => `Secure the account of ${nameOf(user)}`,
+    isDangerous: true,
+    isOffered: isThere,
+    consequences: ({ user }) => [
+      'Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay.',
+      `Changes of address that wait for a code end. ${nameOf(user)} can sign in again at once.`,
+      'The password, the addresses and the linked identities stay: make sure that they belong to the user.',
+      'This cannot be undone.',
+    ],
+    fields: (_shown, { since }) =>
+      textField({
+        name: 'since',
+        label: 'Since',
+        value: since,
+        hint: 'When somebody else may have got in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z.',
+        isRequired: true,
+        isFocused: true,
+        maxLength: 40,
+      }),
+    call: (shown, { since = '' }) => ({
+      method: 'POST',
+      path: callPath(shown, '/secure'),
+      body: { since: since.trim() },
+    }),
+    done: (_shown, _given, answer) => {
+      const { sessions, passkeys, factors } = Secured.parse(answer)
+      return `The account is secured. Ended: sessions ${sessions}, passkeys ${passkeys}, second factors ${factors}`
+    },
   },
   {
     name: 'resend',

@@ -104,7 +104,8 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
     const taken = 'A factor with the friendly name "phone" for this user already exists'
     await expectFailure('PUT', path, { friendly_name: 'phone' }, [422, 'mfa_factor_name_conflict', taken])
     const at = new Date()
-    const codes = { id: randomUUID(), user_id: user.id, friendly_name: 'codes', created_at: at, updated_at: at }
+    const times = { codes_at: at, created_at: at, updated_at: at }
+    const codes = { id: randomUUID(), user_id: user.id, friendly_name: 'codes', ...times }
     await test.deps.db.insertInto('mfa_recovery_sets').values(codes).execute()
     const pathOfCodes = `${user.id}/factors/${codes.id}`
     await expectFailure('PUT', pathOfCodes, { friendly_name: 'phone' }, [422, 'mfa_factor_name_conflict', taken])

@@ -1,0 +1,62 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
+import { type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { listFactorsSince } from '../factors/recovery-code-repository.ts'
+import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
+import { callEndSessionWork } from '../flows/session-work-repository.ts'
+import { notify, toMailTime } from '../messages/notification.ts'
+import { sinceInFuture } from '../operator-errors.ts'
+import { deletePasskeysSince } from '../passkeys/passkey-repository.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { deleteSessionsSince } from '../sessions/listed-session-repository.ts'
+import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
+
+/** A user whose account somebody else may have used, and when that began. */
+export interface SecureUserInput extends ManagedUser {
+  readonly admin: Admin
+  readonly since: Date
+  /** For the audit log. */
+  readonly ip: string
+}
+
+/** How many sessions, passkeys and factors have ended. Recovery codes are a factor. */
+export interface SecuredUser {
+  readonly sessions: number
+  readonly passkeys: number
+  readonly factors: number
+}
+
+/**
+ * Ends the sessions, passkeys, factors and recovery codes of a user that were made at a time or later, and what any session has
+ * started. The user is notified (reference: Securing an account).
+ * @param runWork runs the work in the transaction, and makes the answer of its result
+ * @throws sinceInFuture, userNotFound, and what `requireMayManage` of the admin throws
+ */
+export async function secureUser<Answer>(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>,
+  { admin, since, ip, ...managed }: SecureUserInput,
+  runWork: RunWork<SecuredUser, Answer>,
+): Promise<Answer> {
+  if (since.getTime() > deps.now().getTime()) throw sinceInFuture()
+  return transactAgain(deps.db, (trx) =>
+    runWork(trx, deps, async () => {
+      const user = await lockManagedUser(trx, managed, admin)
+      const entry = { actor: admin.actor, target: user, ip }
+      const passkeys = await deletePasskeysSince(trx, user.id, since)
+      for (const passkeyId of passkeys) {
+        const traits = { user_id: user.id, passkey_id: passkeyId }
+        await recordAudit(trx, deps, { action: 'passkey_deleted', ...entry, traits })
+      }
+      const factors = await listFactorsSince(trx, user.id, since)
+      for (const factor of factors) {
+        await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
+        const traits = { user_id: user.id, factor_id: factor.id }
+        await recordAudit(trx, deps, { action: 'factor_deleted', ...entry, traits })
+      }
+      const sessions = await deleteSessionsSince(trx, user.id, since)
+      await callEndSessionWork(trx, user.id, { scope: 'all' })
+      await notify(trx, deps, user, { name: 'ACCOUNT_SECURED', variables: { Since: toMailTime(since) } })
+      return { sessions, passkeys: passkeys.length, factors: factors.length }
+    }),
+  )
+}
