@@ -1,7 +1,9 @@
-// Fails when the data of payments about currencies and banks are older than a year, as `payments doctor` does.
-import { findOldData } from '../services/payments/src/commands/money-checks.ts'
+// Fails when data that others change are older than a year, as the `doctor` of auth and of payments does.
+import { findOldData } from '../packages/common/src/commands/dated-data.ts'
+import { PHONE_DATA } from '../services/auth/src/requests/typed-phone.ts'
+import { MONEY_DATA } from '../services/payments/src/commands/money-checks.ts'
 
-const old = findOldData(new Date())
+const old = findOldData([...MONEY_DATA, PHONE_DATA], new Date())
 for (const { name, asOf } of old)
   console.error(`${name}: of ${asOf}, older than a year. Compare with the source that the file names`)
 process.exitCode = old.length === 0 ? 0 : 1

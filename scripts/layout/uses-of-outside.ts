@@ -12,6 +12,7 @@ const PURE_PACKAGES = new Set([
   'ipaddr.js',
   'jose',
   'leven',
+  'libphonenumber-js/min',
   'lru-cache',
   'negotiator',
   'otpauth',

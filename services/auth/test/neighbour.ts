@@ -26,7 +26,7 @@ export const neighbour: Neighbour = {
     return {
       app: await buildApp(deps),
       assignRole: async (email, role) =>
-        assignConsoleRole(deps, { ...BY_COMMAND, userId: await getUserId(deps.db, email), role }, runWorkAlone),
+        assignConsoleRole(deps, { ...BY_COMMAND, userId: await getUserId(deps, email), role }, runWorkAlone),
       stopWork: (withinMs) => stopWork(deps, withinMs),
       close: deps.close,
     }

@@ -2,7 +2,8 @@ import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { doctor } from './doctor.ts'
@@ -100,6 +101,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8081',
         'ok    SMS: none',
+        'ok    phone numbers: by data of 2026-11-10',
         'ok    mail templates: built in',
         'ok    rate limits: counted in memory',
         'ok    schema: nobody else may create functions in auth',
@@ -143,7 +145,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    settings',
         'ok    log file: none, lines go to standard output',
         'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, clock, ' +
-          'signing keys, schema, adoption, dead jobs; start PostgreSQL, or correct AUTH_DB_DATABASE_URL',
+          'signing keys, phone numbers, schema, adoption, dead jobs; start PostgreSQL, or correct AUTH_DB_DATABASE_URL',
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8081',
         'ok    SMS: none',
@@ -170,6 +172,31 @@ describe('auth migrate and auth doctor', () => {
       'ok    SMS: not used, a hook sends them',
     ])
     expect(isHealthy).toBe(true)
+  })
+
+  it('count users who have one phone number in two forms', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    const ids = ['1', '2'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`)
+    await client.query('INSERT INTO auth.users (id, phone) VALUES ($1, $2), ($3, $4)', [
+      ids[0],
+      '447418084106',
+      ids[1],
+      '4407418084106',
+    ])
+    const phones = async (changes = {}) =>
+      (await examine(changes)).lines.filter((line) => line.includes('phone numbers'))
+    expect(await phones()).toEqual([
+      `ok    phone numbers: by data of 2026-11-10; users who have one number in two forms: 1, such as ${ids[1]} and ${ids[0]}`,
+    ])
+    expect(await phones({ AUTH_PROFILE: 'supabase' })).toEqual(['ok    phone numbers: taken as they are sent'])
+    vi.useFakeTimers({ toFake: ['Date'], now: new Date('2027-12-01') })
+    onTestFinished(() => void vi.useRealTimers())
+    expect(await phones()).toEqual([
+      'wrong phone numbers: libphonenumber-js 1.13.16 of 2026-11-10, older than a year; install a newer release: countries change how their numbers are written',
+    ])
+    await client.query('DELETE FROM auth.users')
+    await client.end()
   })
 
   it('report missing rights of the role', async () => {

@@ -1,3 +1,4 @@
+import { findOldData } from '@trestle/common/commands/dated-data.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
@@ -17,6 +18,8 @@ import { warnOfSharedCallback } from '../external-providers/shared-callback.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { adoptOptions, migrateOptions, tasks } from '../migrations.ts'
 import { expectOwnSchema } from '../open-database.ts'
+import { PHONE_DATA } from '../requests/typed-phone.ts'
+import { countPhonePairs } from '../users/phone-repository.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
@@ -77,6 +80,12 @@ const checks: readonly Check<ProcessDeps>[] = [
       if (!sms.gateway && isNeeded) throw new Error('phones may sign in, and no gateway can be used')
       return sms.gateway ? `by ${sms.gateway.name}` : 'none'
     },
+  },
+  {
+    name: 'phone numbers',
+    advice: 'install a newer release: countries change how their numbers are written',
+    needs: ['database'],
+    run: describePhones,
   },
   {
     name: 'mail templates',
@@ -147,6 +156,18 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   return isHealthy
 }
 
+/** @throws Error when the data of phone numbers are old */
+async function describePhones({ config, db, now }: ProcessDeps): Promise<string> {
+  if (!config.behaviours.parsePhones) return 'taken as they are sent'
+  for (const { name, asOf } of findOldData([PHONE_DATA], now()))
+    throw new Error(`${name} of ${asOf}, older than a year`)
+  const { count, first } = await countPhonePairs(db)
+  const data = `by data of ${PHONE_DATA.asOf}`
+  return first === undefined
+    ? data
+    : `${data}; users who have one number in two forms: ${count}, such as ${first.join(' and ')}`
+}
+
 /** Reads as adopt does: the database may have functions and schemas of strangers. */
 async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDeps): Promise<string> {
   const target = adoptOptions(config)
@@ -163,14 +184,16 @@ async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDep
 }
 
 /** The checks that ask for tables which an adoption makes first. */
-const AFTER_ADOPTION = ['migrations', 'signing keys', 'adoption', 'dead jobs']
+const AFTER_ADOPTION = ['migrations', 'signing keys', 'phone numbers', 'adoption', 'dead jobs']
 
 /** Takes the place of the checks in `AFTER_ADOPTION` on a database that only supabase/auth has used. */
 const notAdopted: Check<unknown> = {
   name: 'adoption',
   advice: 'run: auth adopt --check',
   run: async () => {
-    throw new Error('this is a database of supabase/auth, so not checked: migrations, signing keys, dead jobs')
+    throw new Error(
+      'this is a database of supabase/auth, so not checked: migrations, signing keys, phone numbers, dead jobs',
+    )
   },
 }
 

@@ -1,11 +1,11 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDeps } from '../deps.ts'
 import { resolveRedirect } from '../flows/redirect-allow-list.ts'
 import { parseId } from '../records/ids.ts'
-import { isEmail, normaliseEmail, normalisePhone, type UserIdentifier } from '../requests/identifier.ts'
+import { isEmail, normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
+import { findPhone, type PhoneDeps } from '../users/require-phone.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
 
 /** The admin who runs a command, for the audit log (reference: Audit log). */
@@ -37,24 +37,24 @@ export function operatorContext(
 
 /** The id of the user that the first argument names: by id, email or phone number. @throws Error when there is none */
 export async function requireUserId(
-  { db }: Pick<AuthDeps, 'db'>,
+  deps: PhoneDeps,
   { words: [name = ''] }: Pick<CommandInput, 'words'>,
 ): Promise<string> {
-  return getUserId(db, name)
+  return getUserId(deps, name)
 }
 
 /** @throws Error when nobody has the email or phone number, or the text is neither of them and no id */
-export async function getUserId(db: AuthDeps['db'], name: string): Promise<string> {
+export async function getUserId(deps: PhoneDeps, name: string): Promise<string> {
   const id = parseId(name)
   if (id !== undefined) return id
-  const owner = await findIdentifierOwner(db, readIdentifier(name))
+  const owner = await findIdentifierOwner(deps.db, await readIdentifier(deps, name))
   if (owner === undefined || owner.stagedAt !== null) throw new Error(`there is no user ${name}`)
   return owner.id
 }
 
-function readIdentifier(name: string): UserIdentifier {
+async function readIdentifier(deps: PhoneDeps, name: string): Promise<UserIdentifier> {
   if (isEmail(name)) return { kind: 'email', value: normaliseEmail(name) }
-  const phone = normalisePhone(name)
+  const phone = await findPhone(deps, name)
   if (phone === undefined) throw new Error(`${name} is no id, no email and no phone number`)
   return { kind: 'phone', value: phone }
 }

@@ -20,7 +20,7 @@ export function tokenCommand(operator: Operator<OperatorDeps>): Command {
     run: async (deps, { options: { role = 'service_role', user, expiresIn }, format }) => {
       // JWT_SECRET signs the token of a role. Only the token of a user needs the stored keys.
       if (user !== undefined) await deps.signingKeys.load()
-      const subject = typeof user === 'string' ? { userId: await getUserId(deps.db, user) } : { role: String(role) }
+      const subject = typeof user === 'string' ? { userId: await getUserId(deps, user) } : { role: String(role) }
       const lifetimeSeconds = Number(expiresIn)
       const { accessToken, expiresAtSeconds } = await issueToken(deps, { subject, lifetimeSeconds })
       if (format === 'text') return accessToken

@@ -107,7 +107,7 @@ describe('auth users import', () => {
   })
 
   it('changes nothing when it runs again', async () => {
-    const lines = [{ email: 'a@example.com' }, { id: randomUUID(), email: 'b@example.com' }, { phone: '1415' }]
+    const lines = [{ email: 'a@example.com' }, { id: randomUUID(), email: 'b@example.com' }, { phone: '14155550177' }]
     expect((await importLines(...lines)).output).toBe(added(3))
     const before = await deps.db.selectFrom('users').selectAll().orderBy('id').execute()
     clock.advance(1_000)
@@ -170,7 +170,7 @@ describe('auth users import', () => {
   })
 
   it('two parallel imports add each user once', async () => {
-    const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `user${i}@example.com`, phone: `1${i + 10}` }))
+    const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `u${i}@x.example`, phone: `1415555${1_000 + i}` }))
     const runs = await Promise.all([importLines(...lines), importLines(...lines), importLines(...lines.toReversed())])
     expect(runs.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined])
     const counts = runs.map(({ output }) => Number(output.split(' ')[0]))
@@ -193,7 +193,7 @@ describe('auth users import', () => {
 
 describe('auth users export', () => {
   it('writes what import reads: exporting, importing and exporting again gives the same lines', async () => {
-    const signedUp = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '1415' })
+    const signedUp = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '14155550177' })
     await deps.db
       .insertInto('identities')
       .values({
@@ -228,7 +228,7 @@ describe('auth users export', () => {
       aud: 'authenticated',
       role: 'authenticated',
       email: signedUp.email,
-      phone: '1415',
+      phone: '14155550177',
       password_hash: await hashOf(signedUp.email),
       email_confirmed_at: '2026-01-01T00:00:00.000001+00:00',
       confirmation_sent_at: '2026-01-01T00:00:00.000000+00:00',

@@ -10,7 +10,7 @@ import {
   verifyTypeMissing,
   verifyTypeUnsupported,
 } from '../request-errors.ts'
-import { isEmail, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
+import { isEmail, normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import { readCode } from '../requests/typed-code.ts'
 import { isPkceToken } from './one-time-token.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
@@ -25,7 +25,7 @@ export interface VerifyFields {
   readonly redirect_to?: string | undefined
 }
 
-/** A typed code with the address that got it, or the token of a link. */
+/** A typed code with the address that got it, or the token of a link. A phone number is as it was typed. */
 export type VerifyRequest =
   | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
   | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
@@ -33,7 +33,7 @@ export type VerifyRequest =
 /**
  * Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees.
  * @throws verifyTypeMissing, verifyTokenUnclear, twoAddressesAtVerify, tokenHashNotAlone, mailTypeUnsupported,
- * verifyTypeUnsupported, phoneMalformed, badEmailAtVerify
+ * verifyTypeUnsupported, badEmailAtVerify
  */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { token, token_hash: tokenHash, email, phone } = body
@@ -107,7 +107,7 @@ function requireType({ type }: VerifyFields): string {
 }
 
 function toIdentifier(email: string | undefined, phone: string | undefined): UserIdentifier {
-  if (!email) return { kind: 'phone', value: requirePhone(phone ?? '') }
+  if (!email) return { kind: 'phone', value: phone ?? '' }
   if (!isEmail(email)) throw badEmailAtVerify()
   return { kind: 'email', value: normaliseEmail(email) }
 }

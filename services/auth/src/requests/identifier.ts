@@ -1,4 +1,4 @@
-import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from '../request-errors.ts'
+import { emailMalformed, emailMissing, emailTooLong } from '../request-errors.ts'
 
 /** The two kinds of identifiers of a user: an email address, or a phone number. */
 export type IdentifierKind = 'email' | 'phone'
@@ -9,31 +9,12 @@ export interface UserIdentifier {
   readonly value: string
 }
 
-/**
- * The normalised email of a body, or its phone number where it has no email.
- * @throws phoneMalformed, emailMissing, emailTooLong, emailMalformed
- */
-export function requireIdentifier(body: {
-  readonly email?: string | undefined
-  readonly phone?: string | undefined
-}): UserIdentifier {
-  if (body.email) return { kind: 'email', value: requireEmail(body.email) }
-  return { kind: 'phone', value: requirePhone(body.phone ?? '') }
-}
-
 /** A normalised email. @throws emailMissing, emailTooLong, emailMalformed */
 export function requireEmail(email: string): string {
   if (email === '') throw emailMissing()
   if (email.length > EMAIL_LENGTH_MAX) throw emailTooLong()
   if (!isEmail(email)) throw emailMalformed()
   return normaliseEmail(email)
-}
-
-/** A normalised phone number: its digits. @throws phoneMalformed */
-export function requirePhone(phone: string): string {
-  const digits = normalisePhone(phone)
-  if (digits === undefined) throw phoneMalformed()
-  return digits
 }
 
 /** The longest email address. */

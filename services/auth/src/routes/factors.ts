@@ -9,7 +9,6 @@ import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requireId } from '../records/ids.ts'
 import { idField, needs, PHONE, withValues } from '../requests/documented-fields.ts'
-import { requirePhone } from '../requests/identifier.ts'
 import { enrolFactor, type NewFactor } from '../use-cases/enrol-factor.ts'
 import { unenrolFactor } from '../use-cases/unenrol-factor.ts'
 
@@ -64,7 +63,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
       const enrolled = await enrolFactor(deps, { caller, wanted, ip: clientAddress.ip })
-      const phone = deps.config.behaviours.showEnrolledPhoneAsSent && wanted.phone ? body.phone : wanted.phone
+      const phone = deps.config.behaviours.showEnrolledPhoneAsSent ? wanted.phone : enrolled.phone
       return viewEnrolledFactor({ ...wanted, ...enrolled, phone, issuer })
     },
   )
@@ -94,7 +93,7 @@ function parseFactor(body: z.output<typeof EnrolBody>): NewFactor {
   const friendlyName = requireFriendlyName(body.friendly_name ?? '')
   if (type !== 'phone') return { type, friendlyName, phone: undefined }
   if (!phone) throw factorPhoneMissing()
-  return { type, friendlyName, phone: requirePhone(phone) }
+  return { type, friendlyName, phone }
 }
 
 /** Limits the issuer to what fits into a QR code. */

@@ -20,7 +20,7 @@ import {
   withChannel,
   withTexts,
 } from '../requests/documented-fields.ts'
-import { requireEmail, requirePhone } from '../requests/identifier.ts'
+import { requireEmail } from '../requests/identifier.ts'
 import { changeOwnUser, type OwnChanges } from '../use-cases/change-own-user.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
@@ -111,7 +111,7 @@ function parseAddresses({ sms, signup }: AuthConfig, body: z.output<typeof UserB
   const { email, phone, channel } = body
   return {
     email: email ? requireEmail(email) : undefined,
-    phone: phone ? requirePhone(phone) : undefined,
+    phone: phone || undefined,
     channel: requireChannel(sms.provider, phone ? channel : undefined),
     pkce: parsePkce(body, signup.pkce),
   }

@@ -7,6 +7,7 @@ import { type Factor, requireFactor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
+import { requireFactorPhone } from '../users/require-phone.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 type ChangeFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now'>
@@ -22,13 +23,13 @@ export interface ManagedFactor extends ManagedUser {
 /** The changes of a factor. Undefined members stay as they are. */
 export interface ChangeFactorAsAdminInput extends ManagedFactor {
   readonly friendlyName: string | undefined
-  /** Normalised: its digits. Ignored for factors of other types. */
+  /** As it was typed. Ignored for factors of other types. */
   readonly phone: string | undefined
 }
 
 /**
  * Renames a factor of a user, or changes its phone.
- * @throws userNotFound, consoleUserProtected, factorNotFound, factorNameTaken, phoneFactorExists
+ * @throws userNotFound, consoleUserProtected, factorNotFound, factorNameTaken, phoneMalformed, phoneFactorExists
  */
 export async function changeFactorAsAdmin(
   deps: ChangeFactorDeps,
@@ -39,7 +40,10 @@ export async function changeFactorAsAdmin(
     const factor = requireFactor(await lockFactor(trx, user.id, factorId))
     const others = (await listFactors(trx, user.id)).filter(({ id }) => id !== factor.id)
     requireFreeName(friendlyName ?? '', others)
-    const newPhone = factor.factorType === 'phone' ? phone : undefined
+    const isNew = factor.factorType === 'phone' && phone !== undefined
+    const newPhone = isNew
+      ? await requireFactorPhone({ ...deps, db: trx }, { userId: user.id, typed: phone })
+      : undefined
     const changed = await updateFactor(trx, factor, { friendlyName, phone: newPhone, now: deps.now() })
     const traits = { user_id: user.id, factor_id: factorId }
     await recordAudit(trx, deps, { action: 'factor_updated', actor: admin.actor, target: user, ip, traits })

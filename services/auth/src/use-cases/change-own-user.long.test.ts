@@ -310,7 +310,7 @@ describe('a change in the strict profile, which needs a sign-in of the last 15 m
     const stale = sql`updated_at - interval '1 hour'`
     const claims = sql`${sql.table('mfa_amr_claims')} SET updated_at = ${stale} WHERE authentication_method = 'password'`
     await sql`UPDATE ${claims}`.execute(test.deps.db)
-    expect(await put(headers, { phone: `${phone}9` })).toEqual(REFUSED)
+    expect(await put(headers, { phone: `1415666${1000 + people}` })).toEqual(REFUSED)
   })
 
   it('400: refuses a session that was raised by a new second factor', async () => {

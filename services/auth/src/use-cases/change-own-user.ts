@@ -23,13 +23,14 @@ import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
+import { readWantedPhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
 import { passwordChange, updateUser } from '../users/user-change-repository.ts'
 
 type ChangeOwnUserDeps = HookedDeps &
   Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'passwords' | 'rateLimits' | 'outbound'>
 
-/** The changes that a user makes to their own account. Undefined members stay as they are. */
+/** The changes that a user makes to their own account. Undefined members stay as they are. The phone is as it was typed. */
 export interface OwnChanges extends OwnAddresses {
   readonly password: string | undefined
   readonly currentPassword: string | undefined
@@ -50,13 +51,14 @@ export interface ChangeOwnUserInput {
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
  * @throws appMetadataForAdmins, consoleRoleReserved, anonymousPassword, emailExists, phoneExists, reauthenticationNotValid,
- * currentPasswordInvalid, metadataTooLarge, and what `findCaller`, `requireGuardedChange`, `preparePassword`,
+ * currentPasswordInvalid, metadataTooLarge, and what `readWantedPhone`, `findCaller`, `requireGuardedChange`, `preparePassword`,
  * `takeMessageAllowances` and `changeOwnAddresses` throw
  */
 export async function changeOwnUser(
   deps: ChangeOwnUserDeps,
-  { caller, changes, context }: ChangeOwnUserInput,
+  { caller, changes: typed, context }: ChangeOwnUserInput,
 ): Promise<Profile> {
+  const changes = await readWantedPhone(deps, typed)
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
   if (changes.appMetadata && !isStillAdmin(deps, caller, found)) throw appMetadataForAdmins()

@@ -17,6 +17,7 @@ import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
+import { readWantedPhone } from '../users/require-phone.ts'
 import { requireUser, type User } from '../users/user.ts'
 import { deleteAddressChange, passwordChange, updateBan, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
@@ -35,14 +36,15 @@ export interface ChangeUserAsAdminInput extends ManagedUser {
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected, consoleRoleReserved, passwordHashAtUpdate, emailExists, phoneExistsForAdmin,
- * metadataTooLarge, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
+ * metadataTooLarge, phoneMalformed, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
  */
 export async function changeUserAsAdmin<Answer>(
   deps: ChangeUserAsAdminDeps,
   input: ChangeUserAsAdminInput,
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
-  const { wanted, admin, ip } = input
+  const { admin, ip } = input
+  const wanted = await readWantedPhone(deps, input.wanted)
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashNewPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, refuseTakenForAdmin, (trx) =>

@@ -20,6 +20,7 @@ import { chosenNames } from '../users/chosen-metadata-repository.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
+import { readWantedPhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
 import { insertUser, updateBan } from '../users/user-change-repository.ts'
 
@@ -53,21 +54,22 @@ export interface CreateUserInput {
  * (reference: Users made and changed by admins).
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws addressMissingForUser, passwordWithHash, userIdTaken, emailExists, phoneExistsForAdmin, metadataTooLarge,
- * consoleRoleReserved, serverBusy, and what `requireAcceptedHash`, `hashNewPassword` and `requireShortPassword` throw
+ * consoleRoleReserved, serverBusy, and what `readWantedPhone`, `requireAcceptedHash`, `hashNewPassword` and
+ * `requireShortPassword` throw
  */
 export async function createUser<Answer>(
   deps: CreateUserDeps,
   input: CreateUserInput,
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
-  const { wanted } = input
+  const wanted = await readWantedPhone(deps, input.wanted)
   if (!wanted.email && !wanted.phone) throw addressMissingForUser()
   const passwordHash = await hashWantedPassword(deps, wanted)
   try {
     return await runHooked(
       deps,
       (trx, repeatable) =>
-        runWork(trx, repeatable, () => insertWantedUser(trx, repeatable, { ...input, passwordHash })),
+        runWork(trx, repeatable, () => insertWantedUser(trx, repeatable, { ...input, wanted, passwordHash })),
       (work) => withUniqueIdentifiers(deps, refuseTakenForAdmin, work),
     )
   } catch (error) {

@@ -19,10 +19,11 @@ import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
+import { requireFactorPhone } from '../users/require-phone.ts'
 
 type EnrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 
-/** A second factor, and the caller who enrols it. */
+/** A second factor, whose phone is as it was typed, and the caller who enrols it. */
 export interface EnrolFactorInput {
   readonly caller: TokenUser
   readonly wanted: NewFactor
@@ -40,6 +41,8 @@ export interface EnrolledFactor {
   readonly id: string
   /** The user's name, for the label in an authenticator app. */
   readonly account: string
+  /** The digits of a phone factor; undefined for other types. */
+  readonly phone: string | undefined
   /** The secret of an authenticator app, which is shown this once. */
   readonly totpSecret: string | undefined
 }
@@ -48,12 +51,13 @@ export interface EnrolledFactor {
  * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent
  * requests cannot exceed them.
  * @throws what `requireEnrolEnabled` throws, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
- * factorNameTaken, tooManyFactors, enrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
+ * phoneMalformed, factorNameTaken, tooManyFactors, enrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
  */
 export async function enrolFactor(
   deps: EnrolFactorDeps,
-  { caller, wanted, ip }: EnrolFactorInput,
+  { caller, wanted: typed, ip }: EnrolFactorInput,
 ): Promise<EnrolledFactor> {
+  const wanted = await readFactorPhone(deps, caller, typed)
   requireEnrolEnabled(deps.config, wanted.type)
   try {
     return await deps.db.transaction().execute(async (trx) => {
@@ -68,6 +72,15 @@ export async function enrolFactor(
     if (violates(error, deps.names, FACTOR_PHONE_KEY)) refuseTakenPhone()
     throw error
   }
+}
+
+async function readFactorPhone(
+  deps: Pick<AuthDeps, 'config' | 'db'>,
+  { userId }: TokenUser,
+  wanted: NewFactor,
+): Promise<NewFactor> {
+  if (wanted.phone === undefined) return wanted
+  return { ...wanted, phone: await requireFactorPhone(deps, { userId, typed: wanted.phone }) }
 }
 
 async function requireRoomForFactor(
@@ -107,5 +120,5 @@ async function insertUnverifiedFactor(
   })
   const event = { action: 'factor_in_progress', actor: user, sessionId: session.id, ip } as const
   await recordAudit(trx, deps, { ...event, traits: { factor_id: id, factor_type: wanted.type } })
-  return { id, account: user.email ?? user.phone ?? user.id, totpSecret }
+  return { id, account: user.email ?? user.phone ?? user.id, phone: wanted.phone, totpSecret }
 }

@@ -5,18 +5,13 @@ import { requireEmailSignIns } from '../messages/message-switches.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
-import {
-  type IdentifierKind,
-  normaliseEmail,
-  requirePhone,
-  stripPhone,
-  type UserIdentifier,
-} from '../requests/identifier.ts'
+import { type IdentifierKind, normaliseEmail, stripPhone, type UserIdentifier } from '../requests/identifier.ts'
 import { judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
 import type { PasswordSignInResult } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { requirePhone } from '../users/require-phone.ts'
 import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
 
@@ -61,7 +56,7 @@ export type GrantPasswordDeps = Pick<
  * `signNewSession` throw
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
-  const identifier = readSignInIdentifier(deps, input)
+  const identifier = await readSignInIdentifier(deps, input)
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
   const verified = await checkPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
@@ -153,10 +148,11 @@ function refuseSignIn(verdict: Exclude<PasswordSignInResult['verdict'], 'done' |
   }
 }
 
-function readSignInIdentifier(
-  { config }: Pick<AuthDeps, 'config'>,
+async function readSignInIdentifier(
+  deps: Pick<AuthDeps, 'config' | 'db'>,
   { email, phone }: GrantPasswordInput,
-): UserIdentifier {
+): Promise<UserIdentifier> {
+  const { config } = deps
   if (email && phone) throw twoAddressesAtSignIn()
   if (email) {
     requireEmailSignIns(config.signup)
@@ -164,7 +160,7 @@ function readSignInIdentifier(
   }
   if (!phone) throw addressMissingAtSignIn()
   if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
-  if (!config.behaviours.findUserByMalformedPhone) return { kind: 'phone', value: requirePhone(phone) }
+  if (!config.behaviours.findUserByMalformedPhone) return { kind: 'phone', value: await requirePhone(deps, phone) }
   const value = stripPhone(phone)
   // Users without a phone may have the empty text in its place.
   return value === '' ? refusePassword() : { kind: 'phone', value }

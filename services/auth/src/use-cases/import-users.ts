@@ -10,7 +10,8 @@ import { addOwners, judgeLine, type LineVerdict, noOwners, type Owners } from '.
 import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
 import { type ImportDefaults, type ImportedUser, toImportedUser } from '../users/imported-user.ts'
 import type { Line } from '../users/read-lines.ts'
-import { readUserLine } from '../users/user-line.ts'
+import { findPhone } from '../users/require-phone.ts'
+import { readUserLine, type UserLine } from '../users/user-line.ts'
 
 /** The lines of a file, and what is done with them. */
 export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
@@ -77,7 +78,7 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
     try {
       const read = readUserLine(decodeLine(line))
       for (const name of read.ignored) ignored.add(name)
-      batch.push({ number: line.number, user: toImportedUser(read.line, defaults) })
+      batch.push({ number: line.number, user: toImportedUser(await readPhone(deps, read.line), defaults) })
     } catch (error) {
       refuse(line.number, refusalReason(error))
     }
@@ -87,6 +88,12 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
   }
   await finishBatch()
   return summary()
+}
+
+/** A line with the digits by which its phone is known here. An impossible number gives way to an empty text, which is refused. */
+async function readPhone(deps: ImportUsersDeps, line: UserLine): Promise<UserLine> {
+  if (line.phone === undefined) return line
+  return { ...line, phone: (await findPhone(deps, line.phone)) ?? '' }
 }
 
 function refusalReason(error: unknown): string {

@@ -2,7 +2,7 @@ import { parsePkce } from '../flows/pkce.ts'
 import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
 import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
+import { requireEmail } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 
 /** The members of a request to recover an account. Empty members count as absent. */
@@ -24,7 +24,7 @@ export interface RecoverAccountInput {
 /**
  * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal
  * whether the address has an account.
- * @throws addressMissingAtRecover, and what `requireMessagesEnabled`, `requireIdentifier`, `parsePkce`, `readContext` and
+ * @throws addressMissingAtRecover, and what `requireMessagesEnabled`, `requireEmail`, `parsePkce`, `readContext` and
  * `requestMessage` throw
  */
 export async function recoverAccount(
@@ -35,7 +35,7 @@ export async function recoverAccount(
   const { email } = fields
   if (!email) throw addressMissingAtRecover()
   requireMessagesEnabled(signup, 'email')
-  const identifier = requireIdentifier({ email })
+  const identifier = { kind: 'email', value: requireEmail(email) } as const
   const pkce = parsePkce(fields, signup.pkce)
   await requestMessage(deps, { purpose: 'recovery', identifier, pkce, context: await readContext() })
 }

@@ -2,7 +2,7 @@ import { parsePkce } from '../flows/pkce.ts'
 import { type MagicLinkDeps, mailMagicLink } from '../message-requests/magic-link.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
+import { requireEmail } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireMetadata } from '../users/metadata.ts'
 
@@ -22,7 +22,7 @@ export interface RequestMagicLinkInput {
 
 /**
  * Requests a mail with a link and a code to sign in with, as `POST /otp` does for an email (reference: POST /magiclink).
- * @throws magicLinkWithoutEmail, metadataTooLarge, and what `requireOneTimeCodesEnabled`, `requireIdentifier`, `parsePkce`,
+ * @throws magicLinkWithoutEmail, metadataTooLarge, and what `requireOneTimeCodesEnabled`, `requireEmail`, `parsePkce`,
  * `readContext` and `mailMagicLink` throw
  */
 export async function requestMagicLink(
@@ -32,7 +32,7 @@ export async function requestMagicLink(
   const { email } = fields
   if (!email) throw magicLinkWithoutEmail()
   requireOneTimeCodesEnabled(deps.config.signup, 'email')
-  const identifier = requireIdentifier({ email })
+  const identifier = { kind: 'email', value: requireEmail(email) } as const
   const data = requireMetadata(deps.config, fields.data)
   const pkce = parsePkce(fields, deps.config.signup.pkce)
   await mailMagicLink(deps, { identifier, createUser: true, data, pkce, context: await readContext() })

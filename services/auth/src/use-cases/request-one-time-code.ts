@@ -14,10 +14,10 @@ import { issueSmsCode } from '../messages/sms-code.ts'
 import { type HeldSms, holdSms } from '../messages/sms-job.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { requireMetadata } from '../users/metadata.ts'
+import { requireIdentifier } from '../users/require-phone.ts'
 import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import type { SignUpDeps } from './sign-up.ts'
@@ -63,7 +63,7 @@ export async function requestOneTimeCode(
   const wanted = { createUser: fields.create_user ?? true, data, context: await readContext() }
   if (fields.email) {
     requireOneTimeCodesEnabled(signup, 'email')
-    const identifier = requireIdentifier(fields)
+    const identifier = await requireIdentifier(deps, fields)
     await mailMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(fields, signup.pkce) })
     return { medium: 'email' }
   }
@@ -71,7 +71,7 @@ export async function requestOneTimeCode(
   requireOneTimeCodesEnabled(signup, 'phone')
   return {
     medium: 'sms',
-    messageId: await sendSms(deps, { ...wanted, identifier: requireIdentifier(fields), channel }),
+    messageId: await sendSms(deps, { ...wanted, identifier: await requireIdentifier(deps, fields), channel }),
   }
 }
 

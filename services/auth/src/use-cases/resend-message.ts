@@ -10,8 +10,8 @@ import {
   resendTypeUnsupported,
   twoAddressesAtResend,
 } from '../request-errors.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { requireIdentifier } from '../users/require-phone.ts'
 
 /** The purpose of the message that each type of the request asks for (reference: POST /resend). */
 const PURPOSES_BY_TYPE = {
@@ -60,7 +60,7 @@ export async function resendMessage(
 ): Promise<ResentMessage> {
   const { signup } = deps.config
   const purpose = requirePurpose(fields, signup)
-  const identifier = requireIdentifier(fields)
+  const identifier = await requireIdentifier(deps, fields)
   const pkce = parsePkce(fields, signup.pkce)
   const messageId = await requestMessage(deps, { purpose, identifier, pkce, context: await readContext() })
   return { medium: messageMedium({ purpose, identifier }), messageId }

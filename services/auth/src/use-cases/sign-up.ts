@@ -7,11 +7,12 @@ import { requireChannel } from '../messages/require-channel.ts'
 import { requireNewPassword } from '../passwords/hash-new-password.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
-import { requireIdentifier, type UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
+import { requireIdentifier } from '../users/require-phone.ts'
 import type { UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** The dependencies of a sign-up, by email or by phone. */
@@ -64,7 +65,7 @@ interface CheckedSignUp {
 
 /** Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees. */
 async function checkSignUp(
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'outbound'>,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'outbound'>,
   fields: SignUpFields,
 ): Promise<CheckedSignUp> {
   const { signup, sms } = deps.config
@@ -79,5 +80,5 @@ async function checkSignUp(
   const pkce = parsePkce(fields, signup.pkce)
   if (email && !signup.emailEnabled) throw emailSignupsDisabled()
   if (phone && !signup.phoneEnabled) throw phoneSignupsDisabled()
-  return { identifier: requireIdentifier(fields), password, pkce, channel }
+  return { identifier: await requireIdentifier(deps, fields), password, pkce, channel }
 }

@@ -25,6 +25,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { type RedeemDeps, type Redeemed, redeemLink, redeemMessage } from '../sign-ups/redeem-message.ts'
+import { requirePhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 
@@ -50,7 +51,7 @@ export type VerifiedMessage =
 
 /**
  * Exchanges the code or the link token of a message for a session (reference: POST /verify).
- * @throws otpExpired, and what `parseVerifyBody`, `redeemLink`, `redeemMessage` and `signNewSession` throw
+ * @throws otpExpired, and what `parseVerifyBody`, `requirePhone`, `redeemLink`, `redeemMessage` and `signNewSession` throw
  */
 export async function verifyMessage(deps: VerifyMessageDeps, input: VerifyMessageInput): Promise<VerifiedMessage> {
   const { fields, context } = input
@@ -58,11 +59,15 @@ export async function verifyMessage(deps: VerifyMessageDeps, input: VerifyMessag
   const wanted = { ...parseVerifyBody(fields), context }
   const redeemed =
     wanted.kind === 'code'
-      ? await verifyCode(deps, { ...wanted, password })
+      ? await verifyCode(deps, { ...wanted, identifier: await readPhone(deps, wanted.identifier), password })
       : await redeemLink(deps, { ...wanted, via: { kind: 'body', password } })
   if (redeemed.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
   if (redeemed.verdict !== 'session') return redeemed
   return { ...redeemed, session: await signNewSession(deps, redeemed.session) }
+}
+
+async function readPhone(deps: VerifyMessageDeps, { kind, value }: UserIdentifier): Promise<UserIdentifier> {
+  return { kind, value: kind === 'phone' ? await requirePhone(deps, value) : value }
 }
 
 /** A code that somebody has typed, and the address to which it was sent. */

@@ -5,7 +5,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { requireNewId } from '../records/ids.ts'
 import { banDurationMalformed, newUserIdOther, roleTooLong } from '../request-errors.ts'
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
-import { requireEmail, requirePhone } from '../requests/identifier.ts'
+import { requireEmail } from '../requests/identifier.ts'
 import { AUDIENCE_LENGTH_MAX, requireAudience } from './audience.ts'
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
 
@@ -86,8 +86,9 @@ export type AdminUserFields = z.output<typeof AdminUserBody>
 export interface AdminUser {
   readonly audience: string | undefined
   readonly role: string | undefined
-  /** Normalised, as `phone`. */
+  /** Normalised. */
   readonly email: string | undefined
+  /** As it was typed: the use case reads it. */
   readonly phone: string | undefined
   readonly password: string | undefined
   /** A hash that another system made. On create only. */
@@ -114,7 +115,7 @@ export function readNewUserId(inPath: string | undefined, inBody: string | undef
 
 /**
  * Checks and normalises each field of a user whom an admin makes. Empty texts count as absent.
- * @throws banDurationMalformed, roleTooLong, audienceTooLong, phoneMalformed, metadataTooLarge, emailMissing,
+ * @throws banDurationMalformed, roleTooLong, audienceTooLong, metadataTooLarge, emailMissing,
  * emailTooLong, emailMalformed
  */
 export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): AdminUser {
@@ -125,7 +126,7 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
     audience: fields.aud ? requireAudience(fields.aud) : undefined,
     role: requireRole(fields.role?.trim() ?? '') || undefined,
     email: email ? requireEmail(email) : undefined,
-    phone: phone ? requirePhone(phone) : undefined,
+    phone: phone || undefined,
     password: fields.password || undefined,
     passwordHash: fields.password_hash || undefined,
     emailConfirm: fields.email_confirm ?? false,
@@ -139,7 +140,7 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
 /**
  * Checks and normalises each field of a change by an admin. An empty password is absent, as for a new user, or a weak password,
  * as the profile says (reference: Profiles).
- * @throws banDurationMalformed, roleTooLong, audienceTooLong, phoneMalformed, metadataTooLarge, emailMissing, emailTooLong,
+ * @throws banDurationMalformed, roleTooLong, audienceTooLong, metadataTooLarge, emailMissing, emailTooLong,
  * emailMalformed
  */
 export function parseAdminChange(

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { toUuid } from '../records/ids.ts'
-import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
+import { normaliseEmail } from '../requests/identifier.ts'
+import { readTypedPhone } from '../requests/typed-phone.ts'
 
 /** The other programs whose exports `users import` reads. */
 export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak', 'clerk', 'cognito'] as const
@@ -134,7 +135,7 @@ export function toForeignId(source: ForeignSource, id: string): string {
 
 const ADDRESSES = [
   { member: 'email', confirm: 'email_confirm', normalise: normaliseEmail, reason: IMPORT_TEXTS.emailOfVerified },
-  { member: 'phone', confirm: 'phone_confirm', normalise: normalisePhone, reason: IMPORT_TEXTS.phoneOfVerified },
+  { member: 'phone', confirm: 'phone_confirm', normalise: comparedPhone, reason: IMPORT_TEXTS.phoneOfVerified },
 ] as const
 
 type Line = ForeignUser['line']
@@ -170,6 +171,11 @@ export function findContest(verified: VerifiedAddresses, line: Line): string | u
     return address !== undefined && line[confirm] !== true && verified[member].has(address)
   })
   return contested?.reason
+}
+
+function comparedPhone(phone: string): string | undefined {
+  const typed = readTypedPhone(phone)
+  return typed?.parsed ?? typed?.digits
 }
 
 function addressOf(value: unknown, normalise: (text: string) => string | undefined): string | undefined {

@@ -331,7 +331,7 @@ it('auth doctor names adopt --check where only supabase/auth has used the databa
       'ok    clock: agrees with that of the database',
       'ok    database: answers',
       'ok    migration database: answers',
-      'wrong adoption: this is a database of supabase/auth, so not checked: migrations, signing keys, dead jobs; run: auth adopt --check',
+      'wrong adoption: this is a database of supabase/auth, so not checked: migrations, signing keys, phone numbers, dead jobs; run: auth adopt --check',
     ],
   ])
 })

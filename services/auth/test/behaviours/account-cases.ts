@@ -61,6 +61,16 @@ export const accountCases = {
       [400, 'user_banned'],
     ],
   },
+  parsePhones: {
+    settings: { AUTH_SMS_AUTOCONFIRM: 'true', AUTH_EXTERNAL_PHONE_ENABLED: 'true' },
+    observe: async ({ post }) => {
+      const typed = await post('/signup', { phone: '+44 0 7418 084106', password: PASSWORD })
+      const impossible = await post('/signup', { phone: '+49 15', password: PASSWORD })
+      return [typed.json().user.phone, impossible.json().error_code ?? impossible.json().user.phone]
+    },
+    compatible: ['447418084106', 'validation_failed'],
+    supabase: ['4407418084106', '4915'],
+  },
   findUserByMalformedPhone: {
     observe: (service) => signIn(service, { phone: 'no phone', password: PASSWORD }),
     compatible: [400, 'validation_failed'],

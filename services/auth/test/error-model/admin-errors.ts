@@ -73,7 +73,7 @@ export const adminErrors: ErrorCases = {
     {
       raise: async (world, send) => {
         const service = await world.service()
-        const phone = `1707${Math.floor(1e7 * Math.random())}`
+        const phone = `1707${1e6 + Math.floor(9e6 * Math.random())}`
         await createSignedUp(service.deps, { phone })
         return send(service, asAdmin(post('/admin/users', { phone })))
       },

@@ -205,7 +205,7 @@ export const operatorErrors: ErrorCases = {
   phoneExistsForAdmin: named('put /operator/users/{userId}').map((endpoint) =>
     about(endpoint, {
       ask: async (asked, service) => {
-        const phone = `1708${Math.floor(1e7 * Math.random())}`
+        const phone = `1708${1e6 + Math.floor(9e6 * Math.random())}`
         await createSignedUp(service.deps, { phone })
         const { user } = await createSignedUp(service.deps)
         return { ...asked, url: `/operator/users/${user.id}`, payload: { phone } }

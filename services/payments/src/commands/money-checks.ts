@@ -1,3 +1,4 @@
+import { type DatedData, findOldData } from '@trestle/common/commands/dated-data.ts'
 import type { Check } from '@trestle/common/commands/run-checks.ts'
 import { listLiveAccounts } from '../merchants/each-merchant.ts'
 import { isPayableIban } from '../merchants/iban.ts'
@@ -15,26 +16,14 @@ interface Subject {
   readonly now: () => Date
 }
 
-/** Data that others change, and when they were compared with their sources. */
-interface DatedData {
-  readonly name: string
-  /** `2026-11-29`. */
-  readonly asOf: string
-}
-
-/** The data about currencies and banks that are older than a year. */
-export function findOldData(now: Date): readonly DatedData[] {
-  return DATA.filter(({ asOf }) => now.getTime() - Date.parse(asOf) > YEAR_MS)
-}
-
-const DATA: readonly DatedData[] = [
+/** The data about currencies and banks, and when they were compared with their sources. */
+export const MONEY_DATA: readonly DatedData[] = [
   { name: 'currencies', asOf: currencies.asOf },
   { name: 'countries of SEPA', asOf: sepa.asOf },
   { name: 'letters', asOf: letters.asOf },
   { name: 'bank days', asOf: BANK_DAYS_AS_OF },
 ]
 
-const YEAR_MS = 366 * 86_400_000
 const NAMED_MAX = 20
 
 /** The checks of rates, accounts, and data about currencies and banks, for `doctor`. */
@@ -66,9 +55,9 @@ export const moneyChecks: readonly Check<Subject>[] = [
     name: 'data of currencies and banks',
     advice: 'install a newer release: currencies end, and countries join SEPA',
     run: async ({ now }) => {
-      const old = findOldData(now()).map(({ name, asOf }) => `${name} of ${asOf}`)
+      const old = findOldData(MONEY_DATA, now()).map(({ name, asOf }) => `${name} of ${asOf}`)
       if (old.length > 0) throw new Error(`older than a year: ${old.join(', ')}`)
-      return `of ${DATA.map(({ asOf }) => asOf).sort()[0]} or later`
+      return `of ${MONEY_DATA.map(({ asOf }) => asOf).sort()[0]} or later`
     },
   },
 ]

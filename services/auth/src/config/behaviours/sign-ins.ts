@@ -14,6 +14,12 @@ export const signInBehaviours = {
     supabase: is(true, '400 `user_banned`'),
     reason: 'Applications show the ban.',
   },
+  parsePhones: {
+    subject: 'A phone number with other digits than one dials, or one that is impossible',
+    compatible: is(true, '`+44 0 7418 084106` is read as `447418084106`; an impossible one is 400 `validation_failed`'),
+    supabase: is(false, 'is the number of these digits'),
+    reason: 'SQL and applications look for the digits that were sent.',
+  },
   findUserByMalformedPhone: {
     subject: 'A sign-in by password where `phone` is no phone number',
     compatible: is(false, '400 `validation_failed`'),

@@ -18,7 +18,7 @@ beforeAll(async () => {
     createSignedUp(test.deps, { created_at: at(second), ...changes })
   people = [
     await add(1, { email: 'ann@shop.example', raw_user_meta_data: { full_name: 'Ann Öberg' } }),
-    await add(2, { email: 'bob@ann.example', phone: '4520304050', aud: 'elsewhere' }),
+    await add(2, { email: 'bob@ann.example', phone: '447418084106', aud: 'elsewhere' }),
     await add(3, { email: 'carl@shop.example', deleted_at: new Date() }),
   ]
   await add(4, { email: 'staged@shop.example', staged_at: new Date() })
@@ -53,7 +53,7 @@ describe('GET /operator/users', () => {
     const { user_metadata: _metadata, ...shown } = signedUpBody(bob ?? viewer, { email: BOB })
     const account = { id: 'Gh-42', provider: 'github', email: 'bob@github.example' }
     const identities = [listedIdentity(bob ?? viewer, account), listedIdentity(bob ?? viewer)]
-    const own = { aud: 'elsewhere', phone: '4520304050', app_metadata: {}, identities }
+    const own = { aud: 'elsewhere', phone: '447418084106', app_metadata: {}, identities }
     expect(statusAndBody(await ask('?search=bob@'))).toEqual([200, { users: [{ ...shown, ...own }] }])
   })
 
@@ -99,8 +99,9 @@ describe('GET /operator/users', () => {
     ['the beginning of a full name', 'ann ö', [ANN]],
     ['beginnings alone, of any of them', 'ann', [ANN]],
     ['no part that is no beginning', 'shop.example', []],
-    ['the beginning of a phone', '4520', [BOB]],
-    ['a phone as people write it', '+45 20 30', [BOB]],
+    ['the beginning of a phone', '4474', [BOB]],
+    ['a phone as people write it', '+44 74 18', [BOB]],
+    ['a phone with the zero of the national number', '+44 (0) 7418 084106', [BOB]],
     ['the whole subject of an identity', 'Gh-42', [BOB]],
     ['no part of a subject', 'Gh-4', []],
     ['no pattern', 'a%', []],

@@ -7,7 +7,6 @@ import { friendlyNameField, requireFriendlyName } from '../../../factors/require
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField, phoneField } from '../../../requests/documented-fields.ts'
-import { requirePhone } from '../../../requests/identifier.ts'
 import { changeFactorAsAdmin, type ManagedFactor } from '../../../use-cases/change-factor-as-admin.ts'
 import { unenrolFactorAsAdmin } from '../../../use-cases/unenrol-factor-as-admin.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
@@ -55,7 +54,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const managed = readManagedFactor(request, request.params)
       const { friendly_name: name, phone } = request.body
       const friendlyName = name ? requireFriendlyName(name) : undefined
-      const changes = { friendlyName, phone: phone ? requirePhone(phone) : undefined }
+      const changes = { friendlyName, phone: phone || undefined }
       return viewFactor(await changeFactorAsAdmin(deps, { ...managed, ...changes }))
     },
   )
