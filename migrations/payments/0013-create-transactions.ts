@@ -28,6 +28,8 @@ export const createTransactions: MigrationSource = (names) => ({
  * NULL: not at all. `plan`, `unplanned`: what the customer agreed to pay later, as it was given; nothing is
  * executed by them. `code_present`: whether a security code came with the payment. `last4`: the last four
  * digits of the card. Operators find payments by them, and a list by an index needs the column in its table.
+ * `funding_currency` is that of the merchant when the transaction was made: the trail has worths and fees in it for good, also
+ * where the merchant moves to another currency.
  *
  * Functions end the trail at 10,000 entries. Corrections of rejected operations may follow, in parts, so the CHECK has room for
  * three to each entry.
@@ -40,6 +42,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       session_id text COLLATE "C",
       test boolean NOT NULL,
       currency text NOT NULL,
+      funding_currency text NOT NULL,
       amount bigint NOT NULL,
       descriptor text NOT NULL,
       reference text,
@@ -64,6 +67,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       last4 text NOT NULL,
       ${merchantReference(names, 'transactions', 'instruments')},
       CONSTRAINT ${names.local('transactions_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
+      CONSTRAINT ${names.local('transactions_funding_ck')} CHECK (funding_currency ~ '^[A-Z]{3}$'),
       CONSTRAINT ${names.local('transactions_amount_ck')} CHECK (amount BETWEEN 0 AND 999999999999),
       CONSTRAINT ${names.local('transactions_acquirer_ck')} CHECK (
         test OR NOT successful OR acquirer_ref IS NOT NULL

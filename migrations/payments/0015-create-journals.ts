@@ -34,7 +34,8 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       hash_version smallint NOT NULL,
       CONSTRAINT ${names.local('journals_cause_uq')} UNIQUE (merchant_id, kind, cause_id),
       CONSTRAINT ${names.local('journals_kind_ck')} CHECK (kind IN (
-        'capture', 'refund', 'dispute', 'payout', 'payoutSettled', 'payoutReversal', 'adjustment', 'schemeSettled'
+        'capture', 'refund', 'dispute', 'payout', 'payoutSettled', 'payoutReversal', 'adjustment', 'schemeSettled',
+        'currencyClosed', 'currencyOpened'
       )),
       CONSTRAINT ${names.local('journals_hash_ck')} CHECK (octet_length(hash) = 32)
     )`.execute(db)

@@ -4,8 +4,9 @@ import type { MigrationSource } from '../migration.ts'
 
 export const createMovements: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // `post` books a movement. In the merchant's currency: gross, fee_flat, fee_rate, excess_gross. A lost dispute may have an
-    // excess, in excess_currency: what it takes beyond the captures.
+    // `post` books a movement. In funding_currency: gross, fee_flat, fee_rate, excess_gross. It is that of the transaction or the
+    // payout; NULL: that of the merchant now. A lost dispute may have an excess, in excess_currency: what it takes beyond the
+    // captures.
     await sql`
       CREATE TYPE ${names.id('movement')} AS (
         merchant_id text, kind text, test boolean,
@@ -13,7 +14,7 @@ export const createMovements: MigrationSource = (names) => ({
         transaction_id text, seq int, descriptor text, reference text, dispute_id text,
         cause_id text, description text,
         pending bigint, captured bigint, refunded bigint, voided bigint, disputed bigint,
-        excess bigint, excess_currency text, excess_gross bigint
+        excess bigint, excess_currency text, excess_gross bigint, funding_currency text
       )`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -8,8 +8,7 @@ export const createOperationTypes: MigrationSource = (names) => ({
     await sql`
       CREATE TYPE ${names.id('operation_item')} AS (
         kind text, transaction_id text, amount bigint, currency text, descriptor text, reference text,
-        path text, key text, fingerprint bytea, verdict text, identity_id text, merchant_id text, funding_currency text,
-        pricing jsonb
+        path text, key text, fingerprint bytea, verdict text, identity_id text, merchant_id text, pricing jsonb
       )`.execute(db)
     // The verdict on an operation, the `transaction` before it, and the amounts after it as `movement`.
     await sql`

@@ -108,7 +108,7 @@ export async function insertTransactions(
     FROM card c, generate_series(1, ${count}) n, jsonb_populate_record(NULL::payments.transactions, jsonb_build_object(
       'merchant_id', c.merchant_id, 'id', payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
       'created', payments.created_at(payments.id_number(c.id) + n), 'instrument_id', c.id, 'test', true,
-      'last4', lpad((n % ${VALUES})::text, 4, '0'), 'currency', 'DKK', 'amount', 100000000 + n % ${VALUES},
+      'last4', lpad((n % ${VALUES})::text, 4, '0'), 'currency', 'DKK', 'funding_currency', 'DKK', 'amount', 100000000 + n % ${VALUES},
       'descriptor', 'BENCH SHOP', 'pending', 100000000 + n % ${VALUES}, 'captured', 0, 'refunded', 0,
       'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
       'successful', true, 'code_present', true

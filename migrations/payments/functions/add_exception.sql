@@ -4,7 +4,7 @@
 -- NULL for any other answer. Without a currency the amount is in that of the merchant. Its worth is that of the day.
 -- Returns whether the exception is new. (reference: Exceptions)
 --
--- Takes no lock: it only inserts a row.
+-- Lock: the balance, where there is an amount, so that a move of the merchant to another currency exchanges the worth.
 CREATE OR REPLACE FUNCTION {{add_exception}}(
   p_merchant_id text, p_exception_id text, p_payload jsonb, p_amount bigint, p_currency text
 )
@@ -18,8 +18,11 @@ DECLARE
   own text;
   worth bigint := 0;
 BEGIN
-  SELECT m.currency INTO own FROM {{merchants}} m WHERE m.id = p_merchant_id;
-  IF p_amount IS NOT NULL AND own IS NOT NULL THEN
+  IF p_amount IS NOT NULL THEN
+    PERFORM {{hold_merchant}}(p_merchant_id);
+    SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+  END IF;
+  IF own IS NOT NULL THEN
     worth := (
       SELECT x.amount FROM {{exchange}}(
         least(p_amount, 999999999999), coalesce(p_currency, own), own, (clock_timestamp() AT TIME ZONE 'UTC')::date, 0

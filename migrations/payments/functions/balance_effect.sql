@@ -11,6 +11,8 @@ SELECT CASE p_kind
   WHEN 'payout' THEN -p_gross
   WHEN 'payoutReversal' THEN p_gross
   WHEN 'adjustment' THEN p_gross
+  WHEN 'currencyClosed' THEN p_gross
+  WHEN 'currencyOpened' THEN p_gross
   ELSE 0
 END
 $$;

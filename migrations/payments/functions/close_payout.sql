@@ -14,6 +14,8 @@ SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
+DECLARE
+  movement {{movement}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   IF p_merchant_id IS NULL THEN
@@ -28,10 +30,13 @@ BEGIN
   verdict := CASE WHEN payout.status IN ('created', 'exported', p_outcome) THEN 'done' ELSE 'conflict' END;
   IF payout.status IN ('created', 'exported') THEN
     PERFORM {{expect_recorded}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
-    PERFORM {{post}}(ARRAY[{{balance_movement}}(
+    movement := {{balance_movement}}(
       payout.merchant_id, CASE p_outcome WHEN 'settled' THEN 'payoutSettled' ELSE 'payoutReversal' END,
       payout.amount, payout.id, NULL
-    )]);
+    );
+    -- The merchant may have moved to another currency since.
+    movement.funding_currency := payout.currency;
+    PERFORM {{post}}(ARRAY[movement]);
     UPDATE {{payouts}} p SET status = p_outcome
       WHERE p.merchant_id = payout.merchant_id AND p.id = payout.id RETURNING p.* INTO payout;
     PERFORM {{record_states}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);

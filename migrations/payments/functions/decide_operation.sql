@@ -1,7 +1,7 @@
 -- distribute: everywhere
 -- Decides a capture, refund or void, and writes nothing. p_operation: what is asked, with the verdict on its
 -- caller. p_transaction: its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the
--- flat fee of the kind in the merchant's currency; NULL when a rate is missing. p_today, p_rate_age_days_max and
+-- flat fee of the kind in the funding currency of the transaction; NULL when a rate is missing. p_today, p_rate_age_days_max and
 -- p_margin_bps: which rate of exchange is good, and how it is lessened.
 --
 -- Returns the verdict of run_operations. movement: the trail entry that a done operation books, with the amounts after it; for a
@@ -20,9 +20,9 @@ DECLARE
   movement {{movement}};
   -- The request that used the key of the operation first.
   first_use {{idempotency}};
-  -- The worth of one minor unit of the transaction's currency in the merchant's currency, and the rate.
+  -- The worth of one minor unit of the transaction's currency in its funding currency, and the rate.
   numerator numeric; denominator numeric; rate text; rate_date date;
-  -- The amount that earlier captures took at this rate, and the worth of all earlier captures in the merchant's currency.
+  -- The amount that earlier captures took at this rate, and the worth of all earlier captures in the funding currency.
   earlier_amount numeric := 0; earlier_gross numeric := 0;
   gross bigint := 0; fee_flat bigint := 0; fee_rate bigint := 0;
 BEGIN
@@ -42,13 +42,13 @@ BEGIN
       RETURN result;
     END IF;
   END IF;
-  -- The worth in the merchant's currency, and the fees. A capture is rounded together with the earlier ones, so that many small
+  -- The worth in the funding currency, and the fees. A capture is rounded together with the earlier ones, so that many small
   -- captures are worth, and cost, what one large capture does.
   IF p_operation.kind = 'capture' THEN
     gross := p_operation.amount;
-    IF p_transaction.currency <> p_operation.funding_currency THEN
+    IF p_transaction.currency <> p_transaction.funding_currency THEN
       SELECT r.numerator, r.denominator, r.rate, r.rate_date INTO numerator, denominator, rate, rate_date
-        FROM {{exchange_ratio}}(p_transaction.currency, p_operation.funding_currency, p_today, p_margin_bps) r;
+        FROM {{exchange_ratio}}(p_transaction.currency, p_transaction.funding_currency, p_today, p_margin_bps) r;
     END IF;
     IF p_transaction.captured > 0 THEN
       -- A capture that the acquirer has rejected does not count, not even while a part of it is still owed: its fee was given
@@ -64,7 +64,7 @@ BEGIN
         HAVING min(e.amount) > 0
       ) c;
     END IF;
-    IF p_transaction.currency <> p_operation.funding_currency THEN
+    IF p_transaction.currency <> p_transaction.funding_currency THEN
       gross := {{round_half_even}}((earlier_amount + p_operation.amount) * numerator, denominator)
         - {{round_half_even}}(earlier_amount * numerator, denominator);
     END IF;
@@ -99,7 +99,7 @@ BEGIN
       p_transaction.captured + CASE p_operation.kind WHEN 'capture' THEN p_operation.amount ELSE 0 END,
       p_transaction.refunded + CASE p_operation.kind WHEN 'refund' THEN p_operation.amount ELSE 0 END,
       p_transaction.voided + CASE p_operation.kind WHEN 'void' THEN p_operation.amount ELSE 0 END,
-      p_transaction.disputed, NULL, NULL, NULL);
+      p_transaction.disputed, NULL, NULL, NULL, p_transaction.funding_currency);
   END IF;
   RETURN result;
 END

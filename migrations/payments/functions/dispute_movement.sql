@@ -33,7 +33,7 @@ BEGIN
     PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_held.merchant_id FOR UPDATE;
     SELECT f.flat, f.rate INTO moved.fee_flat, moved.fee_rate
       FROM {{recorded_merchant}}(p_held.merchant_id) m, {{operation_fee}}(
-        'dispute', moved.gross, m.pricing, m.currency, (clock_timestamp() AT TIME ZONE 'UTC')::date
+        'dispute', moved.gross, m.pricing, p_held.funding_currency, (clock_timestamp() AT TIME ZONE 'UTC')::date
       ) f
       WHERE m.id = p_held.merchant_id;
   END IF;

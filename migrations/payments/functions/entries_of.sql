@@ -1,5 +1,7 @@
 -- distribute: everywhere
--- The entries of a movement, without entries of zero. p_journal_id: the journal of the entries. own: the merchant's currency.
+-- The entries of a movement, without entries of zero. p_journal_id: the journal of the entries. own: the merchant's currency, in
+-- which the worths of the movement are. A movement of another funding_currency is of before the merchant moved: it is exchanged,
+-- and the amount of a payout that failed is in that currency.
 -- Each side of a movement has a fixed place (seq), whichever other sides there are. ledger/movement.model.ts of the service is
 -- the model. (reference: Postings)
 CREATE OR REPLACE FUNCTION {{entries_of}}(m {{movement}}, p_journal_id text, own text)
@@ -16,7 +18,7 @@ SELECT CASE m.kind
       ROW(m.merchant_id, p_journal_id, 3, 'merchant', own, -(m.fee_flat + m.fee_rate), m.test)::{{entries}},
       ROW(m.merchant_id, p_journal_id, 4, 'fee_income', own, m.fee_flat + m.fee_rate, m.test)::{{entries}}
     ] END
-    || CASE WHEN m.currency <> own THEN
+    || CASE WHEN m.currency <> own OR m.funding_currency <> own THEN
       ARRAY[ROW(m.merchant_id, p_journal_id, 5, 'fx_position', m.currency, m.amount, m.test)::{{entries}}]
       || CASE WHEN m.gross <> 0 THEN
         ARRAY[ROW(m.merchant_id, p_journal_id, 6, 'fx_position', own, -m.gross, m.test)::{{entries}}]
@@ -27,17 +29,33 @@ SELECT CASE m.kind
     ROW(m.merchant_id, p_journal_id, 2, 'payout_clearing', own, m.gross, m.test)::{{entries}}
   ]
   WHEN 'payoutSettled' THEN ARRAY[
-    ROW(m.merchant_id, p_journal_id, 1, 'payout_clearing', own, -m.gross, m.test)::{{entries}},
-    ROW(m.merchant_id, p_journal_id, 2, 'bank', own, m.gross, m.test)::{{entries}}
+    ROW(m.merchant_id, p_journal_id, 1, 'payout_clearing', coalesce(m.funding_currency, own), -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'bank', coalesce(m.funding_currency, own), m.gross, m.test)::{{entries}}
   ]
-  WHEN 'payoutReversal' THEN ARRAY[
+  WHEN 'payoutReversal' THEN CASE WHEN m.funding_currency <> own THEN
+    ARRAY[
+      ROW(m.merchant_id, p_journal_id, 1, 'payout_clearing', m.funding_currency, -m.amount, m.test)::{{entries}},
+      ROW(m.merchant_id, p_journal_id, 2, 'fx_position', m.funding_currency, m.amount, m.test)::{{entries}}
+    ] || CASE WHEN m.gross <> 0 THEN ARRAY[
+      ROW(m.merchant_id, p_journal_id, 3, 'merchant', own, m.gross, m.test)::{{entries}},
+      ROW(m.merchant_id, p_journal_id, 4, 'fx_position', own, -m.gross, m.test)::{{entries}}
+    ] END
+  ELSE ARRAY[
     ROW(m.merchant_id, p_journal_id, 1, 'payout_clearing', own, -m.gross, m.test)::{{entries}},
     ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}
-  ]
+  ] END
   WHEN 'adjustment' THEN ARRAY[
     ROW(m.merchant_id, p_journal_id, 1, 'adjustment', own, -m.gross, m.test)::{{entries}},
     ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}
   ]
+  WHEN 'currencyClosed' THEN CASE WHEN m.gross <> 0 THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'fx_position', own, -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}
+  ] END
+  WHEN 'currencyOpened' THEN CASE WHEN m.gross <> 0 THEN ARRAY[
+    ROW(m.merchant_id, p_journal_id, 1, 'fx_position', own, -m.gross, m.test)::{{entries}},
+    ROW(m.merchant_id, p_journal_id, 2, 'merchant', own, m.gross, m.test)::{{entries}}
+  ] END
   WHEN 'schemeSettled' THEN ARRAY[
     ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}},
     ROW(m.merchant_id, p_journal_id, 2, 'bank', m.currency, -m.amount, m.test)::{{entries}}
@@ -54,7 +72,7 @@ SELECT CASE m.kind
       ROW(m.merchant_id, p_journal_id, 3, 'merchant', own, -(m.fee_flat + m.fee_rate), m.test)::{{entries}},
       ROW(m.merchant_id, p_journal_id, 4, 'fee_income', own, m.fee_flat + m.fee_rate, m.test)::{{entries}}
     ] END
-    || CASE WHEN m.currency <> own AND m.amount <> 0 THEN
+    || CASE WHEN (m.currency <> own OR m.funding_currency <> own) AND m.amount <> 0 THEN
       ARRAY[ROW(m.merchant_id, p_journal_id, 5, 'fx_position', m.currency, -m.amount, m.test)::{{entries}}]
       || CASE WHEN m.gross <> 0 THEN
         ARRAY[ROW(m.merchant_id, p_journal_id, 6, 'fx_position', own, m.gross, m.test)::{{entries}}]
@@ -65,7 +83,7 @@ SELECT CASE m.kind
       || CASE WHEN m.excess_gross <> 0 THEN
         ARRAY[ROW(m.merchant_id, p_journal_id, 8, 'merchant', own, -m.excess_gross, m.test)::{{entries}}]
       END
-      || CASE WHEN m.excess_currency <> own THEN
+      || CASE WHEN m.excess_currency <> own OR m.funding_currency <> own THEN
         ARRAY[ROW(m.merchant_id, p_journal_id, 9, 'fx_position', m.excess_currency, -m.excess, m.test)::{{entries}}]
         || CASE WHEN m.excess_gross <> 0 THEN
           ARRAY[ROW(m.merchant_id, p_journal_id, 10, 'fx_position', own, m.excess_gross, m.test)::{{entries}}]

@@ -15,8 +15,8 @@ BEGIN
     RETURN QUERY SELECT 1::numeric, p_date;
     RETURN;
   END IF;
-  IF p_currency = 'HRK' AND p_date > '2022-12-31' OR p_currency = 'BGN' AND p_date > '2025-12-31' THEN
-    RETURN QUERY SELECT CASE p_currency WHEN 'HRK' THEN 7.53450 ELSE 1.95583 END, p_date;
+  IF {{fixed_rate}}(p_currency, p_date) IS NOT NULL THEN
+    RETURN QUERY SELECT {{fixed_rate}}(p_currency, p_date), p_date;
     RETURN;
   END IF;
   RETURN QUERY SELECT r.rate, r.date FROM {{fx_rates}} r

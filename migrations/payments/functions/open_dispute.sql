@@ -25,7 +25,6 @@ DECLARE
   claimed record;
   ids record;
   due date;
-  own text;
   today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
   -- The amount in the currency of the transaction.
   wanted bigint;
@@ -51,13 +50,12 @@ BEGIN
     ELSE 'done'
   END;
   IF verdict = 'done' THEN
-    SELECT m.currency INTO own FROM {{merchants}} m WHERE m.id = merchant;
     wanted := (SELECT x.amount FROM {{exchange}}(dispute.amount, dispute.currency, held.currency, today, 0) x);
     dispute.covered := least(wanted, possible);
     dispute.excess := CASE WHEN dispute.covered = 0 THEN dispute.amount WHEN wanted > possible THEN greatest(dispute.amount - (
       SELECT x.amount FROM {{exchange}}(dispute.covered, held.currency, dispute.currency, today, 0) x
     ), 0) ELSE 0 END;
-    dispute.excess_gross := (SELECT x.amount FROM {{exchange}}(dispute.excess, dispute.currency, own, today, 0) x);
+    dispute.excess_gross := (SELECT x.amount FROM {{exchange}}(dispute.excess, dispute.currency, held.funding_currency, today, 0) x);
     IF num_nulls(wanted, dispute.excess, dispute.excess_gross) > 0 THEN verdict := 'no-rate'; END IF;
   END IF;
   IF verdict <> 'done' THEN

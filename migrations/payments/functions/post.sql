@@ -4,9 +4,7 @@
 --
 -- Rows are computed in variables and inserted table by table: one statement that computes everything takes a millisecond to
 -- start, even for a single movement. Balances are locked in the order of merchants, so that two calls never wait for each other.
---
 -- A call for one merchant has only statements that name the merchant: a distributed database runs these on the merchant's server.
--- A call for many, which only run_operations makes, has as many statements as a call for one.
 --
 -- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
 -- would make links that do not match. (reference: Chain of the ledger)
@@ -19,7 +17,8 @@ SET client_encoding = 'UTF8'
 AS $$
 #variable_conflict use_column
 DECLARE
-  m {{movement}};
+  -- A movement, as the trail has it, and as the ledger and the line have it, in the merchant's currency of now.
+  m {{movement}}; booked {{movement}};
   held {{merchant_balances}};
   each record;
   number bigint; tag text; journal_kind text; line_kind text; effect bigint;
@@ -35,8 +34,7 @@ DECLARE
   place int := 0;
 BEGIN
   IF cardinality(merchants) = 1 THEN
-    m := p_movements[1];
-    SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = m.merchant_id FOR UPDATE;
+    SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = merchants[1] FOR UPDATE;
     balances := ARRAY[held];
   ELSE
     balances := ARRAY(
@@ -61,13 +59,15 @@ BEGIN
     -- A void and a won dispute move no money. A settlement does not concern the merchant's balance, so it has no line.
     journal_kind := CASE WHEN m.kind IN ('void', 'disputeWon') THEN NULL WHEN m.kind = 'disputeLost' THEN 'dispute'
       ELSE m.kind END;
-    line_kind := CASE WHEN journal_kind NOT IN ('payoutSettled', 'schemeSettled') THEN journal_kind END;
+    line_kind := CASE WHEN journal_kind IN ('currencyClosed', 'currencyOpened') THEN 'adjustment'
+      WHEN journal_kind NOT IN ('payoutSettled', 'schemeSettled') THEN journal_kind END;
     journal_id := CASE WHEN journal_kind IS NOT NULL THEN {{id_at}}(number, tag) END;
     entry_id := CASE WHEN m.transaction_id IS NOT NULL THEN {{id_at}}(number + 1, tag) END;
     line_id := CASE WHEN line_kind IS NOT NULL THEN {{id_at}}(number + 2, tag) END;
-    effect := {{balance_effect}}(m.kind, m.gross + coalesce(m.excess_gross, 0), m.fee_flat + m.fee_rate);
+    booked := CASE WHEN m.funding_currency <> held.currency THEN {{movement_in_euro}}(m) ELSE m END;
+    effect := {{balance_effect}}(m.kind, booked.gross + coalesce(booked.excess_gross, 0), booked.fee_flat + booked.fee_rate);
     IF journal_id IS NOT NULL THEN
-      legs := {{entries_of}}(m, journal_id, held.currency);
+      legs := {{entries_of}}(booked, journal_id, held.currency);
       entries := entries || legs;
       journal := ROW(m.merchant_id, journal_id, created, journal_kind, coalesce(entry_id, m.cause_id, journal_id),
         m.test, NULL, 1);
@@ -84,7 +84,7 @@ BEGIN
     -- over: the acquirer has rejected the other entry, and so knows.
     IF entry_id IS NOT NULL THEN
       trail_entry := ROW(m.merchant_id, entry_id, created, m.transaction_id, m.seq, m.kind, m.amount, m.gross,
-        m.fee_flat, m.fee_rate, effect, m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);
+        m.fee_flat, m.fee_rate, {{balance_effect}}(m.kind, m.gross + coalesce(m.excess_gross, 0), m.fee_flat + m.fee_rate), m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);
       held.chain_head := sha256('\x01' || held.chain_head || record_send(trail_entry));
       trail_entry.hash := held.chain_head; trail := trail || trail_entry;
       IF NOT m.test AND m.amount > 0 AND m.kind IN ('capture', 'refund', 'void') THEN
@@ -93,7 +93,7 @@ BEGIN
     END IF;
     IF line_id IS NOT NULL THEN
       held.balance := held.balance + effect;
-      line := ROW(m.merchant_id, line_id, created, line_kind, effect, m.fee_flat + m.fee_rate,
+      line := ROW(m.merchant_id, line_id, created, line_kind, effect, booked.fee_flat + booked.fee_rate,
         coalesce(m.description, initcap(CASE line_kind WHEN 'payoutReversal' THEN 'payout' ELSE line_kind END)
           || ' ' || coalesce(m.transaction_id, m.cause_id)),
         m.transaction_id, m.amount, m.currency, held.balance, journal_id, m.test, NULL, 1);
@@ -105,8 +105,8 @@ BEGIN
     held.chain_length := held.chain_length + num_nonnulls(journal_id, entry_id, line_id);
     number := number + 4;
     balance_after := held.balance;
-    -- Adjustments and settlements of the scheme have no event.
-    IF m.kind NOT IN ('adjustment', 'schemeSettled') THEN
+    -- Adjustments, settlements of the scheme and a move to the euro have no event.
+    IF m.kind NOT IN ('adjustment', 'schemeSettled', 'currencyClosed', 'currencyOpened') THEN
       events := events || ROW(m.merchant_id, held.last_id, created,
         {{event_type}}(m.kind, m.amount < 0), 1, coalesce(m.dispute_id, m.transaction_id, m.cause_id),
         m.pending, m.captured, m.refunded, m.voided, m.disputed, m.seq, NULL)::{{events}};

@@ -23,7 +23,7 @@ BEGIN
       WHERE r.id = ANY (p_ids) ORDER BY r.id;
   ELSIF p_table = 'transactions' THEN
     RETURN QUERY SELECT r.id,
-        sha256(record_send(ROW(r.test, r.currency, r.amount, r.successful, r.acquirer, r.acquirer_ref))),
+        sha256(record_send(ROW(r.test, r.currency, r.funding_currency, r.amount, r.successful, r.acquirer, r.acquirer_ref))),
         sha256(record_send(ROW(
           r.instrument_id, r.source_id, r.last4, i.bin, i.last4, i.expiry, i.scheme, i.scenario, i.network_ref, i.planned
         ))),

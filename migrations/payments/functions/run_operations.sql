@@ -41,7 +41,7 @@ BEGIN
     {{include:caller_identity.sql key_mac => decode(i.key_mac, 'hex'), user_email => i.user_email}}
   ) c ON true
   LEFT JOIN LATERAL (
-    SELECT m.id, m.currency, m.pricing, m.claim FROM ({{include:owners.sql id => i.transaction_id}}) o
+    SELECT m.id, m.pricing, m.claim FROM ({{include:owners.sql id => i.transaction_id}}) o
     JOIN {{merchants}} m ON m.id = o.merchant_id
     JOIN {{transactions}} t ON t.merchant_id = m.id AND t.id = i.transaction_id
     LIMIT 1

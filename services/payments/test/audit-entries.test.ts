@@ -94,6 +94,7 @@ const COMMANDS: Readonly<Record<string, Trace>> = {
   'merchants bank': entries('merchant.changed'),
   'merchants claim': entries('merchant.changed'),
   'merchants create': entries('merchant.created'),
+  'merchants currency': entries('merchant.currency-moved'),
   'merchants list': READ,
   'merchants pricing': entries('merchant.changed'),
   'merchants show': READ,

@@ -338,6 +338,8 @@ describe('the ledger', () => {
       'correction_gross',
       'dispute_reserve',
       'not_yet_due',
+      'currency_opened',
+      'movement_in_euro',
       'scheme_receivable',
       'scheme_returnable',
       'fx_rate',

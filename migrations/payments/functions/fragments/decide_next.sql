@@ -6,10 +6,10 @@ operation := judged[each.place];
 held := each.transaction;
 -- The flat fee is the same for many operations: it is computed when kind, prices or currency change.
 IF operation.verdict = 'done'
-  AND priced_for IS DISTINCT FROM ROW(operation.kind, operation.pricing, operation.funding_currency) THEN
-  priced_for := ROW(operation.kind, operation.pricing, operation.funding_currency);
+  AND priced_for IS DISTINCT FROM ROW(operation.kind, operation.pricing, held.funding_currency) THEN
+  priced_for := ROW(operation.kind, operation.pricing, held.funding_currency);
   SELECT f.flat INTO fee_flat
-    FROM {{operation_fee}}(operation.kind, 0, operation.pricing, operation.funding_currency, today) f;
+    FROM {{operation_fee}}(operation.kind, 0, operation.pricing, held.funding_currency, today) f;
 END IF;
 result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_age_days_max, p_margin_bps);
 results[each.place] := result;

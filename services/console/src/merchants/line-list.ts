@@ -30,6 +30,7 @@ const Line = z.looseObject({
   payout: flag(),
   payoutReversal: flag(),
   adjustment: flag(),
+  fundingCurrency: z.string().optional(),
 })
 type Line = z.infer<typeof Line>
 
@@ -81,10 +82,19 @@ function lineColumns({ currency }: Merchant, decimals: Decimals): readonly Colum
     {
       label: 'Fee',
       kind: 'number',
-      cell: ({ fee }) => orDash(fee === undefined ? '' : money(fee, currency, decimals)),
+      cell: ({ fee, fundingCurrency = currency }) =>
+        orDash(fee === undefined ? '' : money(fee, fundingCurrency, decimals)),
     },
-    { label: 'Change', kind: 'number', cell: ({ balance }) => money(balance, currency, decimals) },
-    { label: 'Balance', kind: 'number', cell: ({ balanceAfter }) => money(balanceAfter, currency, decimals) },
+    {
+      label: 'Change',
+      kind: 'number',
+      cell: ({ balance, fundingCurrency = currency }) => money(balance, fundingCurrency, decimals),
+    },
+    {
+      label: 'Balance',
+      kind: 'number',
+      cell: ({ balanceAfter, fundingCurrency = currency }) => money(balanceAfter, fundingCurrency, decimals),
+    },
     { label: 'Of', kind: 'spare', cell: causeOf },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]

@@ -93,9 +93,9 @@ export interface Rejection {
   /** Minor units of the transaction's currency. */
   readonly amount: bigint
   readonly currency: string
-  /** The effect of the operation on the balance so far, in minor units of the merchant's currency. */
+  /** The effect of the operation on the balance so far, in minor units of `fundingCurrency`, that of the trail. */
   readonly balance: bigint
-  readonly merchantCurrency: string
+  readonly fundingCurrency: string
 }
 
 const rejectionQuery = withOwner(
@@ -103,7 +103,7 @@ const rejectionQuery = withOwner(
     'find_rejection',
     (p: OperationKey) => sql<Rejection>`
     SELECT m.id AS "merchantId", m.email, o.transaction_id AS "transactionId", o.kind, o.status, e.amount, t.currency,
-      m.currency AS "merchantCurrency",
+      t.funding_currency AS "fundingCurrency",
       (
         SELECT coalesce(sum(r.balance), 0)::bigint FROM ${sql.table('trail_entries')} r
         WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.amount < 0

@@ -229,7 +229,11 @@ describe('payments ledger verify', () => {
   })
 
   it.each([
-    ['transactions', "currency = 'USD'", 'what moves money was changed: one of test, currency, amount'],
+    [
+      'transactions',
+      "currency = 'USD'",
+      'what moves money was changed: one of test, currency, funding_currency, amount',
+    ],
     ['transactions', "instrument_id = repeat('a', 24)", 'who gets or pays money was changed: one of instrument_id'],
     ['transactions', "tds = 'full'", 'its terms were changed: one of created, descriptor'],
     ['transactions', `custom = '{"a":1}'`, 'its terms were changed: one of created, descriptor'],

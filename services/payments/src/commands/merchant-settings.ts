@@ -2,12 +2,13 @@ import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
-import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
+import { callMoveCurrency, findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
 import { name } from '../requests/fields.ts'
 import type { OperatorCommand } from './operator-command.ts'
+import { readId } from './read-options.ts'
 
-/** `payments merchants pricing`, `claim`, `tds`, `acquirer` and `bank`: what an operator decides for a merchant. */
+/** `payments merchants pricing`, `claim`, `tds`, `acquirer`, `bank` and `currency`: what an operator decides for a merchant. */
 export const merchantSettings: readonly OperatorCommand[] = [
   {
     usage: 'pricing <id>',
@@ -47,7 +48,22 @@ export const merchantSettings: readonly OperatorCommand[] = [
     options: [['--holder <name>', 'owner of the account, as its bank knows them; none: the company']],
     run: setBank,
   },
+  {
+    usage: 'currency <id> <code>',
+    description: 'move a merchant whose currency the euro has replaced to EUR, at the fixed rate',
+    run: moveCurrency,
+  },
 ]
+
+async function moveCurrency({ db }: OperatorDeps, { words: [id = '', code = ''] }: CommandInput): Promise<object> {
+  const merchantId = readId('the id', id)
+  const found = await callMoveCurrency(db, { merchantId, currency: code })
+  if (!found) throw new Error(`there is no merchant ${merchantId}`)
+  const { verdict, currency, rate, balance } = found
+  if (verdict === 'no-fixed-rate') throw new Error(`${currency} has no fixed rate to ${code}`)
+  const state = { id: merchantId, currency: code, balance, moved: verdict === 'done' }
+  return verdict === 'done' ? { ...state, from: currency, rate } : state
+}
 
 async function setBank({ db }: OperatorDeps, { words: [id = '', text = ''], options }: CommandInput): Promise<object> {
   const iban = normaliseIban(text)

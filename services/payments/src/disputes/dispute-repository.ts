@@ -131,7 +131,10 @@ function toClosedDispute(row: ClosedDisputeRow): ClosedDispute | undefined {
   return row.id === null ? undefined : { verdict: 'closed', dispute: toDispute(row) }
 }
 
-/** A dispute of more than was captured, for a mail to its merchant. Amounts are minor units of the currency beside them. */
+/**
+ * A dispute of more than was captured, for a mail to its merchant. Amounts are minor units of `currency`, and `worth` of
+ * `fundingCurrency`, that of the transaction.
+ */
 export interface ExcessDispute {
   readonly merchantId: string
   readonly email: string
@@ -141,7 +144,7 @@ export interface ExcessDispute {
   readonly excess: bigint
   readonly currency: string
   readonly worth: bigint
-  readonly merchantCurrency: string
+  readonly fundingCurrency: string
   readonly due: Date
 }
 
@@ -150,8 +153,9 @@ const excessQuery = withOwner(
     'find_excess_dispute',
     (p: { merchantId: string; disputeId: string }) => sql<ExcessDispute>`
     SELECT m.id AS "merchantId", m.email, d.transaction_id AS "transactionId", d.id, d.amount, d.excess, d.currency,
-      d.excess_gross AS worth, m.currency AS "merchantCurrency", d.due
+      d.excess_gross AS worth, t.funding_currency AS "fundingCurrency", d.due
     FROM ${sql.table('disputes')} d JOIN ${sql.table('merchants')} m ON m.id = d.merchant_id
+    JOIN ${sql.table('transactions')} t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
     WHERE d.merchant_id = ${p.merchantId} AND d.id = ${p.disputeId} AND d.excess > 0`,
   ),
   ({ merchantId }) => merchantId,

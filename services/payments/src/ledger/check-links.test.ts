@@ -13,7 +13,7 @@ function createLedger(change: (links: CaptureLinks) => void = () => {}): readonl
 
 /** Follows a ledger to its end. */
 function check(links: readonly LedgerLink[], { notedHead, test }: { notedHead?: ChainHead; test?: boolean } = {}) {
-  const state = startCheck(notedHead, test)
+  const state = startCheck(notedHead, { test, funding: undefined })
   const findings = links.flatMap((link) => checkLink(state, link).map((finding) => [link.table, ...finding]))
   return { state, findings }
 }
@@ -159,4 +159,77 @@ it('a line that is missing is found by the entries of its journal', () => {
     [11, 'fees of 0 are in the lines, of 35 in the entries'],
     [13, '1 journals should have a line, 0 lines are there'],
   ])
+})
+
+describe('a move to the euro', () => {
+  const OTHER_RATE = 'does not open what was closed at the fixed rate'
+  const OTHER_CURRENCY = 'moves the balance or fees in another currency than that of the merchant'
+  const id = (place: number) => `${place}${'0'.repeat(23)}`
+
+  /** The journal and the line of a part of a move. */
+  function movePart(kind: 'currencyClosed' | 'currencyOpened', place: number, amounts: readonly [bigint, bigint]) {
+    const [balance, after] = amounts
+    const { journal, line } = structuredClone(captureLinks)
+    const entry = { ...journal.entries[0], journal_id: id(place), currency: kind === 'currencyClosed' ? 'BGN' : 'EUR' }
+    const text = { fee: 0n, description: 'Moved', transaction_id: null, amount: null, currency: null }
+    return [
+      {
+        table: 'journals' as const,
+        row: { ...journal.row, id: id(place), kind, cause_id: 'BGN' },
+        entries: [
+          { ...entry, seq: 1, account: 'fx_position', amount: -balance },
+          { ...entry, seq: 2, account: 'merchant', amount: balance },
+        ],
+      },
+      {
+        table: 'lines' as const,
+        row: {
+          ...line.row,
+          ...text,
+          id: id(place + 1),
+          journal_id: id(place),
+          kind: 'adjustment' as const,
+          balance,
+          balance_after: after,
+        },
+      },
+    ]
+  }
+
+  /** A capture in lev that is moved to the euro, with sums that a test chooses. */
+  function checkMoved(closed: bigint, opened: bigint, currency = 'BGN') {
+    const { journal, trail, line } = structuredClone(captureLinks)
+    for (const entry of journal.entries) Object.assign(entry, { currency })
+    const links: LedgerLink[] = [
+      ...[journal, trail, line],
+      ...movePart('currencyClosed', 4, [closed, 965n + closed]),
+      ...movePart('currencyOpened', 6, [opened, 965n + closed + opened]),
+    ]
+    const move = { formerCurrency: 'BGN', journalId: id(6) }
+    const state = startCheck(undefined, { test: true, funding: { currency: 'EUR', move } })
+    return sealLinks(links).flatMap((link) => checkLink(state, link).map((finding) => [link.table, ...finding]))
+  }
+
+  it('closes the balance in lev at 0, and opens it at the fixed rate', () => {
+    expect(checkMoved(-965n, 493n)).toEqual([])
+  })
+
+  it.each<[string, readonly [closed: bigint, opened: bigint, currency?: string], readonly unknown[]]>([
+    ['another rate', [-965n, 494n], [['lines', 20, OTHER_RATE]]],
+    ['a rest in lev', [-964n, 493n], [['lines', 20, 'does not close the balance once, at 0']]],
+    ['a capture in euro before it', [-965n, 493n, 'EUR'], [['journals', 20, OTHER_CURRENCY]]],
+  ])('is found with %s, though its links were sealed', (_name, sums, findings) => {
+    expect(checkMoved(...sums)).toEqual(findings)
+  })
+
+  it('is found without its second half', () => {
+    const state = startCheck(undefined, { test: true, funding: { currency: 'BGN', move: undefined } })
+    const { journal, trail, line } = structuredClone(captureLinks)
+    for (const entry of journal.entries) Object.assign(entry, { currency: 'BGN' })
+    const links: LedgerLink[] = [journal, trail, line, ...movePart('currencyClosed', 4, [-965n, 0n])]
+    for (const link of sealLinks(links)) checkLink(state, link)
+    expect(endCheck(state, { ...ROW, balance: 0n, lineCount: 2n }, 5n)).toEqual([
+      [20, 'its balance was closed, but not opened in another currency, or the other way round'],
+    ])
+  })
 })

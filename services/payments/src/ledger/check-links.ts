@@ -1,4 +1,6 @@
 import { CHAIN_START, hashOf, type LedgerLink, type Link, type TrailRow } from './chain.ts'
+import { checkMove, isInFunding, isKindOf, isLineOf, type MoveState } from './currency-move.ts'
+import { type Finding, findingsOf } from './invariants.ts'
 import type { EntriesTable, JournalsTable, LineKind, LinesTable } from './ledger-tables.ts'
 
 /** The end of a chain: the number of links, and the hash of the last. */
@@ -13,35 +15,6 @@ export interface LedgerHead extends ChainHead {
   readonly lineCount: bigint
 }
 
-/** The numbers of the invariants (reference: Invariants). */
-export const INVARIANTS = {
-  amounts: 1,
-  bounds: 2,
-  trailAmounts: 3,
-  disputes: 4,
-  trailLength: 5,
-  trailBalance: 6,
-  trailLine: 7,
-  reversals: 8,
-  balance: 9,
-  balanceAfter: 10,
-  fees: 11,
-  available: 12,
-  lineOfJournal: 13,
-  entriesSumToZero: 14,
-  payoutClearing: 15,
-  chain: 16,
-  recordedRows: 17,
-  terms: 18,
-  snapshots: 19,
-} as const
-
-/** A broken invariant: its number and a text. */
-export type Finding = readonly [invariant: Invariant, message: string]
-
-/** The number of an invariant. */
-export type Invariant = (typeof INVARIANTS)[keyof typeof INVARIANTS]
-
 /** The place in a chain that a check has reached. */
 export interface ChainState {
   /** The end of the chain so far, by its rows. */
@@ -50,8 +23,11 @@ export interface ChainState {
   notedHead: ChainHead | undefined
 }
 
-/** Sums over the links checked so far, in minor units: of the merchant's currency where no other is named. */
-export interface LinkState extends ChainState {
+/**
+ * Sums over the links checked so far, in minor units: of the merchant's currency of each link where no other is named. A move to
+ * the euro leaves 0 in the currency of before, so the sums go on from there.
+ */
+export interface LinkState extends ChainState, MoveState {
   balance: bigint
   lines: bigint
   fees: bigint
@@ -60,7 +36,6 @@ export interface LinkState extends ChainState {
   booked: { balance: bigint; lines: bigint; fees: bigint }
   /** Sums of the account `payout_clearing`, by currency. */
   readonly payoutClearing: Map<string, bigint>
-  journal: JournalsTable | undefined
   trail: TrailRow | undefined
   /** Whether it is a test merchant. Undefined when its row is gone. */
   readonly test: boolean | undefined
@@ -71,10 +46,18 @@ export function startChain(notedHead: ChainHead | undefined): ChainState {
   return { chain: { length: 0n, head: CHAIN_START }, notedHead: notedHead?.length === 0n ? undefined : notedHead }
 }
 
-/** The state of a check of the ledger before its first link. `test`: whether the merchant is one; undefined when it is gone. */
-export function startCheck(notedHead: ChainHead | undefined, test: boolean | undefined): LinkState {
+/**
+ * The state of a check of the ledger before its first link. `test`: whether the merchant is one; undefined when it is gone, as
+ * is `funding`.
+ */
+export function startCheck(
+  notedHead: ChainHead | undefined,
+  { test, funding }: Pick<LinkState, 'test' | 'funding'>,
+): LinkState {
   return {
     test,
+    funding,
+    closed: undefined,
     ...startChain(notedHead),
     balance: 0n,
     lines: 0n,
@@ -117,6 +100,11 @@ export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): re
       `${booked.lines} journals should have a line, ${state.lines} lines are there`,
     ],
     ['lineOfJournal', row.lineCount === state.lines, `${row.lineCount} lines were counted, ${state.lines} are there`],
+    [
+      'currency',
+      (state.closed === undefined) === (state.funding?.move === undefined),
+      'its balance was closed, but not opened in another currency, or the other way round',
+    ],
     ['entriesSumToZero', entries === state.entries, `${entries - state.entries} entries belong to no journal`],
   ])
 }
@@ -171,6 +159,11 @@ function checkJournal(state: LinkState, row: JournalsTable, entries: readonly En
   state.entries += BigInt(entries.length)
   state.journal = row
   return findingsOf([
+    [
+      'currency',
+      isInFunding(entries, state.funding, row.id),
+      'moves the balance or fees in another currency than that of the merchant',
+    ],
     ['entriesSumToZero', [...sums.values()].every((sum) => sum === 0n), 'its entries do not sum to zero'],
     ['entriesSumToZero', entries.every(({ test }) => test === row.test), 'its entries are partly test, partly live'],
     ['terms', row.test === (state.test ?? row.test), MIXED],
@@ -204,7 +197,7 @@ function checkLine(state: LinkState, row: LinesTable): readonly Finding[] {
     ],
     [
       'lineOfJournal',
-      journal?.id === row.journal_id && journal.kind === row.kind,
+      journal?.id === row.journal_id && isKindOf(journal, row.kind),
       'is not the line of the journal before it',
     ],
     [
@@ -213,23 +206,11 @@ function checkLine(state: LinkState, row: LinesTable): readonly Finding[] {
       `pays out more than the balance: ${row.balance_after} after it`,
     ],
     ['terms', row.test === (state.test ?? row.test), MIXED],
-    ['trailLine', !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail), 'differs from the trail entry before it'],
+    [
+      'trailLine',
+      !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail, state.funding?.move),
+      'differs from the trail entry before it',
+    ],
+    ...checkMove(state, row),
   ])
-}
-
-function isLineOf(line: LinesTable, trail: TrailRow | undefined): boolean {
-  return (
-    trail?.line_id === line.id &&
-    trail.transaction_id === line.transaction_id &&
-    trail.balance === line.balance &&
-    trail.fee_flat + trail.fee_rate === line.fee &&
-    Number(trail.created) === Number(line.created)
-  )
-}
-
-/** Returns a finding for each rule that does not hold. A rule names its invariant. */
-export function findingsOf(
-  rules: readonly (readonly [name: keyof typeof INVARIANTS, holds: boolean, message: string])[],
-): readonly Finding[] {
-  return rules.flatMap(([name, holds, message]) => (holds ? [] : [[INVARIANTS[name], message] as const]))
 }

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db, PaymentsTables, Trx } from '../database.ts'
 import type { ChainHead, LedgerHead } from './check-links.ts'
+import type { Move } from './currency-move.ts'
 
 const PAGE_ROWS = 500
 
@@ -64,8 +65,10 @@ export interface VerifiedRows {
   readonly balance: VerifiedBalance | undefined
   /** The number of entries. */
   readonly entries: bigint
-  /** The sum of the payouts that the bank has not settled, in minor units. */
-  readonly unsettled: bigint
+  /** The sums of the payouts that the bank has not settled, in minor units, by currency. */
+  readonly unsettled: ReadonlyMap<string, bigint>
+  /** The move of the merchant to its currency. Undefined: it has always had it. */
+  readonly move: Move | undefined
 }
 
 /** The rows of a merchant about its ledger, and sums over the rows below it. */
@@ -80,12 +83,16 @@ export async function findVerifiedRows(trx: Trx, merchantId: string): Promise<Ve
     .selectAll()
     .where('merchant_id', '=', merchantId)
     .executeTakeFirst()
-  const { rows } = await sql<{ entries: bigint; unsettled: bigint }>`
-    SELECT (SELECT count(*) FROM ${sql.table('entries')} e WHERE e.merchant_id = ${merchantId}) AS entries,
-      (SELECT coalesce(sum(p.amount), 0)::bigint FROM ${sql.table('payouts')} p
-        WHERE p.merchant_id = ${merchantId} AND p.status IN ('created', 'exported')) AS unsettled`.execute(trx)
-  const [{ entries, unsettled } = { entries: 0n, unsettled: 0n }] = rows
-  return { merchant, balance: row && toBalance(row), entries, unsettled }
+  const { rows: counted } = await sql<{ entries: bigint }>`
+    SELECT count(*) AS entries FROM ${sql.table('entries')} e WHERE e.merchant_id = ${merchantId}`.execute(trx)
+  const { rows: waiting } = await sql<{ currency: string; amount: bigint }>`
+    SELECT p.currency, sum(p.amount)::bigint AS amount FROM ${sql.table('payouts')} p
+    WHERE p.merchant_id = ${merchantId} AND p.status IN ('created', 'exported') GROUP BY p.currency`.execute(trx)
+  const unsettled = new Map(waiting.map(({ currency, amount }) => [currency, amount]))
+  const { rows: moves } = await sql<Move>`
+    SELECT j.cause_id AS "formerCurrency", j.id AS "journalId" FROM ${sql.table('journals')} j
+    WHERE j.merchant_id = ${merchantId} AND j.kind = 'currencyOpened' ORDER BY j.id LIMIT 1`.execute(trx)
+  return { merchant, balance: row && toBalance(row), entries: counted[0]?.entries ?? 0n, unsettled, move: moves[0] }
 }
 
 function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): VerifiedBalance {

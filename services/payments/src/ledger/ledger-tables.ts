@@ -9,7 +9,7 @@ interface ChainedRow extends MerchantRow {
 
 /**
  * An entry of the trail of a transaction. `amount` is in minor units of the transaction's currency; `gross`, fees and `balance`
- * are in minor units of the merchant's. `rate`: units of the merchant's currency for one of the transaction's; null where they
+ * are in minor units of its funding currency. `rate`: units of the funding currency for one of the transaction's; null where they
  * are the same.
  */
 export interface TrailEntriesTable extends ChainedRow {
@@ -35,7 +35,7 @@ export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReve
 /**
  * A change of the merchant's balance. `amount` is in minor units of `currency`, the currency of the
  * transaction; `balance` (the change), `fee` and `balance_after` are in minor units of the merchant's
- * currency.
+ * currency of that time.
  */
 export interface LinesTable extends ChainedRow {
   kind: LineKind
@@ -52,7 +52,7 @@ export interface LinesTable extends ChainedRow {
 
 /** Entries of the ledger with one cause: a trail entry, a payout, or the reference of a settlement. */
 export interface JournalsTable extends ChainedRow {
-  kind: LineKind | 'payoutSettled' | 'schemeSettled'
+  kind: LineKind | 'payoutSettled' | 'schemeSettled' | 'currencyClosed' | 'currencyOpened'
   cause_id: string
   test: boolean
 }

@@ -23,12 +23,16 @@ interface LineColumns {
   transaction_id: string | null
   amount: bigint | null
   currency: string | null
+  former_currency: string | null
 }
 
 const source = {
   table: 'lines',
   columns: () => sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
-    r.transaction_id, r.amount, r.currency`,
+    r.transaction_id, r.amount, r.currency, (
+      SELECT j.cause_id FROM ${sql.table('journals')} j
+      WHERE j.merchant_id = r.merchant_id AND j.kind = 'currencyOpened' AND j.id > r.id
+    ) AS former_currency`,
 }
 
 const readQuery = findBelowMerchant<LineColumns>('read_line', source)
@@ -86,6 +90,7 @@ function toLine(row: LineColumns): Line {
     transactionId: row.transaction_id,
     amount,
     currency: row.currency,
+    formerCurrency: row.former_currency,
   }
 }
 

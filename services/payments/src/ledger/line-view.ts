@@ -23,6 +23,7 @@ export const LineView = z
     payout: flag(),
     payoutReversal: flag(),
     adjustment: flag(),
+    fundingCurrency: z.string().optional(),
   })
   .meta({ id: 'Line' })
 
@@ -42,5 +43,6 @@ export function viewLine({ kind, amount, currency, ...line }: Line): z.infer<typ
     transactionId: line.transactionId ?? undefined,
     amount: amount === null || currency === null ? undefined : { currency, amount: Number(amount) },
     [kind]: true,
+    fundingCurrency: line.formerCurrency ?? undefined,
   }
 }

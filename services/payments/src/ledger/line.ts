@@ -1,6 +1,9 @@
 import type { LineKind } from './ledger-tables.ts'
 
-/** A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency. */
+/**
+ * A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency of now, or of
+ * `formerCurrency`.
+ */
 export interface Line {
   readonly id: string
   readonly merchantId: string
@@ -15,4 +18,6 @@ export interface Line {
   /** Minor units of `currency`, the currency of the transaction. Null for payouts and adjustments. */
   readonly amount: bigint | null
   readonly currency: string | null
+  /** The currency that the merchant had then. Null: that of now. */
+  readonly formerCurrency: string | null
 }

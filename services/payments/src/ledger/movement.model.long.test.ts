@@ -12,6 +12,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+import { toEuro } from '../money/currencies.ts'
 import { CHAIN_START } from './chain.ts'
 import { balanceEffect, entriesOf, type MovementKind } from './movement.model.ts'
 
@@ -56,7 +57,7 @@ const movement = fc
       ...OF_TRANSACTION,
       ...(['payout', 'payoutSettled', 'payoutReversal', 'adjustment', 'schemeSettled'] as const),
     ),
-    currency: fc.constantFrom('EUR', 'DKK', 'JPY'),
+    currency: fc.constantFrom<'EUR' | 'DKK' | 'JPY' | 'BGN'>('EUR', 'DKK', 'JPY'),
     amount,
     gross: amount,
     fee_flat: fc.integer({ min: 0, max: 30 }),
@@ -150,6 +151,50 @@ describe('post', () => {
         expect(row.id <= last_id && row.id.endsWith(merchantId.slice(16))).toBe(true)
       }
     }
+  })
+
+  const BEFORE: readonly MovementKind[] = ['capture', 'refund', 'disputeLost', 'payoutSettled', 'payoutReversal']
+
+  it('posts in euro what a merchant had before it moved: the entries of the model, at the fixed rate', async () => {
+    const merchantId = await newMerchant('EUR')
+    const inLev = fc.tuple(movement, fc.constantFrom(...BEFORE), fc.constantFrom('BGN', 'EUR', 'JPY'))
+    await fc.assert(
+      fc.asyncProperty(inLev, async ([drawn, kind, currency]) => {
+        const each = {
+          ...toPost({ ...drawn, gross: drawn.gross + 1, kind, currency }, merchantId, 'BGN'),
+          funding_currency: 'BGN',
+        }
+        const isPayout = kind === 'payoutSettled' || kind === 'payoutReversal'
+        const [posted] = await post([{ ...each, ...(isPayout ? { amount: null, currency: null } : {}) }])
+        const [gross, fee] = [BigInt(each.gross), isPayout ? 0 : each.fee_flat + each.fee_rate]
+        const entries = entriesOf(
+          {
+            kind,
+            currency,
+            amount: isPayout ? gross : BigInt(each.amount),
+            gross: kind === 'payoutSettled' ? gross : (toEuro(gross, 'BGN') ?? 0n),
+            fee: toEuro(BigInt(fee), 'BGN') ?? 0n,
+            formerCurrency: 'BGN',
+          },
+          'EUR',
+        )
+        const rows = await payments.database.db
+          .selectFrom('entries')
+          .select(['account', 'currency', 'amount'])
+          .where('journal_id', '=', posted?.journal_id ?? '')
+          .orderBy('seq')
+          .execute()
+        expect(rows).toEqual(entries)
+      }),
+      { numRuns: 40 },
+    )
+    const links = await readLinks(payments.database.db, merchantId)
+    const { chain_head } = await payments.database.db
+      .selectFrom('merchant_balances')
+      .select('chain_head')
+      .where('merchant_id', '=', merchantId)
+      .executeTakeFirstOrThrow()
+    expect(recomputeChain(links, CHAIN_START)).toEqual(chain_head)
   })
 
   it('writes line, trail entry and event of a capture', async () => {

@@ -10,6 +10,8 @@ export type MovementKind =
   | 'payoutReversal'
   | 'adjustment'
   | 'schemeSettled'
+  | 'currencyClosed'
+  | 'currencyOpened'
 
 /** The amounts of a movement in minor units: `amount` in `currency`, `gross` and `fee` in the merchant's currency. */
 export interface Movement {
@@ -22,6 +24,8 @@ export interface Movement {
   readonly fee: bigint
   /** The money that a lost dispute takes beyond the captures, with its worth in the merchant's currency. Undefined: none. */
   readonly excess?: { readonly amount: bigint; readonly currency: string; readonly gross: bigint }
+  /** The currency that the merchant had before, of what was authorized or paid out then. Undefined: it has not moved since. */
+  readonly formerCurrency?: string
 }
 
 /** An entry of a journal. The amount is in minor units of the currency; credit is positive. */
@@ -33,26 +37,33 @@ export interface Entry {
 
 /**
  * The entries of a movement, in order, without entries of zero. A void and a won dispute have none. They sum to zero in
- * each currency. The model of the SQL function `entries_of` (reference: Postings).
+ * each currency. The amount of a payout of before the merchant moved is in its former currency. The model of the SQL function
+ * `entries_of` (reference: Postings).
  */
 export function entriesOf(movement: Movement, merchantCurrency: string): Entry[] {
-  const { currency, excess } = movement
+  const { kind, currency, excess, formerCurrency } = movement
   const beyond = excess ? cardForm(-excess.amount, -excess.gross, 0n) : []
+  const isPayout = kind === 'payoutSettled' || kind === 'payoutReversal'
+  const foreign = isPayout && formerCurrency !== undefined ? formerCurrency : currency
+  const isMoved = formerCurrency !== undefined || kind === 'currencyClosed' || kind === 'currencyOpened'
+  const currencies = { own: merchantCurrency, isMoved }
   return [
-    ...entriesOfForm(formOf(movement), currency, merchantCurrency),
-    ...entriesOfForm(beyond, excess?.currency ?? currency, merchantCurrency),
+    ...entriesOfForm(formOf(movement), { ...currencies, foreign }),
+    ...entriesOfForm(beyond, { ...currencies, foreign: excess?.currency ?? currency }),
   ]
 }
 
-function entriesOfForm(form: readonly Side[], currency: string, merchantCurrency: string): Entry[] {
-  const sides = form.map(([account, amount, isOwn]) => ({
-    account,
-    currency: isOwn ? merchantCurrency : currency,
-    amount,
-  }))
-  return sides.filter(
-    ({ account, amount }) => amount !== 0n && (account !== 'fx_position' || currency !== merchantCurrency),
-  )
+interface Currencies {
+  readonly own: string
+  readonly foreign: string
+  /** Whether the merchant moves, or has moved from another currency since. Then all is exchanged. */
+  readonly isMoved: boolean
+}
+
+function entriesOfForm(form: readonly Side[], { own, foreign, isMoved }: Currencies): Entry[] {
+  const isExchanged = isMoved || foreign !== own
+  const sides = form.map(([account, amount, isOwn]) => ({ account, currency: isOwn ? own : foreign, amount }))
+  return sides.filter(({ account, amount }) => amount !== 0n && (account !== 'fx_position' || isExchanged))
 }
 
 /** The change of the merchant's balance by these entries, in minor units of the merchant's currency. */
@@ -62,7 +73,7 @@ export function balanceEffect(entries: readonly Entry[]): bigint {
 
 type Side = readonly [account: string, amount: bigint, isOwn: boolean]
 
-function formOf({ kind, amount, gross, fee }: Movement): readonly Side[] {
+function formOf({ kind, amount, gross, fee, formerCurrency }: Movement): readonly Side[] {
   switch (kind) {
     case 'capture':
       return cardForm(amount, gross, fee)
@@ -72,11 +83,23 @@ function formOf({ kind, amount, gross, fee }: Movement): readonly Side[] {
     case 'payout':
       return transfer('merchant', 'payout_clearing', gross)
     case 'payoutSettled':
-      return transfer('payout_clearing', 'bank', gross)
+      return transfer('payout_clearing', 'bank', gross, formerCurrency === undefined)
     case 'payoutReversal':
-      return transfer('payout_clearing', 'merchant', gross)
+      if (formerCurrency === undefined) return transfer('payout_clearing', 'merchant', gross)
+      return [
+        ['payout_clearing', -amount, false],
+        ['fx_position', amount, false],
+        ['merchant', gross, true],
+        ['fx_position', -gross, true],
+      ]
     case 'adjustment':
       return transfer('adjustment', 'merchant', gross)
+    case 'currencyClosed':
+    case 'currencyOpened':
+      return [
+        ['fx_position', -gross, true],
+        ['merchant', gross, true],
+      ]
     case 'schemeSettled':
       return [
         ['scheme_receivable', amount, false],
@@ -99,9 +122,9 @@ function cardForm(amount: bigint, gross: bigint, fee: bigint): readonly Side[] {
   ]
 }
 
-function transfer(from: string, to: string, amount: bigint): readonly Side[] {
+function transfer(from: string, to: string, amount: bigint, isOwn = true): readonly Side[] {
   return [
-    [from, -amount, true],
-    [to, amount, true],
+    [from, -amount, isOwn],
+    [to, amount, isOwn],
   ]
 }

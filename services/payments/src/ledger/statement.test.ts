@@ -44,6 +44,7 @@ describe('the rows', () => {
     description: 'Refund, "x"',
     amount: 500n,
     currency: 'JPY',
+    formerCurrency: null,
   }
   const bare = { ...line, transactionId: null, amount: null, currency: null, kind: 'adjustment' } as const
 

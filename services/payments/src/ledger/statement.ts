@@ -42,12 +42,12 @@ const HEADER = [
   'currency',
 ]
 
-/** The header and the opening balance. Amounts are in major units of `currency`, the merchant's. */
+/** The header and the opening balance. Amounts are in major units of `currency`, the merchant's of then. */
 export function statementHead({ from }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([HEADER, balanceRow(`${from}T00:00:00.000Z`, 'opening balance', currency, balance)])
 }
 
-/** The rows of a statement as CSV: one for each line, without the header. */
+/** The rows of a statement as CSV: one for each line, without the header. `currency`: the merchant's of now. */
 export function statementRows(lines: readonly Line[], currency: string): string {
   return writeCsv(
     lines.map((line) => [
@@ -58,13 +58,15 @@ export function statementRows(lines: readonly Line[], currency: string): string 
       line.transactionId ?? '',
       line.currency ?? '',
       line.amount === null ? '' : formatAmount(line.currency ?? '', line.amount),
-      ...[line.fee, line.balance, line.balanceAfter].map((amount) => formatAmount(currency, amount)),
-      currency,
+      ...[line.fee, line.balance, line.balanceAfter].map((amount) =>
+        formatAmount(line.formerCurrency ?? currency, amount),
+      ),
+      line.formerCurrency ?? currency,
     ]),
   )
 }
 
-/** The row of the closing balance. @param balance in minor units */
+/** The row of the closing balance. @param currency the merchant's of then @param balance in minor units */
 export function statementFoot({ to }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([balanceRow(`${to}T23:59:59.999Z`, 'closing balance', currency, balance)])
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { type Finding, INVARIANTS } from './check-links.ts'
+import { type Finding, INVARIANTS } from './invariants.ts'
 
 /**
  * The columns of a row by what they do: they move money, they name who gets or pays it, or neither. Columns of a
@@ -23,7 +23,7 @@ export const STATES = {
     terms: ['r.created', 'r.tag', 'r.key', 'r.email', 'r.descriptor', 'r.tds_mode'],
   },
   transactions: {
-    money: ['r.test', 'r.currency', 'r.amount', 'r.successful', 'r.acquirer', 'r.acquirer_ref'],
+    money: ['r.test', 'r.currency', 'r.funding_currency', 'r.amount', 'r.successful', 'r.acquirer', 'r.acquirer_ref'],
     party: [
       'r.instrument_id',
       'r.source_id',

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { AMOUNT_MAX } from '../money/minor-units.ts'
-import { type Finding, INVARIANTS } from './check-links.ts'
+import type { Move } from './currency-move.ts'
+import { type Finding, INVARIANTS } from './invariants.ts'
 
 /** A row whose money moved at terms that nobody agreed to. */
 export interface StrayTerms {
@@ -13,11 +14,16 @@ export interface StrayTerms {
 const STRAY_MAX = 100
 
 /** The rows of a merchant that contradict its terms, the exchange rates, or the answers of acquirers. */
-export async function listStrayTerms(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+export async function listStrayTerms(
+  db: Db,
+  merchantId: string,
+  move: Move | undefined,
+): Promise<readonly StrayTerms[]> {
   return [
     ...(await listRowsOfWrongMode(db, merchantId, 'transactions')),
     ...(await listRowsOfWrongMode(db, merchantId, 'payouts')),
     ...(await listUnauthorized(db, merchantId)),
+    ...(await listStrangeFunding(db, merchantId, move)),
     ...(await listContradictoryEntries(db, merchantId)),
     ...(await listWrongRates(db, merchantId)),
     ...(await listWrongSnapshots(db, merchantId)),
@@ -41,6 +47,22 @@ async function listUnauthorized(db: Db, merchantId: string) {
   return rows.map(({ id, isBeyond }) =>
     toStrayTerms('transactions', id, isBeyond ? `is of more than ${AMOUNT_MAX}` : 'was authorized by no acquirer'),
   )
+}
+
+/** Transactions in a currency that the merchant did not have, or no longer, when they moved money. */
+async function listStrangeFunding(db: Db, merchantId: string, move: Move | undefined) {
+  const { formerCurrency = null, journalId = null } = move ?? {}
+  const { rows } = await sql<{ id: string }>`
+    SELECT t.id FROM ${sql.table('transactions')} t JOIN ${sql.table('merchants')} m ON m.id = t.merchant_id
+    WHERE t.merchant_id = ${merchantId} AND (CASE
+      WHEN t.funding_currency = m.currency THEN NOT EXISTS (
+        SELECT FROM ${sql.table('trail_entries')} e
+        WHERE e.merchant_id = t.merchant_id AND e.transaction_id = t.id AND e.id < ${journalId}::text
+      )
+      ELSE t.funding_currency = ${formerCurrency}::text AND t.id < ${journalId}::text
+    END) IS NOT TRUE LIMIT ${STRAY_MAX}`.execute(db)
+  const finding: Finding = [INVARIANTS.currency, 'is not in the currency that its merchant had']
+  return rows.map(({ id }) => ({ table: 'transactions' as const, id, findings: [finding] }))
 }
 
 function toStrayTerms(table: StrayTerms['table'], id: string, message: string): StrayTerms {
@@ -76,8 +98,8 @@ const rate = sql`CASE WHEN e.rate ~ '^[0-9]{1,20}([.][0-9]{1,10})?$' THEN e.rate
  * worth of their sum, so the worth of each is within one unit of its own.
  */
 const isWorth = sql`abs(
-  e.gross - e.amount * ${rate} * ('1e' || ${exponent('m')} - ${exponent('t')})::numeric
-) <= 1 + t.amount * ('1e' || ${exponent('m')} - ${exponent('t')} - 10)::numeric`
+  e.gross - e.amount * ${rate} * ('1e' || ${exponent('funding_currency')} - ${exponent('currency')})::numeric
+) <= 1 + t.amount * ('1e' || ${exponent('funding_currency')} - ${exponent('currency')} - 10)::numeric`
 
 /** A capture that was accepted after it had been taken back is worth what was taken back. */
 const isBookedAgain = sql`e.gross = (
@@ -86,8 +108,8 @@ const isBookedAgain = sql`e.gross = (
     AND e.reference = 'accepted ' || ${sql.table('reversed_entry')}(r.reference)
 )`
 
-function exponent(alias: string): RawBuilder<unknown> {
-  return sql`${sql.table('currency_exponent')}(${sql.raw(`${alias}.currency`)})`
+function exponent(column: 'currency' | 'funding_currency'): RawBuilder<unknown> {
+  return sql`${sql.table('currency_exponent')}(${sql.raw(`t.${column}`)})`
 }
 
 async function listContradictoryEntries(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
@@ -98,14 +120,13 @@ async function listContradictoryEntries(db: Db, merchantId: string): Promise<rea
           ELSE 'takes back what no acquirer has rejected or left unanswered' END
         WHEN least(e.gross, e.fee_flat, e.fee_rate) < 0 THEN 'its worth or a fee is negative'
         WHEN e.kind <> 'capture' THEN NULL
-        WHEN t.currency = m.currency AND (e.gross <> e.amount OR num_nonnulls(e.rate, e.rate_date) > 0)
+        WHEN t.currency = t.funding_currency AND (e.gross <> e.amount OR num_nonnulls(e.rate, e.rate_date) > 0)
           THEN 'is exchanged within one currency'
-        WHEN t.currency <> m.currency AND (${isWorth}) IS NOT TRUE AND (${isBookedAgain}) IS NOT TRUE
+        WHEN t.currency <> t.funding_currency AND (${isWorth}) IS NOT TRUE AND (${isBookedAgain}) IS NOT TRUE
           THEN 'is not worth its amount at its rate'
       END AS message
       FROM ${sql.table('trail_entries')} e
       JOIN ${sql.table('transactions')} t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
-      JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
       WHERE e.merchant_id = ${merchantId}
     ) judged WHERE message IS NOT NULL LIMIT ${STRAY_MAX}`.execute(db)
   return rows.map(({ id, message }) => toStrayTerms('trail_entries', id, message))
@@ -121,16 +142,14 @@ async function listWrongRates(db: Db, merchantId: string): Promise<readonly Stra
   const found = (currency: RawBuilder<unknown>) => sql`
     SELECT k.rate, k.date FROM known k WHERE k.currency = ${currency} AND k.rate > 0
     UNION ALL SELECT 1, NULL WHERE ${currency} = 'EUR'
-    UNION ALL SELECT f.rate, NULL FROM ${sql.table('fx_rate')}(${currency}, u.day) f
-      WHERE ${currency} = 'HRK' AND u.day > '2022-12-31' OR ${currency} = 'BGN' AND u.day > '2025-12-31'`
+    UNION ALL SELECT f.rate, NULL FROM ${sql.table('fixed_rate')}(${currency}, u.day) f (rate) WHERE f.rate IS NOT NULL`
   const { rows } = await sql<{ id: string }>`
     WITH used AS MATERIALIZED (
-      SELECT min(e.id) AS id, t.currency, m.currency AS own, ${rate} AS rate, e.rate_date,
+      SELECT min(e.id) AS id, t.currency, t.funding_currency AS own, ${rate} AS rate, e.rate_date,
         (e.created AT TIME ZONE 'UTC')::date AS day
       FROM ${sql.table('trail_entries')} e
       JOIN ${sql.table('transactions')} t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
-      JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
-      WHERE e.merchant_id = ${merchantId} AND e.kind = 'capture' AND e.amount > 0 AND t.currency <> m.currency
+      WHERE e.merchant_id = ${merchantId} AND e.kind = 'capture' AND e.amount > 0 AND t.currency <> t.funding_currency
       GROUP BY 2, 3, 4, 5, 6
     ), known AS MATERIALIZED (
       SELECT f.currency, f.date, f.rate FROM ${sql.table('fx_rates')} f

@@ -24,6 +24,8 @@ const sound: TransactionFigures = {
   trail_balance: 350n,
   gross_captured: 630n,
   gross_reversed: 315n,
+  moved_trail: 0n,
+  moved_lines: 0n,
   line_balance: 350n,
   disputes_open: 30n,
   disputes_won: 20n,

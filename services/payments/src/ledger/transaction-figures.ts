@@ -1,11 +1,13 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { type Finding, findingsOf } from './check-links.ts'
+import type { Move } from './currency-move.ts'
+import { type Finding, findingsOf } from './invariants.ts'
 
 /**
  * A transaction beside the sums of its trail, its lines and its disputes. Amounts are minor units: `gross_…`, `…_balance` and
- * `…_excess` of the merchant's currency, all others of the transaction's. `trail_length`, `trail_entries` and `trail_last`
- * count entries.
+ * `…_excess` of its funding currency, `moved_…` of the merchant's, all others of the transaction's. `trail_length`,
+ * `trail_entries` and `trail_last` count entries. Where the merchant has moved to the euro, `…_balance` is of before, and
+ * `moved_trail` and `moved_lines` are what trail and lines moved since.
  */
 export interface TransactionFigures {
   readonly id: string
@@ -30,6 +32,8 @@ export interface TransactionFigures {
   readonly gross_captured: bigint
   readonly gross_reversed: bigint
   readonly line_balance: bigint
+  readonly moved_trail: bigint
+  readonly moved_lines: bigint
   readonly disputes_open: bigint
   readonly disputes_won: bigint
   readonly disputes_lost: bigint
@@ -40,10 +44,14 @@ const PAGE_ROWS = 500
 const sumOf = (column: string, condition: string) =>
   sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
 
-/** Yields the figures of a merchant's transactions. Memory holds one page. */
-export async function* streamFigures(db: Db, merchantId: string): AsyncGenerator<TransactionFigures, void> {
+/** Yields the figures of a merchant's transactions. Memory holds one page. @param move the merchant's move to the euro */
+export async function* streamFigures(
+  db: Db,
+  merchantId: string,
+  move: Move | undefined,
+): AsyncGenerator<TransactionFigures, void> {
   for (let after = ''; ; ) {
-    const rows = await listFigures(db, merchantId, after)
+    const rows = await listFigures(db, { merchantId, after, move })
     yield* rows
     const last = rows.at(-1)
     if (!last || rows.length < PAGE_ROWS) return
@@ -51,7 +59,20 @@ export async function* streamFigures(db: Db, merchantId: string): AsyncGenerator
   }
 }
 
-async function listFigures(db: Db, merchantId: string, after: string): Promise<readonly TransactionFigures[]> {
+interface FiguresPage {
+  readonly merchantId: string
+  /** The id of the transaction before the page. */
+  readonly after: string
+  readonly move: Move | undefined
+}
+
+async function listFigures(db: Db, { merchantId, after, move }: FiguresPage): Promise<readonly TransactionFigures[]> {
+  // Rows of the transaction are of before the move where their id is lower. No id is higher than `g`.
+  const cut = sql`(CASE WHEN t.funding_currency = ${move?.formerCurrency ?? null}::text
+    THEN ${move?.journalId ?? null}::text ELSE 'g' END)`
+  const toEuro = (amount: RawBuilder<unknown>) => sql`${sql.table('to_euro')}((${amount})::bigint, t.funding_currency)`
+  const worth = sql`CASE WHEN kind = 'capture' THEN gross ELSE -gross END`
+  const excess = sql`CASE WHEN kind = 'disputeLost' THEN -balance - gross - fee_flat - fee_rate ELSE 0 END`
   const { rows } = await sql<TransactionFigures>`
     SELECT t.id, t.successful, t.amount, t.pending, t.captured, t.refunded, t.voided, t.disputed, t.lost,
       t.trail_length, e.*, l.*, d.*
@@ -61,12 +82,16 @@ async function listFigures(db: Db, merchantId: string, after: string): Promise<r
         ${sumOf('amount', "kind = 'capture'")} AS trail_captured, ${sumOf('amount', "kind = 'refund'")} AS trail_refunded,
         ${sumOf('amount', "kind = 'void'")} AS trail_voided, ${sumOf('amount', "kind = 'disputeWon'")} AS trail_won,
         ${sumOf('amount', "kind = 'disputeLost'")} AS trail_lost,
-        ${sumOf('-balance - gross - fee_flat - fee_rate', "kind = 'disputeLost'")} AS trail_excess, ${sumOf('balance', 'true')} AS trail_balance,
+        ${sumOf('-balance - gross - fee_flat - fee_rate', "kind = 'disputeLost'")} AS trail_excess,
+        coalesce(sum(balance) FILTER (WHERE id < ${cut}), 0)::bigint AS trail_balance,
+        coalesce(${toEuro(sql`sum(${worth})`)} - ${toEuro(sql`coalesce(sum(${worth}) FILTER (WHERE id < ${cut}), 0)`)}
+          - sum(${toEuro(sql`fee_flat + fee_rate`)} + ${toEuro(excess)}) FILTER (WHERE id >= ${cut}), 0)::bigint AS moved_trail,
         ${sumOf('gross', "kind = 'capture'")} AS gross_captured, ${sumOf('gross', "kind <> 'capture'")} AS gross_reversed
       FROM ${sql.table('trail_entries')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
     ) e
     CROSS JOIN LATERAL (
-      SELECT ${sumOf('balance', 'true')} AS line_balance
+      SELECT coalesce(sum(balance) FILTER (WHERE id < ${cut}), 0)::bigint AS line_balance,
+        coalesce(sum(balance) FILTER (WHERE id >= ${cut}), 0)::bigint AS moved_lines
       FROM ${sql.table('lines')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
     ) l
     CROSS JOIN LATERAL (
@@ -119,6 +144,11 @@ export function checkFigures(figures: TransactionFigures): readonly Finding[] {
       'trailBalance',
       figures.trail_balance === figures.line_balance,
       'its trail and its lines moved the balance differently',
+    ],
+    [
+      'trailBalance',
+      figures.moved_trail === figures.moved_lines,
+      `its trail is worth ${figures.moved_trail} since the move to the euro, its lines moved ${figures.moved_lines}`,
     ],
     [
       'reversals',

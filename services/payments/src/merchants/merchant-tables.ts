@@ -33,6 +33,8 @@ export interface TransactionsTable extends MerchantRow {
   source_id: string | null
   test: boolean
   currency: string
+  /** The currency of the merchant when the transaction was made. The worths of its trail are in it. */
+  funding_currency: string
   amount: bigint
   descriptor: string
   reference: string | null

@@ -228,3 +228,20 @@ export async function updateOperatorSettings(
   if (!changed) throw new Error(`there is no merchant ${id}`)
   return changed
 }
+
+/** The verdict on a move, with the currency before it, its rate if it was done, and the balance after it in minor units. */
+type CurrencyMove = Readonly<{ currency: string; rate: string | null; balance: bigint }> & {
+  /** `moved`: it is in the new currency already. */
+  readonly verdict: 'done' | 'moved' | 'no-fixed-rate'
+}
+
+/** Moves a merchant whose currency the euro has replaced to the euro. Undefined when there is no such merchant. */
+export async function callMoveCurrency(
+  db: Db,
+  { merchantId, currency }: { readonly merchantId: string; readonly currency: string },
+): Promise<CurrencyMove | undefined> {
+  const { rows } = await sql<CurrencyMove>`
+    SELECT f.verdict, f.currency, f.rate, f.balance
+    FROM ${sql.table('move_currency')}(${merchantId}, ${currency}) f`.execute(db)
+  return rows[0]
+}

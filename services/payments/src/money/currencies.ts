@@ -44,12 +44,23 @@ const REPLACED_BY_EURO: ReadonlyMap<string, bigint> = new Map([
 ])
 
 /**
- * An amount in minor units of a currency that the euro has replaced, as minor units of the euro, rounded to the nearest. Each of
- * them has two decimals, as the euro. Undefined for other currencies.
+ * An amount of either sign, in minor units of a currency that the euro has replaced, as minor units of the euro, rounded to the
+ * nearest. Each of them has two decimals, as the euro. Undefined for other currencies.
+ * @see SQL function `to_euro`
  */
 export function toEuro(amount: bigint, code: string): bigint | undefined {
   const rate = REPLACED_BY_EURO.get(code)
-  return rate === undefined ? undefined : (amount * 100_000n + rate / 2n) / rate
+  if (rate === undefined) return undefined
+  return amount < 0n ? -roundedEuro(-amount, rate) : roundedEuro(amount, rate)
+}
+
+function roundedEuro(amount: bigint, rate: bigint): bigint {
+  return (amount * 100_000n + rate / 2n) / rate
+}
+
+/** Whether the euro has replaced the currency, at a rate that the law fixed. */
+export function hasFixedRate(code: string): boolean {
+  return REPLACED_BY_EURO.has(code)
 }
 
 /** Whether the currency is listed, deprecated and withdrawn currencies too. */

@@ -8,6 +8,7 @@ export interface TransactionColumns {
   test: boolean
   created: Date
   currency: string
+  funding_currency: string
   amount: bigint
   descriptor: string
   reference: string | null
@@ -31,8 +32,8 @@ export interface TransactionColumns {
   trail: readonly TrailEntry[] | null
 }
 
-const FIXED = `id merchant_id test created currency amount descriptor reference code_present tds recurring error_code
-  source_id`
+const FIXED = `id merchant_id test created currency funding_currency amount descriptor reference code_present tds recurring
+  error_code source_id`
 /** Others have written these, up to 50 kB each. */
 const LONG = ['custom', 'plan', 'unplanned']
 const AMOUNTS = 'pending captured refunded voided disputed'
@@ -95,6 +96,7 @@ export function toTransaction(row: TransactionColumns): Transaction {
     test: row.test,
     created: row.created,
     currency: row.currency,
+    fundingCurrency: row.funding_currency,
     amount: row.amount,
     descriptor: row.descriptor,
     reference: row.reference,

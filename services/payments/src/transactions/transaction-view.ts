@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { hasFixedRate } from '../money/currencies.ts'
 import { processingError } from './processing-error.ts'
 import type { TrailEntry, Transaction } from './transaction.ts'
 
@@ -58,6 +59,7 @@ export const TransactionView = z
     plan: z.unknown().optional(),
     unplanned: z.unknown().optional(),
     sourceTransactionId: z.string().optional(),
+    fundingCurrency: z.string().optional(),
     trail: z.array(TrailEntryView),
   })
   .meta({ id: 'Transaction' })
@@ -94,6 +96,8 @@ export function viewTransaction(transaction: Transaction): z.infer<typeof Transa
     plan: transaction.plan ?? undefined,
     unplanned: transaction.unplanned ?? undefined,
     sourceTransactionId: transaction.sourceId ?? undefined,
+    // Only where the merchant may have moved to the euro since: elsewhere it is that of the merchant.
+    fundingCurrency: hasFixedRate(transaction.fundingCurrency) ? transaction.fundingCurrency : undefined,
     trail: transaction.trail.map(viewTrailEntry),
   }
 }

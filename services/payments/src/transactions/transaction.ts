@@ -27,7 +27,7 @@ export interface TrailEntry {
   readonly reference: string | null
   readonly lineId: string | null
   readonly disputeId: string | null
-  /** Units of the merchant's currency for one of the transaction's, as decimal text; null where they are the same. */
+  /** Units of the funding currency for one of the transaction's, as decimal text; null where they are the same. */
   readonly rate: string | null
   /** `2026-03-01`. */
   readonly rateDate: string | null
@@ -43,6 +43,8 @@ export interface Transaction {
   readonly test: boolean
   readonly created: Date
   readonly currency: string
+  /** The currency of the merchant when the transaction was made. `balance` and the fees of the trail are in it. */
+  readonly fundingCurrency: string
   readonly amount: bigint
   readonly descriptor: string
   readonly reference: string | null

@@ -4,14 +4,12 @@ import {
   checkLink,
   endChain,
   endCheck,
-  type Finding,
   followChain,
-  INVARIANTS,
-  type Invariant,
   type LinkState,
   startChain,
   startCheck,
 } from '../ledger/check-links.ts'
+import { type Finding, INVARIANTS, type Invariant } from '../ledger/invariants.ts'
 import {
   findVerifiedRows,
   runOnSnapshot,
@@ -95,8 +93,9 @@ function verifyMerchant(
         if (violations.length < VIOLATIONS_MAX) violations.push({ merchantId, invariant, table, id, message })
       }
     }
-    const { merchant, balance, entries, unsettled } = await findVerifiedRows(trx, merchantId)
-    const ledger = startCheck(heads?.ledger, merchant?.test)
+    const { merchant, balance, entries, unsettled, move } = await findVerifiedRows(trx, merchantId)
+    const funding = merchant && { currency: merchant.currency, move }
+    const ledger = startCheck(heads?.ledger, { test: merchant?.test, funding })
     for await (const link of streamLinks(trx, merchantId)) add(checkLink(ledger, link), link.table, link.row.id)
     const states = startChain(heads?.states)
     for await (const link of streamStates(trx, merchantId)) add(followChain(states, link), link.table, link.row.id)
@@ -108,17 +107,17 @@ function verifyMerchant(
     if (balance) {
       add(endCheck(ledger, balance, entries), 'merchant_balances', merchantId)
       add(checkBalance(balance, merchant), 'merchant_balances', merchantId)
-      add(checkClearing(ledger, balance.currency, unsettled), null, null)
     }
+    add(checkClearing(ledger, unsettled), null, null)
     let trailEntries = 0n
-    for await (const figures of streamFigures(trx, merchantId)) {
+    for await (const figures of streamFigures(trx, merchantId, move)) {
       trailEntries += figures.trail_entries
       add(checkFigures(figures), 'transactions', figures.id)
     }
     if (trailEntries !== ledger.trailEntries)
       add([[INVARIANTS.trailAmounts, 'trail entries belong to no transaction']], null, null)
     for (const { table, id, findings } of await listChangedRows(trx, merchantId)) add(findings, table, id)
-    for (const { table, id, findings } of await listStrayTerms(trx, merchantId)) add(findings, table, id)
+    for (const { table, id, findings } of await listStrayTerms(trx, merchantId, move)) add(findings, table, id)
     return { merchantId, ledger: ledger.chain, states: states.chain, violations }
   })
 }
@@ -136,9 +135,11 @@ function checkBalance(
   return findings
 }
 
-function checkClearing({ payoutClearing }: LinkState, currency: string, unsettled: bigint): readonly Finding[] {
-  const clearing = payoutClearing.get(currency) ?? 0n
-  return clearing === unsettled
-    ? []
-    : [[INVARIANTS.payoutClearing, `${clearing} waits for the bank, payouts of ${unsettled} do`]]
+/** Compares the clearing with the payouts that wait, currency by currency: a payout keeps its own where the merchant moves. */
+function checkClearing({ payoutClearing }: LinkState, unsettled: VerifiedRows['unsettled']): readonly Finding[] {
+  return [...new Set([...payoutClearing.keys(), ...unsettled.keys()])].flatMap((currency) => {
+    const [clearing, waiting] = [payoutClearing.get(currency) ?? 0n, unsettled.get(currency) ?? 0n]
+    if (clearing === waiting) return []
+    return [[INVARIANTS.payoutClearing, `${clearing} waits for the bank, payouts of ${waiting} do`] as const]
+  })
 }

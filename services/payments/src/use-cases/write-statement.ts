@@ -42,8 +42,7 @@ export async function writeStatement(
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
-  const opening = { currency: owner.currency, balance: before?.balanceAfter ?? 0n }
-  return { period, rows: writeRows(read, period, opening) }
+  return { period, rows: writeRows(read, period, { currency: owner.currency, before }) }
 }
 
 interface Reading {
@@ -56,19 +55,23 @@ interface Reading {
 async function* writeRows(
   reading: Reading,
   period: StatementPeriod,
-  { currency, balance: opening }: { readonly currency: string; readonly balance: bigint },
+  { currency, before }: { readonly currency: string; readonly before: Line | undefined },
 ): AsyncIterable<string> {
-  yield statementHead(period, currency, opening)
-  let [bounds, balance] = [idsOf(period), opening]
+  let [bounds, last] = [idsOf(period), before]
   for (;;) {
     const lines = await readPage(reading, { ...bounds, order: 'oldest-first', limit: PAGE_ROWS })
-    const last = lines.at(-1)
-    if (!last) break
+    // A merchant may have had another currency at the beginning of the period. Without a line before it, the balance was 0.
+    if (last === before) {
+      const { formerCurrency } = before ?? lines[0] ?? { formerCurrency: null }
+      yield statementHead(period, formerCurrency ?? currency, before?.balanceAfter ?? 0n)
+    }
+    const newest = lines.at(-1)
+    if (!newest) break
     yield statementRows(lines, currency)
-    bounds = { ...bounds, above: last.id }
-    balance = last.balanceAfter
+    bounds = { ...bounds, above: newest.id }
+    last = newest
   }
-  yield statementFoot(period, currency, balance)
+  yield statementFoot(period, last?.formerCurrency ?? currency, last?.balanceAfter ?? 0n)
 }
 
 async function readPage({ lanes, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {

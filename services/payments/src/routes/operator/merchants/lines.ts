@@ -29,7 +29,7 @@ const CSV_COLUMNS = [
     'adjustment',
     'amount.currency',
   ],
-  ...['amount.amount', 'balance', 'fee', 'balanceAfter', 'transactionId', 'description'],
+  ...['amount.amount', 'balance', 'fee', 'balanceAfter', 'transactionId', 'description', 'fundingCurrency'],
 ]
 
 /** Lists the lines of any merchant, for operators (console reference: Routes of payments). */

@@ -1,0 +1,12 @@
+-- distribute: everywhere
+-- The units for one euro that the law fixed for good when the euro replaced a currency, on a day after the last of the currency.
+-- NULL before, and for other currencies. (reference: Exchange rates)
+CREATE OR REPLACE FUNCTION {{fixed_rate}}(p_currency text, p_date date)
+RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+SELECT CASE
+  WHEN p_currency = 'HRK' AND p_date > '2022-12-31' THEN 7.53450
+  WHEN p_currency = 'BGN' AND p_date > '2025-12-31' THEN 1.95583
+END
+$$;

@@ -1,0 +1,53 @@
+-- distribute: coordinator
+-- Moves a merchant whose currency the euro has replaced to the euro, for an operator. Two lines close the balance of before, and
+-- open it again at the fixed rate, rounded once. Transactions of before keep their funding currency in their trail; `post` books
+-- what they still move in euro. Returns no row when there is no such merchant.
+--
+-- Verdict: done; moved when the merchant is in p_currency already, which changes nothing; no-fixed-rate when the currency of
+-- the merchant has no fixed rate to p_currency today. rate: NULL but for done. (reference: Moving to the euro)
+--
+-- Lock order: the merchant, its balance, as in change_merchant. Whatever books or makes a transaction locks the balance, and
+-- reads its currency under that lock: so each is wholly before the move or after it.
+CREATE OR REPLACE FUNCTION {{move_currency}}(p_merchant_id text, p_currency text)
+RETURNS TABLE (verdict text, currency text, rate text, balance bigint)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+  held {{merchant_balances}};
+  fixed numeric;
+  description text;
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN; END IF;
+  SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+  PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
+  currency := held.currency;
+  balance := held.balance;
+  fixed := {{fixed_rate}}(held.currency, (clock_timestamp() AT TIME ZONE 'UTC')::date);
+  verdict := CASE WHEN held.currency = p_currency THEN 'moved' WHEN p_currency <> 'EUR' OR fixed IS NULL THEN 'no-fixed-rate'
+    ELSE 'done' END;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  rate := fixed::text;
+  description := 'Moved from ' || held.currency || ' to ' || p_currency || ' at ' || rate;
+  balance := {{to_euro}}(held.balance, held.currency);
+  PERFORM {{post}}(ARRAY[
+    {{balance_movement}}(p_merchant_id, 'currencyClosed', -held.balance, held.currency, description)
+  ]);
+  UPDATE {{merchant_balances}} b SET currency = p_currency WHERE b.merchant_id = p_merchant_id;
+  UPDATE {{merchants}} m SET currency = p_currency WHERE m.id = p_merchant_id;
+  PERFORM {{post}}(ARRAY[
+    {{balance_movement}}(p_merchant_id, 'currencyOpened', balance, held.currency, description)
+  ]);
+  -- What payouts hold back for disputes of unknown transactions.
+  UPDATE {{acquirer_exceptions}} x SET reserved = {{to_euro}}(x.reserved, held.currency) WHERE x.merchant_id = p_merchant_id;
+  PERFORM {{record_merchant_update}}(p_merchant_id);
+  PERFORM {{add_audit}}(p_merchant_id, NULL, 'merchant.currency-moved', jsonb_build_object(
+    'from', held.currency, 'to', p_currency, 'rate', rate, 'balanceBefore', held.balance, 'balance', balance
+  ));
+  RETURN NEXT;
+END
+$$;
