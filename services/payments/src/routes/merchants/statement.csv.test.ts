@@ -62,7 +62,7 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
     await sql`
       SELECT count(*) FROM ${sql.table('post')}(ARRAY(
         SELECT ROW(${id}, 'adjustment', true, NULL, NULL, 1, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'x',
-          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::${sql.table('movement')}
+          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::${sql.table('movement')}
         FROM generate_series(1, 1100)
       ))`.execute(payments.database.db)
     const { statusCode, body } = await statement(`from=${day(-1)}&to=${day(1)}`, member.headers, id)

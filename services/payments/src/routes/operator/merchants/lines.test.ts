@@ -45,9 +45,9 @@ describe('GET /operator/merchants/:merchantId/lines', () => {
     const { transaction } = world.ids
     expect(answer.statusCode).toBe(200)
     expect(answer.body.split('\r\n')).toEqual([
-      'id,merchantId,created,test,capture,refund,dispute,payout,payoutReversal,adjustment,amount.currency,amount.amount,balance,fee,balanceAfter,transactionId,description',
-      `${payout?.id},${merchantId},${payout?.created},true,,,,true,,,,,-9840,,0,,${payout?.description}`,
-      `${capture?.id},${merchantId},${capture?.created},true,true,,,,,,EUR,10000,9840,160,9840,${transaction},${capture?.description}`,
+      'id,merchantId,created,test,capture,refund,dispute,payout,payoutReversal,adjustment,amount.currency,amount.amount,balance,fee,balanceAfter,transactionId,description,fundingCurrency',
+      `${payout?.id},${merchantId},${payout?.created},true,,,,true,,,,,-9840,,0,,${payout?.description},`,
+      `${capture?.id},${merchantId},${capture?.created},true,true,,,,,,EUR,10000,9840,160,9840,${transaction},${capture?.description},`,
       '',
     ])
   })
