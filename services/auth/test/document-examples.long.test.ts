@@ -400,6 +400,7 @@ async function operate(call: Call): Promise<void> {
   await as({ is: 'confirmUser', request: `POST ${at}/confirmation`, body: { kind: 'email' } })
   await as({ is: 'generateSignInLink', request: `POST ${at}/sign-in-link`, body: { reason: 'Ticket 4711' } })
   await as({ is: 'updateUserAsOperator', request: `PUT ${at}`, body: { email: 'liskov@example.com' } })
+  await as({ is: 'secureUser', request: `POST ${at}/secure`, body: { since: '2026-01-01T08:30:00Z' } })
   await as({ is: 'banUser', request: `PUT ${at}/ban`, body: { duration: '24h' } })
   await as({ is: 'assignConsoleRole', request: `PUT ${at}/console-role`, body: { role: 'viewer' } })
   const invited = { email: 'donald@example.com', user_metadata: { name: 'Donald' } }
