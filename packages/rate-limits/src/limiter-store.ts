@@ -2,14 +2,8 @@ import { once } from 'node:events'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Redis } from 'ioredis'
 import { CompiledQuery } from 'kysely'
-import {
-  type RateLimiterAbstract,
-  RateLimiterMemory,
-  RateLimiterPostgres,
-  RateLimiterRedis,
-  RateLimiterRes,
-} from 'rate-limiter-flexible'
-import { memoryLimiter } from './memory-limiter.ts'
+import { type RateLimiterAbstract, RateLimiterPostgres, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
+import { type MemoryLimiter, memoryLimiter } from './memory-limiter.ts'
 
 /** A fixed window of a limiter. */
 export interface Window {
@@ -52,10 +46,11 @@ const REDIS_TIMEOUT_MS = 500
 const CONNECT_MS = 5_000
 
 /**
- * Opens the store that the settings name. While PostgreSQL or Redis does not answer, the process counts in its own memory: a
- * broken limit must not fail the requests that it guards.
+ * Opens the store that the settings name. Each use that PostgreSQL or Redis does not count, the process counts in its own memory:
+ * a broken limit must not fail the requests that it guards. A store may answer reads and refuse writes, so a key waits as long as
+ * the stricter of both counts says.
  * @param database `postgres` counts in its table `rate_limits`. Its names keep services and namespaces apart
- * @param onError called for each failure of the store
+ * @param onError called for each failed command of the store, and for each lost connection
  */
 export async function openLimiterStore<Tables>(
   { store, redisUrl }: LimiterStoreSettings,
@@ -77,7 +72,11 @@ export async function openLimiterStore<Tables>(
     const prefix = `${database.names.prefix}${database.names.schema}:`
     return {
       store: (name, window) =>
-        toLimiter(new RateLimiterRedis({ ...sharedLimiterOptions(prefix + name, window), storeClient: client })),
+        sharedLimiter(
+          new RateLimiterRedis({ ...sharedLimiterOptions(prefix + name, window), storeClient: client }),
+          memoryOf(name, window),
+          onError,
+        ),
       check: () => ping(client),
       close: () => client.disconnect(),
     }
@@ -109,7 +108,11 @@ const KEYS_MAX = 20_000
 
 /** Counts in this process. @param keysMax most keys of a limiter that are counted exactly */
 export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
-  return (name, window) => memoryLimiter({ name, ...fitTimer(window), keysMax })
+  return (name, window) => memoryOf(name, window, keysMax)
+}
+
+function memoryOf(name: string, window: Window, keysMax = KEYS_MAX): MemoryLimiter {
+  return memoryLimiter({ name, ...fitTimer(window), keysMax })
 }
 
 function postgresStore<Tables>(
@@ -118,14 +121,9 @@ function postgresStore<Tables>(
 ): LimiterStore {
   const client = {
     query: async ({ text, values }: { readonly text: string; readonly values: unknown[] }) => {
-      try {
-        const { rows } = await db.executeQuery<CounterRow>(CompiledQuery.raw(text, values))
-        // The library computes with numbers; bigint columns arrive as bigint.
-        return { rows: rows.map((row) => ({ ...row, expire: Number(row.expire) })), rowCount: rows.length }
-      } catch (error) {
-        onError(error instanceof Error ? error : new Error(String(error)))
-        throw error
-      }
+      const { rows } = await db.executeQuery<CounterRow>(CompiledQuery.raw(text, values))
+      // The library computes with numbers; bigint columns arrive as bigint.
+      return { rows: rows.map((row) => ({ ...row, expire: Number(row.expire) })), rowCount: rows.length }
     },
   }
   let isFirst = true
@@ -133,17 +131,16 @@ function postgresStore<Tables>(
     // All limiters share a table. The first removes the expired rows of all.
     const clearExpiredByTimeout = isFirst
     isFirst = false
-    return toLimiter(
-      new RateLimiterPostgres({
-        ...sharedLimiterOptions(name, window),
-        clearExpiredByTimeout,
-        storeClient: client,
-        storeType: 'client',
-        schemaName: names.schema,
-        tableName: `${names.prefix}rate_limits`,
-        tableCreated: true,
-      }),
-    )
+    const limiter = new RateLimiterPostgres({
+      ...sharedLimiterOptions(name, window),
+      clearExpiredByTimeout,
+      storeClient: client,
+      storeType: 'client',
+      schemaName: names.schema,
+      tableName: `${names.prefix}rate_limits`,
+      tableCreated: true,
+    })
+    return sharedLimiter(limiter, memoryOf(name, window), onError)
   }
 }
 
@@ -153,41 +150,85 @@ interface CounterRow {
   readonly expire: bigint
 }
 
-function limiterOptions(name: string, { points, durationSeconds }: Window) {
-  return { keyPrefix: name, points, duration: durationSeconds }
-}
-
-function sharedLimiterOptions(name: string, window: Window) {
+function sharedLimiterOptions(name: string, { points, durationSeconds, returnable }: Window) {
   return {
-    ...limiterOptions(name, window),
-    insuranceLimiter: new RateLimiterMemory(limiterOptions(name, fitTimer(window))),
-    inMemoryBlockOnConsumed: window.returnable ? 0 : window.points + 1,
+    keyPrefix: name,
+    points,
+    duration: durationSeconds,
+    inMemoryBlockOnConsumed: returnable ? 0 : points + 1,
   }
 }
 
-function toLimiter(limiter: RateLimiterAbstract): Limiter {
+/** Counts in the shared store, and in the memory of the process each use that the store does not count. */
+function sharedLimiter(store: RateLimiterAbstract, memory: MemoryLimiter, onError: (error: Error) => void): Limiter {
+  const reportFailure = (error: unknown) => {
+    onError(error instanceof Error ? error : new Error(String(error)))
+    return undefined
+  }
+  let isReadable = true
+  const find = async (key: string) => {
+    try {
+      const count = await readCount(store, key)
+      isReadable = true
+      return count
+    } catch (error) {
+      isReadable = false
+      return reportFailure(error)
+    }
+  }
   return {
     consume: async (key) => {
-      try {
-        await limiter.consume(key)
-        return undefined
-      } catch (refused) {
-        // The library throws its result when the points are used up, an Error when its store fails.
-        if (refused instanceof RateLimiterRes) return refused.msBeforeNext
-        throw refused
-      }
+      if ((await memory.waitMs(key)) !== undefined) return memory.consume(key)
+      const waitMs = await countUse(store, key).catch(reportFailure)
+      if (waitMs === undefined) return memory.consume(key)
+      // `waitMs` has only the memory to ask.
+      if (!isReadable) await memory.consume(key)
+      return waitMs || undefined
     },
     waitMs: async (key) => {
-      const state = await limiter.get(key)
-      return state && state.remainingPoints <= 0 ? state.msBeforeNext : undefined
+      const count = await find(key)
+      const storeMs = count && count.remainingPoints <= 0 ? count.msBeforeNext : 0
+      return Math.max(storeMs, (await memory.waitMs(key)) ?? 0) || undefined
     },
     reward: async (key) => {
+      // The memory has the use, where the store did not count it.
+      if (await memory.hasUses(key)) return memory.reward(key)
       // A use of a window that is over, or of another process, must not become one more use in this window.
-      if (hasUses(await limiter.get(key))) await limiter.reward(key)
+      const count = await find(key)
+      if (count && count.consumedPoints > 0) await store.reward(key).catch(reportFailure)
     },
   }
 }
 
-function hasUses(state: RateLimiterRes | null): boolean {
-  return state !== null && state.consumedPoints > 0
+/**
+ * Counts one use in the store.
+ * @returns the milliseconds to wait when that was one too many, else 0
+ * @throws Error when the store fails
+ */
+async function countUse(store: RateLimiterAbstract, key: string): Promise<number> {
+  try {
+    const count = await store.consume(key)
+    if (!(isCount(count) && count.consumedPoints > 0)) throw new Error(NONSENSE)
+    return 0
+  } catch (refused) {
+    // The library throws its result when the points are used up, an Error when its store fails.
+    if (!(refused instanceof RateLimiterRes)) throw refused
+    if (!isCount(refused)) throw new Error(NONSENSE)
+    return refused.msBeforeNext
+  }
+}
+
+/** The count of a key that has one. @throws Error when the store fails */
+async function readCount(store: RateLimiterAbstract, key: string): Promise<RateLimiterRes | undefined> {
+  const count = await store.get(key)
+  if (count === null) return undefined
+  if (!isCount(count)) throw new Error(NONSENSE)
+  return count
+}
+
+const NONSENSE = 'The store of the rate limits answered with no count'
+
+/** Whether a store has answered with a count and a time. The library passes on whatever the store says. */
+function isCount({ consumedPoints, msBeforeNext }: RateLimiterRes): boolean {
+  return [consumedPoints, msBeforeNext].every((number) => Number.isSafeInteger(number) && number >= 0)
 }

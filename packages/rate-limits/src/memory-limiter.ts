@@ -17,6 +17,8 @@ export interface MemoryLimiter {
   readonly consume: (key: string) => Promise<number | undefined>
   /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
   readonly waitMs: (key: string) => Promise<number | undefined>
+  /** Whether the key has a use in its window that is counted exactly, and that `reward` would take back. */
+  readonly hasUses: (key: string) => Promise<boolean>
   /** Takes one use back, where the key has one in its window. */
   readonly reward: (key: string) => Promise<void>
 }
@@ -42,6 +44,7 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
     rough ??= new CountSketch(periodMs, performance.now())
     rough.add(oldest, state.consumedPoints - before, performance.now())
   }
+  const hasUses = async (key: string) => ((await limiter.get(key))?.consumedPoints ?? 0) > 0
   const usesBefore = (key: string) => rough?.read(key, performance.now()) ?? 0
   return {
     consume: async (key: string): Promise<number | undefined> => {
@@ -60,9 +63,9 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
       if (state) return state.remainingPoints <= 0 ? state.msBeforeNext : undefined
       return usesBefore(key) >= points ? periodMs : undefined
     },
+    hasUses,
     reward: async (key: string): Promise<void> => {
-      const state = await limiter.get(key)
-      if (state !== null && state.consumedPoints > 0) await limiter.reward(key)
+      if (await hasUses(key)) await limiter.reward(key)
     },
   }
 }
