@@ -1,6 +1,7 @@
 -- distribute: p_merchant_id
--- Adds a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL to check access
--- only.
+-- Adds a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer or an operator. p_fraud: NULL to
+-- check access only. Two acquirers may use one reference, so it is stored behind the name of the acquirer of the transaction,
+-- whether an event or a paper has it.
 --
 -- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud
 -- alerts)
@@ -20,23 +21,25 @@ DECLARE
   merchant text;
   claimed record;
   ids record;
+  ref text;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
-  PERFORM 1 FROM {{transactions}} t WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR KEY SHARE;
+  SELECT coalesce(t.acquirer || ':', '') || (p_fraud ->> 'acquirerRef') INTO ref FROM {{transactions}} t
+    WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR KEY SHARE;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
   -- Takes the merchant's lock: of two alerts with one reference the second sees the first.
   ids := {{take_ids}}(merchant, 2);
   SELECT f.* INTO fraud FROM {{frauds}} f
     WHERE f.merchant_id = merchant
-      AND (f.id = (claimed.held).object_id OR f.acquirer_ref = p_fraud ->> 'acquirerRef');
+      AND (f.id = (claimed.held).object_id OR f.acquirer_ref = ref);
   IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; END IF;
   IF claimed.verdict <> 'claimed' OR fraud.id IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
   INSERT INTO {{frauds}} AS f (merchant_id, id, created, transaction_id, reported, reason, acquirer_ref)
     VALUES (
       merchant, {{id_at}}(ids.first, ids.tag), {{created_at}}(ids.first), p_transaction_id,
-      (p_fraud ->> 'reported')::timestamptz, (p_fraud ->> 'reason')::int, p_fraud ->> 'acquirerRef'
+      (p_fraud ->> 'reported')::timestamptz, (p_fraud ->> 'reason')::int, ref
     ) RETURNING f.* INTO fraud;
   PERFORM {{add_event}}(
     merchant, {{id_at}}(ids.first + 1, ids.tag), {{created_at}}(ids.first + 1),

@@ -1,7 +1,8 @@
 -- distribute: p_merchant_id
 -- Opens a dispute and reserves its amount, once for each reference of the acquirer. p_caller: NULL for the acquirer or an
 -- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed, and its
--- currency that of the transaction.
+-- currency that of the transaction. Two acquirers may use one reference, so it is stored behind the name of the acquirer of the
+-- transaction, whether an event or a paper has it.
 --
 -- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency;
 -- no-rate for a currency that cannot be exchanged; too-many-open for one more than a test merchant may have; done, also with
@@ -28,6 +29,7 @@ DECLARE
   today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
   -- The amount in the currency of the transaction.
   wanted bigint;
+  ref text;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_test_transaction.sql}}
@@ -35,9 +37,10 @@ BEGIN
   SELECT t.* INTO held FROM {{transactions}} t
     WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR UPDATE;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
+  ref := coalesce(held.acquirer || ':', '') || (p_dispute ->> 'acquirerRef');
   SELECT d.* INTO dispute FROM {{disputes}} d
     WHERE d.merchant_id = merchant
-      AND (d.id = (claimed.held).object_id OR d.acquirer_ref = p_dispute ->> 'acquirerRef');
+      AND (d.id = (claimed.held).object_id OR d.acquirer_ref = ref);
   IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; END IF;
   IF claimed.verdict <> 'claimed' OR dispute.id IS NOT NULL THEN RETURN NEXT; RETURN; END IF;
   currency := held.currency;
@@ -80,7 +83,7 @@ BEGIN
   ) VALUES (
     merchant, {{id_at}}(ids.first, ids.tag), {{created_at}}(ids.first), held.id,
     dispute.amount, dispute.currency, (p_dispute ->> 'reasonCode')::int, p_dispute ->> 'reasonTitle',
-    (due + interval '1 day' - interval '1 millisecond') AT TIME ZONE 'UTC', p_dispute ->> 'acquirerRef',
+    (due + interval '1 day' - interval '1 millisecond') AT TIME ZONE 'UTC', ref,
     dispute.covered, dispute.excess, dispute.excess_gross
   ) RETURNING d.* INTO dispute;
   UPDATE {{transactions}} t SET disputed = t.disputed + dispute.covered

@@ -40,13 +40,16 @@ export interface Disputed {
   readonly currency: string
 }
 
-/** The dispute that was opened under a reference, or undefined. */
-export async function findDisputed(db: Db, merchantId: string, acquirerRef: string): Promise<Disputed | undefined> {
+/** The dispute that was opened under a reference, by an event or on paper, or undefined. */
+export async function findDisputed(
+  db: Db,
+  { merchantId, acquirer, reference }: AcquirerReference,
+): Promise<Disputed | undefined> {
   const row = await db
     .selectFrom('disputes')
     .select(['id', 'status', 'amount', 'currency'])
     .where('merchant_id', '=', merchantId)
-    .where('acquirer_ref', '=', acquirerRef)
+    .where('acquirer_ref', '=', `${acquirer}:${reference}`)
     .executeTakeFirst()
   return row && { ...row, amount: Number(row.amount) }
 }
@@ -94,6 +97,7 @@ export async function findWithheld(
 ): Promise<AcquirerException['disputed']> {
   if (event.type === 'dispute.opened') return { amount: event.amount, currency: event.currency }
   if (event.type !== 'dispute.lost') return undefined
-  const dispute = await findDisputed(db, event.merchantId, `${acquirer}:${event.disputeReference}`)
+  const { merchantId, disputeReference: reference } = event
+  const dispute = await findDisputed(db, { merchantId, acquirer, reference })
   return dispute?.status === 'won' ? { amount: dispute.amount, currency: dispute.currency } : undefined
 }

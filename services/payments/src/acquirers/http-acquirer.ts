@@ -19,7 +19,7 @@ export interface HttpAcquirerOptions {
   readonly url: string
   /** Sent as `Authorization: Bearer`. */
   readonly secret: string
-  readonly outbound: Outbound
+  readonly outbound: Pick<Outbound, 'send'>
 }
 
 const TIMEOUT_MS = 10_000

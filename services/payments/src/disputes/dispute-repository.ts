@@ -36,7 +36,7 @@ export interface NewDispute {
   readonly currency?: string | undefined
   readonly reasonCode: number
   readonly reasonTitle: string
-  /** The acquirer's reference. A dispute with the same reference is opened once. */
+  /** The acquirer's reference, without the name of the acquirer. A dispute with the same reference is opened once. */
   readonly acquirerRef?: string | undefined
 }
 

@@ -27,7 +27,7 @@ export interface NewFraud {
   readonly reason?: number | undefined
   /** RFC 3339. */
   readonly reported?: string | undefined
-  /** The acquirer's reference. A report with the same reference is stored once. */
+  /** The acquirer's reference, without the name of the acquirer. A report with the same reference is stored once. */
   readonly acquirerRef?: string | undefined
 }
 

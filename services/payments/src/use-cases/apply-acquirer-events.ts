@@ -105,9 +105,7 @@ async function applyEvent(
   acquirer: string,
   event: AcquirerEvent,
 ): Promise<string | undefined> {
-  const { merchantId } = event
-  // Two acquirers may use the same reference. The name of the acquirer makes the stored reference unique.
-  const acquirerRef = `${acquirer}:${event.reference}`
+  const { merchantId, reference: acquirerRef } = event
   switch (event.type) {
     case 'dispute.opened': {
       // Its amount is reserved already, and an operator decides: opened now, it would be reserved twice.
@@ -121,7 +119,7 @@ async function applyEvent(
     }
     case 'dispute.won':
     case 'dispute.lost': {
-      const dispute = await findDisputed(db, merchantId, `${acquirer}:${event.disputeReference}`)
+      const dispute = await findDisputed(db, { merchantId, acquirer, reference: event.disputeReference })
       if (dispute === undefined) return 'unknown dispute'
       const outcome = event.type === 'dispute.won' ? 'won' : 'lost'
       const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId: dispute.id, outcome })
@@ -137,8 +135,11 @@ async function applyEvent(
     }
     case 'unknown':
       return 'of no known kind or form'
-    case 'settlement':
-      return settlementProblem(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
+    case 'settlement': {
+      // Two acquirers may use the same reference. The name of the acquirer makes the stored reference unique.
+      const settlement = { merchantId, acquirer, ...event.money, acquirerRef: `${acquirer}:${acquirerRef}` }
+      return settlementProblem(await callBookSettlement(lanes, settlement))
+    }
   }
 }
 

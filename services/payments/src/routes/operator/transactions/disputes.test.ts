@@ -48,6 +48,9 @@ describe('POST /operator/transactions/:transactionId/disputes', () => {
       { merchantId, transactionId, amount: 100, currency: 'EUR', reason, status: 'open' },
     ])
     expect([second.statusCode, second.json()]).toEqual([201, { dispute: { id, created, due, ...rest } }])
+    const { db } = payments.database
+    const stored = db.selectFrom('disputes').select('acquirer_ref').where('transaction_id', '=', transactionId)
+    expect(await stored.execute()).toEqual([{ acquirer_ref: 'north:case-1' }])
   })
 
   it('201: disputes all that can be disputed where no amount is given', async () => {

@@ -1,0 +1,111 @@
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createHttpAcquirer } from '../src/acquirers/http-acquirer.ts'
+import { disputesCommand } from '../src/commands/disputes.ts'
+import { fraudsCommand } from '../src/commands/frauds.ts'
+import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
+import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
+import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
+import { createStubAcquirer } from './stub-acquirer.ts'
+
+const north = createStubAcquirer()
+let payments: TestPayments
+let app: TestApp
+let merchant: LiveMerchant
+/** A transaction of EUR 10.00 that is captured, and the acquirer's reference of it. */
+let transactionId: string
+let acquirerRef: string
+beforeAll(async () => {
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  app = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+beforeEach(async () => {
+  merchant = await createLiveMerchant(payments, app, { north })
+  transactionId = await merchant.charge(1_000)
+  await merchant.answer(await merchant.book('capture', transactionId, 1_000), { verdict: 'accepted' })
+  const { db } = payments.database
+  const query = db.selectFrom('transactions').select('acquirer_ref').where('id', '=', transactionId)
+  acquirerRef = (await query.executeTakeFirstOrThrow()).acquirer_ref ?? ''
+  list = []
+})
+
+const { run } = commandRunner([disputesCommand, fraudsCommand], () => operatorDeps(payments))
+
+/** The events that the bridge lists until they are acknowledged. */
+let list: { readonly reference: string }[] = []
+const bridge = createHttpAcquirer({
+  url: 'https://bridge.example',
+  secret: 'secret',
+  outbound: {
+    send: async ({ method, url, body }) => {
+      const limit = Number(new URL(url).searchParams.get('limit'))
+      if (method === 'GET')
+        return { status: 200, body: JSON.stringify(list.slice(0, limit)), contentType: 'application/json' }
+      const { references } = JSON.parse(String(body))
+      list = list.filter(({ reference }) => !references.includes(reference))
+      return { status: 204, body: '', contentType: 'application/json' }
+    },
+  },
+})
+
+/** Applies the events of the bridge, as its job does each minute. Returns those that wait for the next minute. */
+async function report(...events: object[]): Promise<object[]> {
+  const placed = { merchantId: merchant.id, acquirerRef }
+  list.push(...events.map((event) => ({ reference: '', ...placed, ...event })))
+  const { lanes } = payments.deps
+  const deps = { db: payments.service.db, lanes, logger: pino({ enabled: false }), counter: { add: () => {} } }
+  await applyAcquirerEvents(deps, { name: 'north', acquirer: bridge })
+  return list
+}
+
+const opened = (reference: string, changes: object = {}) => ({
+  ...{ type: 'dispute.opened', reference, amount: 1_000, ...changes },
+})
+const closed = (reference: string, disputeReference: string, outcome: 'won' | 'lost') => ({
+  ...{ type: `dispute.${outcome}`, reference, disputeReference },
+})
+const disputes = async () => {
+  const url = `/disputes?limit=9&filter[merchantId]=${merchant.id}`
+  const rows: { status: string; amount: number; excess?: number }[] = (
+    await payments.app.inject({ url, headers: app.headers })
+  ).json()
+  return rows.map(({ status, amount, excess }) => [status, amount, excess ?? 0])
+}
+const frauds = async () =>
+  (await payments.app.inject({ url: `/frauds?limit=9&filter[merchantId]=${merchant.id}`, headers: app.headers })).json()
+const reserve = async (): Promise<number> => {
+  const { rows } = await sql<{ reserve: bigint }>`
+    SELECT ${sql.table('dispute_reserve')}(${merchant.id}) AS reserve`.execute(payments.owner.db)
+  return Number(rows[0]?.reserve)
+}
+
+const DISPUTE_FEE = 2_500
+
+describe('the reference of an acquirer', () => {
+  const onPaper = () => run('disputes', 'open', transactionId, '--reference', 'CB-1', '--amount', '1000')
+  const asEvent = () => report(opened('CB-1'))
+
+  it.each([
+    ['paper first', onPaper, asEvent],
+    ['the event first', asEvent, onPaper],
+  ])('opens one dispute for a paper and an event: %s', async (_title, first, second) => {
+    await first()
+    await second()
+    expect([await disputes(), await reserve()]).toEqual([[['open', 1_000, 0]], 1_000])
+    const before = await merchant.balance()
+    await report(closed('CB-1-end', 'CB-1', 'lost'))
+    expect([await disputes(), await merchant.balance()]).toEqual([[['lost', 1_000, 0]], before - 1_000 - DISPUTE_FEE])
+    expect([await merchant.exceptions(), await merchant.violations()]).toEqual([[], []])
+  })
+
+  it('keeps one fraud alert for a paper and an event', async () => {
+    await run('frauds', 'add', transactionId, '--reference', 'F-1')
+    await report({ type: 'fraud', reference: 'F-1' })
+    await report({ type: 'fraud', reference: 'F-2' })
+    await run('frauds', 'add', transactionId, '--reference', 'F-2')
+    expect(await frauds()).toHaveLength(2)
+  })
+})
