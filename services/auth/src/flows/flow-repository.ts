@@ -12,7 +12,7 @@ export interface AuthorizationFlow {
   /** The parameter `state`. */
   readonly id: string
   readonly provider: string
-  /** The address at which the browser ends. The redirect rules permitted it when the flow began. */
+  /** The address at which the browser ends. The redirect rules judge it when the flow begins, and again when it ends. */
   readonly redirectTo: string
   /** Undefined for the implicit flow. */
   readonly pkce: PkceChallenge | undefined
@@ -73,16 +73,18 @@ export type ClaimedFlow =
 
 /**
  * Claims a flow for its provider's answer. One of concurrent requests succeeds. A PKCE flow stays until its code is exchanged, an
- * implicit flow is deleted, so that a second answer to it is `unknown`.
+ * implicit flow is deleted, so that a second answer to it is `unknown`. A flow that names a user has had its answer, also where
+ * supabase/auth has written it.
  */
 export async function claimAuthorizationFlow(db: Db, id: string, at: Date): Promise<ClaimedFlow> {
   const { rows } = await sql<Selectable<FlowStateTable>>`
     WITH implicit AS (
       DELETE FROM ${sql.table('flow_state')}
-      WHERE id = ${id} AND authentication_method = 'oauth' AND code_challenge IS NULL RETURNING *
+      WHERE id = ${id} AND authentication_method = 'oauth' AND user_id IS NULL AND code_challenge IS NULL RETURNING *
     ), pkce AS (
       UPDATE ${sql.table('flow_state')} SET claimed_at = ${at}
-      WHERE id = ${id} AND authentication_method = 'oauth' AND code_challenge IS NOT NULL AND claimed_at IS NULL
+      WHERE id = ${id} AND authentication_method = 'oauth' AND user_id IS NULL AND code_challenge IS NOT NULL
+        AND claimed_at IS NULL
       RETURNING *
     )
     SELECT * FROM implicit UNION ALL SELECT * FROM pkce`.execute(db)
@@ -188,7 +190,7 @@ export interface FinishedFlow {
   readonly providerTokens: SealedProviderTokens
   /** The external account that the exchange links, and to which account; null: the exchange signs in. */
   readonly link: { readonly account: ExternalAccount; readonly target: LinkingTarget } | null
-  /** The address at which the browser ended. The redirect rules permitted it when the flow began. */
+  /** The address at which the browser ended. The redirect rules judge it again before a mail leads there. */
   readonly redirectTo: string
 }
 

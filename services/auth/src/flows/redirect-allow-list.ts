@@ -106,6 +106,22 @@ export function resolveRedirect(
   return { redirectTo: policy.siteUrl, refused }
 }
 
+/** The settings that say where a flow may end. */
+interface FlowEndRules {
+  readonly signup: { readonly redirects: RedirectPolicy }
+  /** `redirectUrl`: EXTERNAL_REDIRECT_URL, at which every flow of a provider ends, whatever the list permits. */
+  readonly external: { readonly redirectUrl: string | undefined }
+}
+
+/**
+ * The address at which a stored flow ends: its own where the rules permit it now, else SITE_URL. Another service may have written
+ * the row, or the settings may have changed since.
+ */
+export function permittedEnd(redirectTo: string, { signup, external }: FlowEndRules): string {
+  if (redirectTo === external.redirectUrl) return redirectTo
+  return resolveRedirect([{ source: 'query', redirectTo }], signup.redirects).redirectTo
+}
+
 /** The text between `//` and the path; undefined for a URI without an authority. */
 function rawAuthority(redirectTo: string): string | undefined {
   return /^[^:/?#]+:\/\/([^/?#]*)/.exec(redirectTo)?.[1]

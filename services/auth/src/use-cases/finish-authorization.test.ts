@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { CONTEXT } from '../../test/sample-context.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 import { pkceRequired, serviceUnavailable } from '../errors.ts'
 import {
   providerNotSupported,
@@ -93,6 +94,27 @@ describe('finishAuthorization', () => {
     const [implicit, pkce] = [await begin(), await begin({ pkce: PKCE })]
     await expect(finish(implicit, strict)).rejects.toThrow(pkceRequired())
     expect(await finish(pkce, strict)).toEqual(TAKEN)
+  })
+
+  it('ends at SITE_URL where the rules do not permit the target of the row, whoever has written it', async () => {
+    const siteUrl = deps.config.signup.redirects.siteUrl
+    for (const redirectTo of ['https://elsewhere.example/', 'javascript:void 0', ''])
+      expect(await finish(await begin({ redirectTo }))).toEqual({ ...TAKEN, redirectTo: siteUrl })
+  })
+
+  it('ends at EXTERNAL_REDIRECT_URL, which no list needs to permit', async () => {
+    const redirectUrl = 'https://elsewhere.example/'
+    const own = { ...deps, config: { ...deps.config, external: { ...deps.config.external, redirectUrl } } }
+    expect(await finish(await begin({ redirectTo: redirectUrl }), own)).toEqual({ ...TAKEN, redirectTo: redirectUrl })
+  })
+
+  it('does not take a flow that names its user: its provider has answered', async () => {
+    const { user } = await createSignedUp(deps)
+    for (const pkce of [undefined, PKCE]) {
+      const id = await begin({ pkce })
+      await deps.db.updateTable('flow_state').set({ user_id: user.id }).where('id', '=', id).execute()
+      await expect(finish(id)).rejects.toThrow(stateUnknown())
+    }
   })
 
   it('tells the page that began the flow when its provider was switched off since', async () => {

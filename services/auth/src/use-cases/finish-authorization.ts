@@ -24,6 +24,7 @@ import {
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { generateAuthCode, requirePkce } from '../flows/pkce.ts'
+import { permittedEnd } from '../flows/redirect-allow-list.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -111,7 +112,7 @@ async function takeAuthorization(
   if (now.getTime() >= Date.parse(flow.startedAt) + deps.config.external.flowStateLifetimeMs) throw stateExpired()
   // The flow may have begun before the setting was changed.
   requirePkce(flow.pkce, deps.config.signup.pkce)
-  return flow
+  return { ...flow, redirectTo: permittedEnd(flow.redirectTo, deps.config) }
 }
 
 type SessionOrCode =

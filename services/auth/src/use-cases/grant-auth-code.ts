@@ -7,6 +7,7 @@ import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
 import { refuseUnverified, type UnverifiedDeps } from '../external-accounts/unverified-email.ts'
 import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-repository.ts'
 import { matchesCodeChallenge } from '../flows/pkce.ts'
+import { permittedEnd } from '../flows/redirect-allow-list.ts'
 import { authCodeMissing } from '../request-errors.ts'
 import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
@@ -58,7 +59,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   const linking = flow.link?.target
   const context = {
     audience: user.audience,
-    redirectTo: flow.redirectTo,
+    redirectTo: permittedEnd(flow.redirectTo, deps.config),
     linkBase: deps.config.server.externalUrl,
     ip: input.ip,
     limitKey: input.limitKey,

@@ -155,3 +155,27 @@ it('takes no flow of a user whom neither side has', async () => {
   expect((await app.run()).heldBack).toEqual([])
   expect(await here(app, `SELECT id FROM auth.flow_state WHERE id IN ('${ids.join("','")}')`)).toEqual([])
 })
+
+it('takes no sign-in that waits for a provider beside users who were here before, and counts them', async () => {
+  const app = await openImporting('v2.196.0')
+  await here(app, `INSERT INTO auth.users (id, email) VALUES ('${randomUUID()}', 'own@example.com')`)
+  const id = randomUUID()
+  await atSource(app, addFlow(app, { id, userId: null }))
+  const { heldBack, losses } = await app.run()
+  expect(heldBack.filter(({ kind }) => kind === 'flow')).toEqual([])
+  expect(losses.filter(({ what }) => what.startsWith('sign-ins'))).toEqual([
+    {
+      what: 'sign-ins that wait for a provider: they could end in sessions of users who were here before, and begin again',
+      count: 1,
+    },
+  ])
+  expect(await flowsHere(app)).not.toContainEqual({ id, user_id: null })
+})
+
+it('takes a sign-in that waits for a provider where all users come from the source', async () => {
+  const app = await openImporting('v2.196.0')
+  const id = randomUUID()
+  await atSource(app, addFlow(app, { id, userId: null }))
+  expect((await app.run()).losses.filter(({ what }) => what.startsWith('sign-ins'))).toEqual([])
+  expect(await flowsHere(app)).toContainEqual({ id, user_id: null })
+})

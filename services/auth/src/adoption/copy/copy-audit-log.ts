@@ -4,6 +4,7 @@ import { NIL_UUID } from '../../records/ids.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { hasRelation } from '../catalog.ts'
 import type { Loss } from '../upstream-tables.ts'
+import { notAfter } from './copy-live-rows.ts'
 
 const BATCH_ENTRIES = 10_000
 
@@ -48,7 +49,7 @@ export async function copyAuditLog(
         INSERT INTO ${names.id('audit_log_entries')}
             (id, actor_id, target_user_id, action, log_type, ip_address, created_at, payload)
           SELECT id, ${userOf(sql`payload ->> 'actor_id'`)}, ${userOf(sql`payload #>> '{traits,user_id}'`)},
-              coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(created_at, 'epoch'),
+              coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(${notAfter(sql.ref('created_at'), sql`clock_timestamp()`)}, 'epoch'),
               payload
             FROM entry ON CONFLICT (id) DO NOTHING RETURNING id)
       SELECT (SELECT max(id::text) FROM batch) AS last, count(*) AS copied, count(*) FILTER (WHERE is_rewritten) AS rewritten

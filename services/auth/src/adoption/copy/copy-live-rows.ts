@@ -34,8 +34,13 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
   await copyCodes(context)
 }
 
-/** PostgreSQL can add the lifetime of a code to each moment before this one. SQL may have written a later one. */
-const LAST_MOMENT = sql`'290000-01-01 00:00:00+00'::timestamptz`
+/**
+ * SQL of a time as a copy writes it: at the latest `now`. A row with a time in the future would count until that time has come,
+ * beyond every lifetime, and clean-up would keep it.
+ */
+export function notAfter(time: RawBuilder<unknown>, now: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`CASE WHEN ${time} > ${now} THEN ${now} ELSE ${time} END`
+}
 
 /** A signature counter of WebAuthn, which has 32 bits. */
 export const COUNTER_FORM = '^[0-9]{1,10}$'
@@ -70,7 +75,8 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
   for (const { kind, address, token, sentAt, when, methods } of CODES) {
     const seconds = kind === 'sms' || kind === 'phone_change' ? lifetimes.smsCodeSeconds : lifetimes.mailCodeSeconds
     const oldest = new Date(lifetimes.now.getTime() - seconds * 1_000)
-    const [secret, sent] = [sql.ref(`u.${token}`), sql.ref(`u.${sentAt}`)]
+    const secret = sql.ref(`u.${token}`)
+    const sent = notAfter(sql.ref(`u.${sentAt}`), sql`${lifetimes.now}::timestamptz`)
     const digits = sql`replace(${secret}, 'pkce_', '')`
     const flow = sql`(
       SELECT f.id FROM ${names.id('flow_state')} f
@@ -84,7 +90,7 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
             ${sent}, ${sent} + make_interval(secs => ${seconds})
           FROM ${users} u
           -- The cheapest condition comes first: codes of sign-ups that nobody has confirmed stay, and most have expired.
-          WHERE ${sent} > ${oldest}::timestamptz AND ${sent} < ${LAST_MOMENT}
+          WHERE ${sent} > ${oldest}::timestamptz
             AND ${secret} !~ '^[0-9 ]*$' AND ${digits} ~ '^[0-9a-f]{56}$' AND ${when}`.execute(trx)
   }
 }
@@ -100,10 +106,32 @@ export async function copyChallenges(
 ): Promise<void> {
   await sql`
     INSERT INTO ${names.id('mfa_challenges')} (id, factor_id, ip, created_at)
-      SELECT c.id, c.factor_id, c.ip_address, c.created_at
+      SELECT c.id, c.factor_id, c.ip_address, ${notAfter(sql.ref('c.created_at'), sql`${now}::timestamptz`)}
         FROM ${sql.id(kept, 'mfa_challenges')} c JOIN ${names.id('mfa_factors')} f ON f.id = c.factor_id
         WHERE f.factor_type = 'totp' AND c.verified_at IS NULL
           AND c.created_at > ${now}::timestamptz - make_interval(secs => ${lifetimeSeconds})`.execute(trx)
+}
+
+/** Takes the future out of the times of sessions and proofs, which stay: a session could last beyond each limit. */
+export async function boundSessionTimes({
+  trx,
+  places: { names },
+  lifetimes: { now },
+}: Pick<CopyContext, 'trx' | 'places' | 'lifetimes'>): Promise<void> {
+  const [moment, utc] = [sql`${now}::timestamptz`, sql`(${now}::timestamptz AT TIME ZONE 'UTC')`]
+  const times = {
+    sessions: { created_at: moment, updated_at: moment, refreshed_at: utc },
+    mfa_amr_claims: { created_at: moment, updated_at: moment },
+  }
+  for (const [table, columns] of Object.entries(times)) {
+    const bounds = Object.entries(columns).map(([name, bound]) => ({ column: sql.id(name), bound }))
+    await sql`
+      UPDATE ${names.id(table)} SET ${sql.join(bounds.map(({ column, bound }) => sql`${column} = ${notAfter(column, bound)}`))}
+      WHERE ${sql.join(
+        bounds.map(({ column, bound }) => sql`${column} > ${bound}`),
+        sql` OR `,
+      )}`.execute(trx)
+  }
 }
 
 /** The table of the flows that a switch has copied. */

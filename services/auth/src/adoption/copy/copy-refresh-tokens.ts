@@ -2,6 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
 import { hashRefreshToken } from '../../sessions/refresh-token.ts'
 import { deriveUpstreamTokens } from '../../sessions/upstream-token.ts'
+import { notAfter } from './copy-live-rows.ts'
 
 /**
  * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does: the
@@ -25,6 +26,11 @@ export interface TokenCopy {
   /** The offset of the numbers of the old tokens. */
   readonly idOffset: bigint
   readonly encryptionKeys: EncryptionKeys
+}
+
+/** The time of a copy of a token. A spent token with a time in the future could be sent again until that time has come. */
+export function pastTime(time: RawBuilder<unknown>): RawBuilder<unknown> {
+  return notAfter(time, sql`clock_timestamp()`)
 }
 
 /**
@@ -71,7 +77,8 @@ export async function insertCopies(
         ${start} + row_number() OVER earlier - 1
           + ${sql.lit(CHAIN_GAP)} * (count(*) FILTER (WHERE t.revoked IS NOT TRUE) OVER earlier - (t.revoked IS NOT TRUE)::int),
         p.id + ${offset}, coalesce(t.revoked, false),
-        coalesce(t.created_at, s.created_at, 'epoch'), coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')
+        ${pastTime(sql`coalesce(t.created_at, s.created_at, 'epoch')`)},
+        ${pastTime(sql`coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')`)}
       FROM ${tokens}
       WINDOW earlier AS (PARTITION BY t.session_id ORDER BY t.id ROWS UNBOUNDED PRECEDING)`.execute(trx)
 }
@@ -116,7 +123,7 @@ async function insertDerived(
   const hashOf = (token: string | undefined) => (token === undefined ? null : hashRefreshToken(token))
   await sql`
     WITH item AS (
-      SELECT d.*, s.user_id, coalesce(s.refreshed_at AT TIME ZONE 'UTC', s.created_at, 'epoch') AS moment,
+      SELECT d.*, s.user_id, ${pastTime(sql`coalesce(s.refreshed_at AT TIME ZONE 'UTC', s.created_at, 'epoch')`)} AS moment,
           coalesce(before.counter + ${sql.lit(CHAIN_GAP)}, 0) + least(d.step, ${sql.lit(CHAIN_GAP)}) + 1 AS counter, before.id AS before_id
         FROM unnest(${derived.map(({ id }) => id)}::uuid[], ${derived.map(({ counter }) => counter)}::bigint[],
           ${derived.map(({ tokens }) => hashOf(tokens.current))}::bytea[],

@@ -3,7 +3,7 @@ import { CustomProviderSettings } from '../../external-providers/custom-provider
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { hasRelation, readColumns } from '../catalog.ts'
-import type { CopyContext } from './copy-live-rows.ts'
+import { type CopyContext, notAfter } from './copy-live-rows.ts'
 import type { Lifetimes } from './lifetimes.ts'
 
 /** The transaction and the places of a copy, and the keys that seal the copied secrets. */
@@ -36,19 +36,21 @@ export async function copyFlows(context: SealedCopyContext): Promise<void> {
   const isThere = (id: RawBuilder<unknown>) =>
     sql`(${id} IS NULL OR EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = ${id}))`
   // Versions that do not note when a code was issued make it with the flow.
+  const now = sql`${lifetimes.now}::timestamptz`
   const issued = column.has('auth_code_issued_at')
-    ? sql.ref('f.auth_code_issued_at')
-    : sql`CASE WHEN f.user_id IS NOT NULL THEN f.updated_at END`
+    ? notAfter(sql.ref('f.auth_code_issued_at'), now)
+    : sql`CASE WHEN f.user_id IS NOT NULL THEN ${notAfter(sql.ref('f.updated_at'), now)} END`
+  const begun = notAfter(sql.ref('f.created_at'), now)
   await sql`
     INSERT INTO ${names.id('flow_state')} (id, user_id, provider_type, authentication_method, code_challenge,
         code_challenge_method, auth_code_hash, auth_code_issued_at, redirect_to, linking_target_id, email_optional, created_at)
       SELECT f.id, f.user_id, f.provider_type, f.authentication_method, f.code_challenge, f.code_challenge_method::text,
           CASE WHEN ${issued} IS NOT NULL AND f.auth_code <> '' THEN sha256(convert_to(f.auth_code, 'UTF8')) END, ${issued},
-          ${columnOrNull('referrer', 'text')}, ${target}, coalesce(${columnOrNull('email_optional', 'boolean')}, false), f.created_at
+          ${columnOrNull('referrer', 'text')}, ${target}, coalesce(${columnOrNull('email_optional', 'boolean')}, false), ${begun}
         FROM ${sql.id(places.kept, 'flow_state')} f
         WHERE f.authentication_method IN ('email/signup', 'magiclink', 'recovery', 'invite', 'email_change', 'oauth')
           AND ${isThere(sql`f.user_id`)} AND ${isThere(target)}
-          AND coalesce(${issued}, f.created_at) > ${lifetimes.now}::timestamptz - make_interval(secs => CASE
+          AND coalesce(${issued}, ${begun}) > ${now} - make_interval(secs => CASE
             WHEN f.provider_type = 'email' AND ${issued} IS NULL THEN ${lifetimes.mailCodeSeconds}::float8
             ELSE ${lifetimes.flowSeconds}::float8 END)`.execute(trx)
   await copyProviderTokens(context)

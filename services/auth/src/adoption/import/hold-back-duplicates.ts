@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { hasRelation, readColumns } from '../catalog.ts'
 import { base64url } from '../copy/copy-live-rows.ts'
+import type { Loss } from '../upstream-tables.ts'
 import { holdBack, namedByFlows, rowsOf } from './import-changes.ts'
 import type { ImportPlaces } from './import-record.ts'
 
@@ -11,7 +12,7 @@ import type { ImportPlaces } from './import-record.ts'
  * the source share in capitals are no reason. A user who is held back may keep an address that another user
  * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
  */
-export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
   const { names, kept } = places
   const staged = (table: string) => sql.id(kept, table)
   const stays = (owner: RawBuilder<unknown>, kind = 'user') => sql`NOT EXISTS (
@@ -43,7 +44,9 @@ export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPla
     await dropUnwritten(trx, places, ['user'])
   await holdFlows(trx, places)
   await holdProviders(trx, places)
+  const left = await leaveUnnamedFlows(trx, places)
   await dropUnwritten(trx, places, ['flow', 'provider'])
+  return left
 }
 
 /**
@@ -71,19 +74,39 @@ async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<vo
  * comes from the source.
  */
 async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
-  const { names, kept, record } = places
+  const { kept } = places
   if (!(await hasRelation(trx, kept, 'custom_oauth_providers'))) return
   await holdBack(
     trx,
     places,
     sql`'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers'`,
     sql`
-    SELECT 'provider' AS kind, s.id FROM ${sql.id(kept, 'custom_oauth_providers')} s
-      WHERE EXISTS (
-        SELECT FROM ${names.id('users')} u WHERE u.deleted_at IS NULL
-          AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = u.id)
-          AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = u.id))`,
+    SELECT 'provider' AS kind, s.id FROM ${sql.id(kept, 'custom_oauth_providers')} s WHERE ${hasOtherUsers(places)}`,
   )
+}
+
+/**
+ * Leaves behind the flows that wait for a provider and name no user, where users are here who were not taken over. Such a flow
+ * ends in a session of whoever comes back from the provider, and the source has chosen its state and its verifier.
+ */
+async function leaveUnnamedFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
+  const { kept } = places
+  if (!(await hasRelation(trx, kept, 'flow_state'))) return []
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM ${sql.id(kept, 'changes')} c USING ${sql.id(kept, 'flow_state')} f
+    WHERE c.kind = 'flow' AND c.id = f.id AND ${hasOtherUsers(places)}
+      AND f.id NOT IN (SELECT n.flow_id FROM (${await namedByFlows(trx, kept)}) n)`.execute(trx)
+  const what =
+    'sign-ins that wait for a provider: they could end in sessions of users who were here before, and begin again'
+  return numAffectedRows === 0n ? [] : [{ what, count: Number(numAffectedRows) }]
+}
+
+/** SQL of whether a user is here whom neither this run nor an earlier one has taken over. */
+function hasOtherUsers({ names, kept, record }: ImportPlaces): RawBuilder<unknown> {
+  return sql`EXISTS (
+    SELECT FROM ${names.id('users')} u WHERE u.deleted_at IS NULL
+      AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = u.id)
+      AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = u.id))`
 }
 
 /** The columns that lead from staged rows to their user, flow or provider. Claims and tokens go before sessions. */

@@ -30,7 +30,7 @@ export interface SnapshotImport {
   readonly heldBack: readonly HeldBack[]
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
-  /** The entries of the audit log that do not carry over as they are. */
+  /** The flows and the entries of the audit log that do not carry over as they are. */
   readonly losses: readonly Loss[]
 }
 
@@ -68,8 +68,8 @@ export async function importSnapshot(
     sql`
     SELECT id FROM ${sql.id(kept, 'changes')} WHERE kind = 'user' AND change <> 'gone'`,
   )
-  await holdBackDuplicates(trx, places)
-  await writeStagedUsers(trx, places)
+  const leftFlows = await holdBackDuplicates(trx, places)
+  await writeStagedUsers(trx, places, lifetimes.now)
   const { encryptionKeys, randomBytes } = deps
   const context: SealedCopyContext = {
     trx,
@@ -88,7 +88,12 @@ export async function importSnapshot(
   const entries = { table: 'audit_log_entries', added: copied, changed: 0, deleted: 0 }
   const heldBack = await listHeldBack(trx, places)
   await sql`DROP SCHEMA ${sql.id(kept)} CASCADE`.execute(trx)
-  return { tables: [...tables, entries], heldBack, leftProviders, losses: describeRewritten(rewritten) }
+  return {
+    tables: [...tables, entries],
+    heldBack,
+    leftProviders,
+    losses: [...leftFlows, ...describeRewritten(rewritten)],
+  }
 }
 
 /** Flows and providers are copied anew when they have changed. */

@@ -1,6 +1,7 @@
 import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { readColumns } from '../catalog.ts'
+import { notAfter } from '../copy/copy-live-rows.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /** The tables that supabase/auth and this service share, parents first, with the key by which an import knows a row again. */
@@ -27,7 +28,7 @@ const UNIQUE = {
  * keep their ids, and what refers to them stays. The other rows of the users, which are copied in another
  * form, are deleted.
  */
-export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlaces, now: Date): Promise<void> {
   const { names, kept } = places
   const of = (change: string, column: RawBuilder<unknown>) => sql`EXISTS (
     SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.change = ${change} AND c.id = ${column})`
@@ -47,7 +48,7 @@ export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlace
       AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'mfa_amr_claims')} s WHERE s.id = o.id)`.execute(trx)
   await freeUniqueValues(trx, places)
   await allowSharedEmails(trx, places)
-  for (const [table, key] of Object.entries(SHARED)) await upsert(trx, places, table, key)
+  for (const [table, key] of Object.entries(SHARED)) await upsert(trx, places, { table, key, now })
 }
 
 /** Two users may have exchanged addresses: each row is checked by itself, so both give theirs up first. */
@@ -80,25 +81,39 @@ async function allowSharedEmails(trx: Kysely<unknown>, { names, kept }: ImportPl
     CREATE INDEX ${names.local('users_email_lower_key')} ON ${names.id('users')} ${EMAIL_KEY}`.execute(trx)
 }
 
+interface Column {
+  readonly name: string
+  readonly type: string
+}
+
+/** The times that may lie ahead. `last_challenged_at` is unique, so two of them may not become the same moment. */
+const AHEAD: readonly string[] = ['banned_until', 'deleted_at', 'not_after', 'last_challenged_at']
+
+/** A column of a staged row `s` in the type of the table here. The past does not lie ahead of `now`. */
+function toColumn({ name, type }: Column, now: Date): RawBuilder<unknown> {
+  const value = sql`s.${sql.id(name)}::${sql.raw(type)}`
+  if (!type.startsWith('timestamp') || AHEAD.includes(name)) return value
+  const moment = sql`${now}::timestamptz`
+  return notAfter(value, type.endsWith('with time zone') ? moment : sql`(${moment} AT TIME ZONE 'UTC')`)
+}
+
 /** The columns that a version of supabase/auth lacks get their defaults. Clean-up keeps the users of supabase/auth. */
 async function upsert(
   trx: Kysely<unknown>,
   { names, kept }: ImportPlaces,
-  table: string,
-  key: readonly string[],
+  { table, key, now }: { readonly table: string; readonly key: readonly string[]; readonly now: Date },
 ): Promise<void> {
   const staged = await readColumns(trx, kept, table)
-  const { rows } = await sql<{ name: string; type: string }>`
+  const { rows } = await sql<Column>`
     SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
     WHERE attrelid = to_regclass(format('%I.%I', ${names.schema}::text, ${names.prefix + table}::text))
       AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum`.execute(trx)
   const columns = rows.filter(({ name }) => staged.has(name))
-  const list = (write: (column: { readonly name: string; readonly type: string }) => RawBuilder<unknown>) =>
-    sql.join(columns.map(write))
+  const list = (write: (column: Column) => RawBuilder<unknown>) => sql.join(columns.map(write))
   const own = table === 'users' ? [sql`, keep_unconfirmed`, sql`, true`] : [sql``, sql``]
   await sql`
     INSERT INTO ${names.id(table)} AS o (${list(({ name }) => sql.id(name))}${own[0]})
-      SELECT ${list(({ name, type }) => sql`s.${sql.id(name)}::${sql.raw(type)}`)}${own[1]} FROM ${sql.id(kept, table)} s
+      SELECT ${list((column) => toColumn(column, now))}${own[1]} FROM ${sql.id(kept, table)} s
       ON CONFLICT (${sql.join(key.map((name) => sql.id(name)))})
       DO UPDATE SET ${list(({ name }) => sql`${sql.id(name)} = excluded.${sql.id(name)}`)}
       WHERE (${list(({ name }) => sql`o.${sql.id(name)}`)}) IS DISTINCT FROM (${list(({ name }) => sql`excluded.${sql.id(name)}`)})`.execute(

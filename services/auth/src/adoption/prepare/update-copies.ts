@@ -1,5 +1,12 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { copyDerived, copyTokens, insertCopies, NEXT_COUNTER, type TokenCopy } from '../copy/copy-refresh-tokens.ts'
+import {
+  copyDerived,
+  copyTokens,
+  insertCopies,
+  NEXT_COUNTER,
+  pastTime,
+  type TokenCopy,
+} from '../copy/copy-refresh-tokens.ts'
 
 /** A comparison of the tokens of a session with their copies. */
 interface Difference {
@@ -45,7 +52,7 @@ export async function updateCopies(
       WHERE t.id >= ${firstDerived}))`.execute(trx)
   await sql`
     UPDATE ${own} c SET revoked = true,
-      updated_at = (SELECT coalesce(o.updated_at, c.created_at) FROM ${old} o WHERE o.id = c.id)
+      updated_at = (SELECT ${pastTime(sql`coalesce(o.updated_at, c.created_at)`)} FROM ${old} o WHERE o.id = c.id)
     WHERE c.id = ANY (${numbers('spent')})`.execute(trx)
   await insertCopies(
     trx,

@@ -9,6 +9,7 @@ import { hasRelation, underPathOfTriggers } from '../catalog.ts'
 import { listReplaced, moveTable } from '../changes/migrations-in-place.ts'
 import { applyUpstreamChanges } from '../changes/upstream-changes.ts'
 import {
+  boundSessionTimes,
   copyChallenges,
   copyLiveRows,
   recordAllSessionsCopied,
@@ -28,7 +29,8 @@ import { beginMissingSessions } from './tokens-without-session.ts'
 
 /** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
 export interface SwitchDeps extends StagingDeps {
-  readonly lifetimes: Lifetimes
+  /** Reads the lifetimes and the time when the old service waits: a run may have worked for hours before. */
+  readonly readLifetimes: () => Lifetimes
   readonly sealing: Sealing
   /** How long a challenge of a second factor counts. */
   readonly challengeSeconds: number
@@ -80,11 +82,11 @@ function settingsOf({
   encryptionKeys,
   now,
   randomBytes,
-}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing' | 'challengeSeconds'> {
+}: AdoptionDeps): Pick<SwitchDeps, 'readLifetimes' | 'sealing' | 'challengeSeconds'> {
   return {
     sealing: { encryptionKeys, randomBytes },
     challengeSeconds: config.mfa.challengeLifetimeSeconds,
-    lifetimes: lifetimesOf(config, now()),
+    readLifetimes: () => lifetimesOf(config, now()),
   }
 }
 
@@ -98,7 +100,7 @@ export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
  * way to requests that it waits for, and tries again.
  */
 export function switchHooks(deps: SwitchDeps): Switch {
-  const { places, lifetimes, sealing, challengeSeconds } = deps
+  const { places, readLifetimes, sealing, challengeSeconds } = deps
   const { names, kept } = places
   let outcome: SwitchOutcome = { lockedAtMs: performance.now(), leftProviders: [] }
   const beforeFirst: Switch['beforeFirst'] = async (trx, attempt) => {
@@ -120,11 +122,13 @@ export function switchHooks(deps: SwitchDeps): Switch {
     return async (later) => {
       await passCopiedNumbers(later, names)
       await addForeignKeys(later, names)
+      const lifetimes = readLifetimes()
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
       await underPathOfTriggers(later, names, async () => {
         await copyLiveRows(context)
         await beginMissingSessions(later, places)
+        await boundSessionTimes(context)
       })
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
