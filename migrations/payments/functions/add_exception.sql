@@ -1,10 +1,15 @@
 -- distribute: p_merchant_id
 -- Stores an answer of an acquirer that contradicts the books, once for each id: a digest of its reference. p_amount and
 -- p_currency: what a dispute may take that the books cannot follow, which payouts hold back until the exception is resolved;
--- NULL for any other answer. Without a currency the amount is in that of the merchant. Its worth is that of the day.
--- Returns whether the exception is new. (reference: Exceptions)
+-- NULL for any other answer. Without a currency the amount is in that of the merchant. Its worth is that of the day. An amount
+-- above that of any dispute, or without a rate, holds back the whole balance. An acquirer that a live merchant neither has nor
+-- had holds back nothing. Returns whether the exception is new, or holds back money now. (reference: Exceptions)
 --
--- Lock: the balance, where there is an amount, so that a move of the merchant to another currency exchanges the worth.
+-- A dispute may come under the reference of an exception that holds back nothing, such as an event of another kind: it takes the
+-- place of that exception, unless an adjustment has booked it.
+--
+-- Lock order, where there is an amount: the exception, as adjust does, and the balance, so that a move of the merchant to another
+-- currency exchanges the worth.
 CREATE OR REPLACE FUNCTION {{add_exception}}(
   p_merchant_id text, p_exception_id text, p_payload jsonb, p_amount bigint, p_currency text
 )
@@ -16,22 +21,33 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   own text;
+  is_known boolean := false;
+  is_booked boolean := false;
   worth bigint := 0;
 BEGIN
   IF p_amount IS NOT NULL THEN
     PERFORM {{hold_merchant}}(p_merchant_id);
+    PERFORM FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
-  END IF;
-  IF own IS NOT NULL THEN
-    worth := (
-      SELECT x.amount FROM {{exchange}}(
-        least(p_amount, 999999999999), coalesce(p_currency, own), own, (clock_timestamp() AT TIME ZONE 'UTC')::date, 0
-      ) x
+    SELECT NOT m.test AND (m.acquirer = p_payload ->> 'acquirer' OR EXISTS (
+        SELECT FROM {{transactions}} t WHERE t.merchant_id = p_merchant_id AND t.acquirer = p_payload ->> 'acquirer'
+      )) INTO is_known FROM {{merchants}} m WHERE m.id = p_merchant_id;
+    is_booked := EXISTS (
+      SELECT FROM {{journals}} j
+      WHERE j.merchant_id = p_merchant_id AND j.kind = 'adjustment' AND j.cause_id = p_exception_id
     );
   END IF;
-  INSERT INTO {{acquirer_exceptions}} (merchant_id, id, payload, created, resolved, reserved)
+  IF is_known THEN
+    worth := (
+      SELECT x.amount FROM {{exchange}}(
+        p_amount, coalesce(p_currency, own), own, (clock_timestamp() AT TIME ZONE 'UTC')::date, 0
+      ) x WHERE p_amount <= 999999999999
+    );
+  END IF;
+  INSERT INTO {{acquirer_exceptions}} AS x (merchant_id, id, payload, created, resolved, reserved)
     VALUES (p_merchant_id, p_exception_id, p_payload, now(), NULL, worth)
-    ON CONFLICT DO NOTHING;
+    ON CONFLICT (merchant_id, id) DO UPDATE SET payload = excluded.payload, reserved = excluded.reserved, resolved = NULL
+      WHERE x.reserved = 0 AND excluded.reserved IS DISTINCT FROM 0 AND NOT is_booked;
   RETURN FOUND;
 END
 $$;

@@ -9,9 +9,11 @@
 -- the dispute that the reference opened before. A caller may dispute what was captured and neither refunded nor disputed. The
 -- acquirer and operators report what the issuer takes, which may be more: the rest is the excess. (reference: Disputes)
 --
--- Lock order: the transaction, the key, the balance. Every function that changes the money of a transaction locks the
--- transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees the
--- dispute.
+-- An exception that the event of this reference has left, and that holds back nothing, is resolved with it.
+--
+-- Lock order: the transaction, the key, the exception, the balance. Every function that changes the money of a transaction
+-- locks the transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees
+-- the dispute.
 CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_dispute jsonb)
 RETURNS TABLE (verdict text, identity_id text, possible bigint, currency text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER
@@ -75,6 +77,9 @@ BEGIN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
+  UPDATE {{acquirer_exceptions}} x SET resolved = now()
+    WHERE x.merchant_id = merchant AND x.id = left(encode(sha256(convert_to('event ' || ref, 'UTF8')), 'hex'), 24)
+      AND x.reserved = 0 AND x.resolved IS NULL;
   ids := {{take_ids}}(merchant, 3);
   due := ({{merchant_now}}(merchant) AT TIME ZONE 'UTC')::date + 20;
   INSERT INTO {{disputes}} AS d (

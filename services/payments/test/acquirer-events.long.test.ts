@@ -6,7 +6,14 @@ import { disputesCommand } from '../src/commands/disputes.ts'
 import { fraudsCommand } from '../src/commands/frauds.ts'
 import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
 import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
-import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
 import { commandRunner } from './run-command.ts'
 import { createStubAcquirer } from './stub-acquirer.ts'
 
@@ -109,3 +116,81 @@ describe('the reference of an acquirer', () => {
     expect(await frauds()).toHaveLength(2)
   })
 })
+
+describe('a dispute in another form than that of the reference', () => {
+  it.each([
+    ['null for members that are absent', { currency: null, reasonCode: null }],
+    ['a reason that is no number', { reasonCode: '4837' }],
+  ])('is opened with %s', async (_title, changes) => {
+    await report(opened('D1', changes))
+    expect([await disputes(), await reserve(), await merchant.exceptions()]).toEqual([[['open', 1_000, 0]], 1_000, []])
+  })
+
+  it.each<[string, object, number]>([
+    ['its amount, without a reference of the authorization', { acquirerRef: null, amount: 300 }, 300],
+    ['the whole balance, for a currency in lower case', { currency: 'eur' }, 961],
+    ['the whole balance, for an amount in quotes', { amount: '1000' }, 961],
+    ['the whole balance, for an amount with decimals', { amount: 1_000.5 }, 961],
+    ['the whole balance, for an amount that no dispute may have', { amount: 9_007_199_254_740_991 }, 961],
+  ])('holds back %s, also when the right form comes', async (_title, changes, held) => {
+    await report(opened('D1', changes))
+    expect([await reserve(), (await merchant.exceptions()).length]).toEqual([held, 1])
+    await report(opened('D1'))
+    expect([await disputes(), await reserve(), list]).toEqual([[], held, []])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('is shown to the operator as it was received, without card numbers', async () => {
+    await report(opened('D1', { amount: '1000', card: '4111111111111111' }))
+    const [exception] = await merchant.exceptions()
+    expect(exception).toEqual({
+      ...{ type: 'unknown', kind: 'dispute.opened', reference: 'D1', merchantId: merchant.id, acquirer: 'north' },
+      ...{ problem: 'of no known kind or form', disputed: null, received: expect.stringContaining('"amount":"1000"') },
+    })
+    expect(JSON.stringify(exception)).not.toContain('4111111111111111')
+  })
+})
+
+describe('an exception that holds back nothing', () => {
+  const fraudOfNobody = { type: 'fraud', reference: 'D1', acquirerRef: 'n-nobody' }
+  const open = async () => {
+    const { db } = payments.database
+    const rows = db.selectFrom('acquirer_exceptions').select('id').where('merchant_id', '=', merchant.id)
+    return (await rows.where('resolved', 'is', null).execute()).length
+  }
+
+  it('is resolved by the dispute that comes under its reference', async () => {
+    await report(fraudOfNobody)
+    expect([await reserve(), await open()]).toEqual([0, 1])
+    await report(opened('D1'))
+    expect([await disputes(), await reserve(), await open()]).toEqual([[['open', 1_000, 0]], 1_000, 0])
+  })
+
+  it('gives way to that of a dispute which cannot be opened', async () => {
+    await report(fraudOfNobody)
+    await report(opened('D1', { acquirerRef: 'n-nobody', amount: 300 }))
+    expect([await disputes(), await reserve(), await open()]).toEqual([[], 300, 1])
+  })
+})
+
+it('a dispute that is lost after it was won is held back once, whatever references its loss has', async () => {
+  await report(opened('D1'), closed('E1', 'D1', 'won'), closed('L1', 'D1', 'lost'), closed('L2', 'D1', 'lost'))
+  expect([await reserve(), (await merchant.exceptions()).length]).toEqual([1_000, 1])
+})
+
+it('an acquirer that a merchant neither has nor had holds back nothing there', async () => {
+  const { id: other } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+  await report(opened('D1', { merchantId: other, acquirerRef: 'n-nobody' }))
+  const { db } = payments.database
+  const rows = db.selectFrom('acquirer_exceptions').select('reserved').where('merchant_id', '=', other)
+  expect(await rows.execute()).toEqual([{ reserved: 0n }])
+})
+
+it.each(['9999-12-31T23:59:59-12:00', '9999-12-31T23:59:60Z', '1969-12-31T23:59:59Z', '0001-01-01T00:00:00+14:00'])(
+  'a fraud alert of %s stays an exception, and events are listed as before',
+  async (reported) => {
+    await report({ type: 'fraud', reference: 'F-1', reported }, { type: 'fraud', reference: 'F-2', reported: null })
+    expect([(await frauds()).length, (await merchant.exceptions()).length]).toEqual([1, 1])
+    expect(await merchant.events()).toContain('fraud.created')
+  },
+)

@@ -88,8 +88,16 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly reported: string | undefined
     }
   | { readonly type: 'settlement'; readonly money: Money }
-  /** An event of an unknown kind or form. Its reference may be any text; its other fields are not stored. */
-  | { readonly type: 'unknown'; readonly kind: string }
+  /**
+   * An event of an unknown kind or form. Its reference may be any text; its other fields are not stored, but for those of a
+   * dispute: what it says is disputed, null where that cannot be read, and the event as it was received.
+   */
+  | {
+      readonly type: 'unknown'
+      readonly kind: string
+      readonly disputed?: { readonly amount: number; readonly currency?: string | undefined } | null
+      readonly received?: string
+    }
 )
 
 /**

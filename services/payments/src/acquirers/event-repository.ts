@@ -89,6 +89,9 @@ export async function callBookSettlement(
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
 }
 
+/** More than any dispute may be of, so the whole balance is held back. */
+const UNREADABLE = { amount: Number.MAX_SAFE_INTEGER, currency: undefined }
+
 /** The amount of a dispute that could not be opened, or of one that is lost after it was won: it reserves nothing else. */
 export async function findWithheld(
   db: Db,
@@ -96,6 +99,7 @@ export async function findWithheld(
   event: AcquirerEvent,
 ): Promise<AcquirerException['disputed']> {
   if (event.type === 'dispute.opened') return { amount: event.amount, currency: event.currency }
+  if (event.type === 'unknown') return event.disputed === null ? UNREADABLE : event.disputed
   if (event.type !== 'dispute.lost') return undefined
   const { merchantId, disputeReference: reference } = event
   const dispute = await findDisputed(db, { merchantId, acquirer, reference })

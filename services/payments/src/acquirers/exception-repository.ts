@@ -11,21 +11,24 @@ export interface AcquirerException {
   /** Without card data. */
   readonly payload: object
   /** The amount that a dispute may take although the books cannot follow it. Without a currency: in that of the merchant. */
-  readonly disputed?: { readonly amount: number; readonly currency: string | undefined } | undefined
+  readonly disputed?: { readonly amount: number; readonly currency?: string | undefined } | undefined
 }
 
-/** Whether an exception of this reference was stored, resolved or not. */
-export async function hasException(
+/** Whether payouts hold money back for an exception of this reference, or an adjustment has booked it. */
+export async function isHeldBackOrBooked(
   db: Db,
   { merchantId, reference }: Pick<AcquirerException, 'merchantId' | 'reference'>,
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom('acquirer_exceptions')
-    .select('id')
-    .where('merchant_id', '=', merchantId)
-    .where('id', '=', idOf(reference))
-    .executeTakeFirst()
-  return row !== undefined
+  const id = idOf(reference)
+  const { rows } = await sql<{ found: boolean }>`
+    SELECT EXISTS (
+      SELECT FROM ${sql.table('acquirer_exceptions')} x
+      WHERE x.merchant_id = ${merchantId} AND x.id = ${id} AND x.resolved IS NULL AND x.reserved IS DISTINCT FROM 0
+    ) OR EXISTS (
+      SELECT FROM ${sql.table('journals')} j
+      WHERE j.merchant_id = ${merchantId} AND j.kind = 'adjustment' AND j.cause_id = ${id}
+    ) AS found`.execute(db)
+  return rows[0]?.found === true
 }
 
 /** The id of an exception. A repeated exception has the id of the first, because the id is a digest of the reference. */
@@ -34,8 +37,9 @@ function idOf(reference: string): string {
 }
 
 /**
- * Stores an exception, once for each reference. Payouts hold back what it says is disputed, until it is resolved. False when it
- * exists already. Characters that jsonb does not accept are replaced: otherwise the operator would never see the exception.
+ * Stores an exception, once for each reference. Payouts hold back what it says is disputed, until it is resolved. One that held
+ * back nothing until now is replaced by one that does. False when nothing is stored. Characters that jsonb does not accept are
+ * replaced: otherwise the operator would never see the exception.
  */
 export async function callAddException(
   db: Db,

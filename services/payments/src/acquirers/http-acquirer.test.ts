@@ -167,7 +167,7 @@ describe('createHttpAcquirer', () => {
       { type: 'dispute.opened', reference: 'e1', merchantId, acquirerRef: 'r', amount: 5, reasonCode: 4853 },
       { type: 'dispute.opened', reference: 'e2', merchantId, acquirerRef: 'r', amount: 5 },
       { type: 'dispute.won', reference: 'e3', merchantId, disputeReference: 'e1' },
-      { type: 'fraud', reference: 'e4', merchantId, acquirerRef: 'r', reason: 0, reported: '2026-01-02T03:04:05Z' },
+      { type: 'fraud', reference: 'e4', merchantId, acquirerRef: 'r', reason: 0, reported: '2026-01-02T03:04:05.000Z' },
       { type: 'settlement', reference: 'e5', merchantId, money: { currency: 'EUR', amount: -5 } },
     ]
     answer = { body: events }

@@ -1,7 +1,7 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
 import { scrub } from '../cards/scrub.ts'
-import { isStorable, toStorable } from '../requests/fields.ts'
+import { instant, isStorable, toStorable } from '../requests/fields.ts'
 import { isRefusal } from '../transactions/processing-error.ts'
 import {
   type Acquirer,
@@ -63,18 +63,18 @@ const Task = z.union([
   z.object({ verdict: z.literal('rejected'), reason: shownText(REASON_LENGTH_MAX) }),
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
+/** A member that may be absent. Bridges also write `null` for a member that is absent. */
+const optional = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().transform((value) => value ?? undefined)
+const Disputed = z.object({ amount: z.int().min(1), currency: optional(z.string().regex(/^[A-Z]{3}$/)) })
 const KnownEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('dispute.opened'),
     reference,
     merchantId: id,
     acquirerRef: reference,
-    amount: z.int().min(1),
-    currency: z
-      .string()
-      .regex(/^[A-Z]{3}$/)
-      .optional(),
-    reasonCode: z.int().optional(),
+    ...Disputed.shape,
+    // A code that is no number is an unknown reason, which has a default.
+    reasonCode: optional(z.int()).catch(undefined),
   }),
   z.object({ type: z.enum(['dispute.won', 'dispute.lost']), reference, merchantId: id, disputeReference: reference }),
   z.object({
@@ -82,8 +82,8 @@ const KnownEvent = z.discriminatedUnion('type', [
     reference,
     merchantId: id,
     acquirerRef: reference,
-    reason: z.int().min(0).max(8).optional(),
-    reported: z.iso.datetime({ offset: true }).optional(),
+    reason: optional(z.int().min(0).max(8)),
+    reported: optional(instant()),
   }),
   z.object({
     type: z.literal('settlement'),
@@ -92,6 +92,24 @@ const KnownEvent = z.discriminatedUnion('type', [
     money: z.object({ currency: z.string().regex(/^[A-Z]{3}$/), amount: z.int() }),
   }),
 ])
+/**
+ * A dispute of a merchant in a form that cannot be booked. Payouts hold back its amount: null where that cannot be read. The
+ * operator sees the whole event.
+ */
+const MalformedDispute = z
+  .looseObject({ type: z.literal('dispute.opened'), reference: z.string().min(1), merchantId: id })
+  .transform((event) => {
+    const { type: kind, reference, merchantId } = event
+    const received = toStorable(scrub(JSON.stringify(event)).slice(0, REASON_LENGTH_MAX))
+    return {
+      type: 'unknown',
+      kind,
+      reference,
+      merchantId,
+      disputed: Disputed.safeParse(event).data ?? null,
+      received,
+    } as const
+  })
 /**
  * An event that can only be acknowledged. Without that it would stay in the list for ever. Only its reference is stored
  * exactly: its other fields may have any value.
@@ -103,7 +121,7 @@ const UnknownEvent = z
       ({ ...event, type: 'unknown', kind: toStorable(scrub(kind).slice(0, REFERENCE_LENGTH_MAX)) }) as const,
   )
 /** Null for an element without a reference, which cannot be acknowledged. */
-const Events = z.array(z.union([KnownEvent, UnknownEvent, z.unknown().transform(() => null)]))
+const Events = z.array(z.union([KnownEvent, MalformedDispute, UnknownEvent, z.unknown().transform(() => null)]))
 
 /**
  * An acquirer that is called with JSON over HTTP. Without a complete answer, the outcome of an authorization is unknown, and a

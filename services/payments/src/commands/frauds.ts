@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import { instant } from '../requests/fields.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
@@ -22,11 +23,11 @@ const commands: readonly OperatorCommand[] = [
     ],
     run: async ({ db, lanes }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
       if (reason !== undefined && !/^[0-8]$/.test(String(reason))) throw new Error('--reason is a number from 0 to 8')
-      if (reported !== undefined && Number.isNaN(Date.parse(String(reported))))
-        throw new Error('--reported is no instant')
+      const instantOfReport = instant().optional().safeParse(reported)
+      if (!instantOfReport.success) throw new Error('--reported is no instant of the years 1970 to 9999')
       const fraud = {
         ...(reason === undefined ? {} : { reason: Number(reason) }),
-        ...(reported === undefined ? {} : { reported: String(reported) }),
+        reported: instantOfReport.data,
         ...(reference === undefined ? {} : { acquirerRef: String(reference) }),
       }
       const owner = await findTransactionOwner(lanes, transactionId)

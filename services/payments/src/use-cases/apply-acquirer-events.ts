@@ -15,7 +15,7 @@ import {
   findWithheld,
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
-import { callAddException, hasException } from '../acquirers/exception-repository.ts'
+import { callAddException, isHeldBackOrBooked } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import {
@@ -108,8 +108,8 @@ async function applyEvent(
   const { merchantId, reference: acquirerRef } = event
   switch (event.type) {
     case 'dispute.opened': {
-      // Its amount is reserved already, and an operator decides: opened now, it would be reserved twice.
-      if (await hasException(db, { merchantId, reference: exceptionReference(acquirer, event) })) return undefined
+      // Its amount is held back or taken already, and an operator decides: opened now, it would be reserved twice.
+      if (await isHeldBackOrBooked(db, { merchantId, reference: exceptionReference(acquirer, event) })) return undefined
       const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const reason = toReason(event.reasonCode)
@@ -195,7 +195,9 @@ function shortReference({ reference }: AcquirerEvent): string {
   return reference.slice(0, 255)
 }
 
+/** A loss is named after its dispute: an acquirer may report it under several references, and payouts hold it back once. */
 function exceptionReference(acquirer: string, event: AcquirerEvent): string {
+  if (event.type === 'dispute.lost') return `lost dispute ${acquirer}:${event.disputeReference}`
   return `event ${acquirer}:${event.reference}`
 }
 
