@@ -52,6 +52,6 @@ function longestFirst(members: object): readonly (readonly [name: string, bytes:
 }
 
 /** The size of a value as JSON, as a token has it. */
-export function jsonBytes(value: unknown): number {
+function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
 }

@@ -231,6 +231,12 @@ describe('POST /signup', () => {
     [422, { data: { a: 1 }, password }, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled'],
     [
       400,
+      { email: 'x@example.com', password, data: { a: Array(30).fill(1e308) } },
+      'validation_failed',
+      'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',
+    ],
+    [
+      400,
       { email: 'x@example.com', password, data: { a: 'x'.repeat(65_536) } },
       'validation_failed',
       'user_metadata and app_metadata together may not be larger than 8192 bytes, because access tokens hold them',

@@ -1,6 +1,6 @@
+import { storedJsonBytes } from '@trestle/common/documents/stored-json.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
-import { jsonBytes } from '../access-tokens/token-size.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import { consoleRoleReserved } from '../operator-errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
@@ -10,7 +10,7 @@ export const Metadata = z.record(z.string(), z.unknown())
 
 type Metadata = Readonly<z.output<typeof Metadata>>
 
-/** The part of the configuration that bounds metadata, in bytes of JSON. */
+/** The part of the configuration that bounds metadata, in bytes of JSON with numbers written out. */
 export interface MetadataRules {
   readonly behaviours: Pick<Behaviours, 'metadataBytesMax'>
 }
@@ -27,7 +27,7 @@ export const NO_METADATA: UserMetadata = { userMetadata: {}, appMetadata: {} }
 /**
  * Metadata enters the access token, so its size is bounded.
  * @param beside the other metadata of the user, where it is known
- * @throws metadataTooLarge above the limit of the profile, as JSON
+ * @throws metadataTooLarge above the limit of the profile, as JSON with numbers written out
  */
 export function requireMetadata(
   { behaviours: { metadataBytesMax: max } }: MetadataRules,
@@ -93,7 +93,7 @@ export function mergeClaims(
     JSON.stringify(value) !== JSON.stringify(userMetadata[name])
   const longest = Object.entries(claims)
     .filter(isNew)
-    .toSorted((a, b) => jsonBytes(b) - jsonBytes(a))
+    .toSorted((a, b) => storedJsonBytes(b) - storedJsonBytes(a))
   const mergeFrom = (first: number) => merge(userMetadata, Object.fromEntries(longest.slice(first)))
   const fits = (_claim: unknown, first: number) =>
     mayBecome(max, { userMetadata, appMetadata }, { userMetadata: mergeFrom(first), appMetadata })
@@ -114,7 +114,8 @@ function requireSize(max: number, stored: UserMetadata, merged: UserMetadata): v
 
 /** Whether metadata fits, or is at least no larger than before: rows of others may be above the limit. */
 function mayBecome(max: number, stored: UserMetadata, merged: UserMetadata): boolean {
-  const bytes = ({ userMetadata, appMetadata }: UserMetadata) => jsonBytes(userMetadata) + jsonBytes(appMetadata)
+  const bytes = ({ userMetadata, appMetadata }: UserMetadata) =>
+    storedJsonBytes(userMetadata) + storedJsonBytes(appMetadata)
   return bytes(merged) <= max || bytes(merged) <= bytes(stored)
 }
 

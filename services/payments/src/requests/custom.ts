@@ -1,3 +1,4 @@
+import { storedJsonBytes } from '@trestle/common/documents/stored-json.ts'
 import { z } from 'zod'
 import { hasCardNumberDeep } from '../cards/clear-number.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
@@ -5,7 +6,7 @@ import { isStorable } from './fields.ts'
 
 const CUSTOM_BYTES_MAX = 50_000
 
-/** An object of the merchant's own, stored as it is given. */
+/** An object of the merchant's own, stored as JSON, with numbers in double precision. Its size counts numbers written out. */
 export function custom(): z.ZodRecord<z.ZodString, z.ZodUnknown> {
   return storableJson(z.record(z.string(), z.unknown()))
 }
@@ -17,9 +18,11 @@ export function anyCustom(): z.ZodUnknown {
 
 function storableJson<Schema extends z.ZodType>(schema: Schema) {
   return schema
-    .refine((value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= CUSTOM_BYTES_MAX, {
+    .refine((value) => storedJsonBytes(value) <= CUSTOM_BYTES_MAX, {
       error: FIELD_TEXTS.tooManyBytes({ max: CUSTOM_BYTES_MAX }),
       params: { code: 'RANGE' },
+      // A stranger may send it: what is too large is not searched.
+      abort: true,
     })
     .refine(isStorableDeep, { error: FIELD_TEXTS.notStorable })
     .refine((value) => !hasCardNumberDeep(value), { error: FIELD_TEXTS.cardNumber })

@@ -229,6 +229,8 @@ describe('POST /payments', () => {
     [{ text: 'x' }, REQUEST_INVALID, 'text must be at least 2 characters'],
     [{ text: 'x'.repeat(1_025) }, REQUEST_INVALID, 'text must be at most 1024 characters'],
     [{ custom: 'x'.repeat(50_000) }, REQUEST_INVALID, 'custom must be at most 50000 bytes'],
+    [{ custom: Array(200).fill(1e308) }, REQUEST_INVALID, 'custom must be at most 50000 bytes'],
+    [{ custom: '4111 1111 1111 1111 '.repeat(3_000) }, REQUEST_INVALID, 'custom must be at most 50000 bytes'],
     [{ custom: { a: '\u0000' } }, REQUEST_INVALID, 'custom must not contain U+0000 or lone surrogates'],
     [{ reference: 'x'.repeat(256) }, REQUEST_INVALID, 'reference must be at most 255 characters'],
     [{ hints: ['x'.repeat(4_097)] }, REQUEST_INVALID, 'hints.0 must be at most 4096 characters'],
