@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { schemeOf } from './card-number.ts'
+import { hasCheckDigit } from './check-digit.ts'
 import { hasCardNumber, hasCardNumberDeep } from './clear-number.ts'
+import { digitsIn } from './digits.ts'
 
 /** The Luhn check digit by its definition: each second digit from the right is doubled. */
 function withCheckDigit(digits: string): string {
@@ -87,6 +90,74 @@ describe('hasCardNumber', () => {
         expect(hasCardNumber(`a${number}`)).toBe(false)
         expect(/^[^ ]*$/.test(spaced) && hasCardNumber(wrong)).toBe(false)
       }),
+    )
+  })
+})
+
+/** Any blank, hyphen or character without width. */
+const BETWEEN = String.raw`[\s\p{Pd}\p{Cf}\u2212]`
+/** The parts of a run that are written as on a card: 4 4 4 4, 4 4 4 4 3, 4 4 4 1, 4 6 5, 4 6 4, or all in one. */
+const ON_CARDS = [
+  'D{13,19}',
+  'D{4} D{4} D{4} D',
+  'D{4} D{4} D{4} D{4}',
+  'D{4} D{4} D{4} D{4} D{3}',
+  'D{4} D{6} D{4,5}',
+].map((form) => new RegExp(`^${form.replaceAll('D', String.raw`\p{Nd}`).replaceAll(' ', `${BETWEEN}+`)}$`, 'u'))
+const LENGTHS = new Map([
+  ['amex', [15]],
+  ['diners', [14, 15, 16, 17, 18, 19]],
+  ...['discover', 'jcb', 'unionpay'].map((scheme): [string, number[]] => [scheme, [16, 17, 18, 19]]),
+])
+
+/** The sentence of the reference, word by word (reference: Text): each part of each run is a text of its own. */
+function hasNumberByDefinition(text: string): boolean {
+  const isNumber = (part: string) => {
+    const digits = digitsIn(part)
+    const scheme = schemeOf(digits, { test: false })
+    if (digits.length < 13 || digits.length > 19 || !hasCheckDigit(digits) || scheme.verdict === 'unknown') return false
+    return LENGTHS.get(scheme.scheme)?.includes(digits.length) ?? true
+  }
+  for (const { 0: run, index } of text.matchAll(new RegExp(String.raw`\p{Nd}(?:${BETWEEN}*\p{Nd})*`, 'gu'))) {
+    const isGluedBefore = /(?:[\p{L}\p{N}]|\p{Nd}\.)$/u.test(text.slice(0, index))
+    const isGluedAfter = /^(?:[\p{L}\p{N}]|\.\p{Nd})/u.test(text.slice(index + run.length))
+    if (!isGluedBefore && !isGluedAfter && isNumber(run)) return true
+    const begins = [...run.matchAll(/(?<=^|\s[^\p{Nd}]*)(?<!\p{Nd})\p{Nd}/gu)].map((match) => match.index)
+    const ends = [...run.matchAll(/(?<=\p{Nd})(?:$|(?=[^\p{Nd}]*\s))/gu)].map((match) => match.index)
+    for (const from of begins.filter((begin) => begin > 0 || !isGluedBefore)) {
+      for (const to of ends.filter((end) => end > from && (end < run.length || !isGluedAfter))) {
+        const part = run.slice(from, to)
+        if (ON_CARDS.some((form) => form.test(part)) && isNumber(part)) return true
+      }
+    }
+  }
+  return false
+}
+
+describe('hasCardNumber by its definition', () => {
+  const known = ['4111111111111111', '378282246310005', '30569309025904', '4222222222222', '6205500000000000004']
+  const pieces = fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom(' ', '-', '', '\u00a0', '\u200b', ' - ', '.', 'x', '１', '\u{1d7d9}', '\ud835'),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom('4111', '1111', '3782', '822463', '10005', '4', '123', '4222 2222 2222 2'),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(...known, '4111 1111 1111 1111', '3782-822463-10005', '٤١١١ ١١١١ ١١١١ ١١١١'),
+    },
+  )
+
+  it('has the verdict of the definition for any text of digits, blanks, hyphens and letters', () => {
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 14 }), (parts) => {
+        const text = parts.join('')
+        expect(hasCardNumber(text)).toBe(hasNumberByDefinition(text))
+      }),
+      { numRuns: 3_000 },
     )
   })
 })

@@ -1,6 +1,6 @@
 import { schemeOf } from './card-number.ts'
-import { hasCheckDigit } from './check-digit.ts'
-import { digitsIn } from './digits.ts'
+import { checkDigitsIn } from './check-digit.ts'
+import { valueOfDigit } from './digits.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19
@@ -13,12 +13,17 @@ const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {
   unionpay: [16, 19],
 }
 
-/** Blanks, hyphens and characters without width: people and programs write them into a card number. */
-const SEPARATOR = String.raw`[\s\p{Pd}\p{Cf}\u2212]`
-const RUN = new RegExp(String.raw`\p{Nd}(?:${SEPARATOR}*\p{Nd}){${DIGITS_MIN - 1},}`, 'gu')
-const SEPARATORS = new RegExp(`(${SEPARATOR}+)`, 'u')
-/** The groups of digits on cards, by their lengths: 4 4 4 4, 4 4 4 4 3 and 4 4 4 1, 4 6 5, 4 6 4, or all in one. */
-const USUAL = /^(?:1[3-9]|4 4 4 (?:1|4|4 3)|4 6 [45])$/
+/** Kinds of characters but digits. People and programs write blanks, hyphens and characters without width into numbers. */
+const [OTHER, HYPHEN, BLANK] = [-1, -2, -3]
+/** The groups of digits on cards, by their lengths. */
+const USUAL: readonly (readonly number[])[] = [
+  ...[13, 14, 15, 16, 17, 18, 19].map((length) => [length]),
+  [4, 4, 4, 1],
+  [4, 4, 4, 4],
+  [4, 4, 4, 4, 3],
+  [4, 6, 4],
+  [4, 6, 5],
+]
 
 /**
  * Whether a text has a card number in clear: a run of 13 to 19 digits that stands alone, blanks and hyphens left out, with a
@@ -46,39 +51,110 @@ function unescaped(url: string): string {
     .replaceAll(/%(3\d|20|2d)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
+/** Digits with nothing but blanks, hyphens and characters without width between them. */
+interface Run {
+  readonly digits: number[]
+  /** The places among the digits at which groups begin. */
+  readonly groups: number[]
+  /** Whether there is a blank before each group. The first group counts as if there were one. */
+  readonly blanks: boolean[]
+  /** The places in the text where the run begins and ends. */
+  start: number
+  end: number
+}
+
+/** Reads each character once, and makes no text of a group: bodies of strangers are searched. */
 function hasRun(text: string): boolean {
-  for (const { 0: run, index } of text.matchAll(RUN)) {
-    const isGluedBefore = /(?:[\p{L}\p{N}]|\p{Nd}\.)$/u.test(text.slice(Math.max(0, index - 3), index))
-    const isGluedAfter = /^(?:[\p{L}\p{N}]|\.\p{Nd})/u.test(text.slice(index + run.length, index + run.length + 3))
-    if (hasNumber(run.split(SEPARATORS), { isGluedBefore, isGluedAfter })) return true
-  }
-  return false
-}
-
-/** @param pieces groups of digits, with separators between them */
-function hasNumber(
-  pieces: readonly string[],
-  { isGluedBefore, isGluedAfter }: { readonly isGluedBefore: boolean; readonly isGluedAfter: boolean },
-): boolean {
-  const groups = pieces.filter((_, at) => at % 2 === 0).map(digitsIn)
-  if (!isGluedBefore && !isGluedAfter && isCard(groups.join(''))) return true
-  /** Whether a part of the run may begin or end before a group. */
-  const isEdge = (group: number) => /\s/.test(pieces[group * 2 - 1] ?? ' ')
-  const last = isGluedAfter ? groups.length - 1 : groups.length
-  for (let from = isGluedBefore ? 1 : 0; from < last; from++) {
-    if (!isEdge(from)) continue
-    for (let to = from + 1; to <= Math.min(last, from + 5); to++) {
-      const part = groups.slice(from, to)
-      if (isEdge(to) && USUAL.test(part.map(({ length }) => length).join(' ')) && isCard(part.join(''))) return true
+  const kindOf = characterKinds()
+  const run: Run = { digits: [], groups: [], blanks: [], start: 0, end: 0 }
+  let gap: number | undefined
+  for (let at = 0; at < text.length; ) {
+    const code = text.codePointAt(at) ?? 0
+    const next = at + (code > 0xffff ? 2 : 1)
+    const kind = kindOf(code)
+    if (kind >= 0) {
+      addDigit(run, kind, { gap, at, next })
+      gap = undefined
+    } else if (kind !== OTHER) {
+      gap = gap === BLANK ? BLANK : kind
+    } else {
+      if (hasNumber(text, run)) return true
+      run.digits.length = 0
     }
+    at = next
   }
-  return false
+  return hasNumber(text, run)
 }
 
-function isCard(number: string): boolean {
-  if (number.length < DIGITS_MIN || number.length > DIGITS_MAX || !hasCheckDigit(number)) return false
-  const scheme = schemeOf(number, { test: false })
-  if (scheme.verdict === 'unknown') return false
-  const [min, max] = LENGTHS[scheme.scheme] ?? [DIGITS_MIN, DIGITS_MAX]
-  return number.length >= min && number.length <= max
+function addDigit(
+  run: Run,
+  digit: number,
+  { gap, at, next }: { readonly gap: number | undefined; readonly at: number; readonly next: number },
+): void {
+  const place = run.digits.push(digit) - 1
+  run.end = next
+  if (place === 0) {
+    run.start = at
+    run.groups.length = 0
+    run.blanks.length = 0
+  } else if (gap === undefined) {
+    return
+  }
+  run.groups.push(place)
+  run.blanks.push(place === 0 || gap === BLANK)
+}
+
+/** Returns a function that says of a code point the value of its digit, BLANK, HYPHEN or OTHER. Each is looked up once. */
+function characterKinds(): (code: number) => number {
+  const kinds = new Map<number, number>()
+  return (code) => {
+    if (code >= 0x30 && code <= 0x39) return code - 0x30
+    if (code === 0x20) return BLANK
+    if (code > 0x2d && code < 0x80) return OTHER
+    const known = kinds.get(code)
+    if (known !== undefined) return known
+    const kind = findKind(code)
+    kinds.set(code, kind)
+    return kind
+  }
+}
+
+function findKind(code: number): number {
+  const character = String.fromCodePoint(code)
+  if (/\p{Nd}/u.test(character)) return valueOfDigit(code)
+  if (/\s/.test(character)) return BLANK
+  return /[\p{Pd}\p{Cf}\u2212]/u.test(character) ? HYPHEN : OTHER
+}
+
+function hasNumber(text: string, { digits, groups, blanks, start, end }: Run): boolean {
+  if (digits.length < DIGITS_MIN) return false
+  const isCard = cardsIn(digits.join(''))
+  const isGluedBefore = () => /(?:[\p{L}\p{N}]|\p{Nd}\.)$/u.test(text.slice(Math.max(0, start - 3), start))
+  const isGluedAfter = () => /^(?:[\p{L}\p{N}]|\.\p{Nd})/u.test(text.slice(end, end + 3))
+  const standsAlone = (from: number, to: number) =>
+    !((from === 0 && isGluedBefore()) || (to === digits.length && isGluedAfter()))
+  if (isCard(0, digits.length) && standsAlone(0, digits.length)) return true
+  const placeOf = (group: number) => groups[group] ?? digits.length
+  return groups.some((from, group) => {
+    if (!blanks[group]) return false
+    return USUAL.some((lengths) => {
+      if (!(blanks[group + lengths.length] ?? group + lengths.length === groups.length)) return false
+      if (!lengths.every((length, at) => placeOf(group + at + 1) - placeOf(group + at) === length)) return false
+      const to = placeOf(group + lengths.length)
+      return isCard(from, to) && standsAlone(from, to)
+    })
+  })
+}
+
+/** Returns a function that says whether the digits from one place to another are the number of a card. */
+function cardsIn(digits: string): (from: number, to: number) => boolean {
+  const hasCheckDigit = checkDigitsIn(digits)
+  return (from, to) => {
+    const length = to - from
+    if (length < DIGITS_MIN || length > DIGITS_MAX || !hasCheckDigit(from, to)) return false
+    const scheme = schemeOf(digits.slice(from, to), { test: false })
+    if (scheme.verdict === 'unknown') return false
+    const [min, max] = LENGTHS[scheme.scheme] ?? [DIGITS_MIN, DIGITS_MAX]
+    return length >= min && length <= max
+  }
 }
