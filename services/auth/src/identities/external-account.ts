@@ -41,7 +41,8 @@ export const CLAIM_NAMES: ReadonlySet<string> = new Set([
   'custom_claims',
 ])
 
-const SUBJECT_LENGTH_MAX = 512
+/** The longest subject of an account at a provider, in characters. */
+export const SUBJECT_LENGTH_MAX = 512
 
 /** How accounts at providers are read. */
 export interface AccountConfig {

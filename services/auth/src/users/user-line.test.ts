@@ -44,6 +44,16 @@ describe('readUserLine', () => {
     })
   })
 
+  it.each(['admin ', '\u00a0bob', 'x'.repeat(512)])(
+    'keeps the subject %j of an account at a provider as it is',
+    (id) => {
+      for (const member of ['provider_id', 'id']) {
+        const identities = [{ provider: 'custom:plain', [member]: id }]
+        expect(readUserLine(JSON.stringify({ email: 'a@b.c', identities })).line.identities).toEqual(identities)
+      }
+    },
+  )
+
   it.each([
     ['{', 'Could not parse'],
     ['[]', 'is not an object'],
@@ -61,6 +71,7 @@ describe('readUserLine', () => {
     [{ email: 'a@b.c', email_confirm: 'yes' }, 'email_confirm must be a boolean'],
     [{ email: 'a@b.c', banned_until: 1 }, 'banned_until must be an RFC 3339 time with an offset'],
     [{ email: 'a@b.c', identities: [{ provider_id: '1' }] }, 'identities.0.provider '],
+    [{ email: 'a@b.c', identities: [{ provider: 'google', id: 'x'.repeat(513) }] }, 'identities.0.id '],
   ])('refuses %j', (line, reason) => {
     expect(() => readUserLine(typeof line === 'string' ? line : JSON.stringify(line))).toThrow(reason)
   })

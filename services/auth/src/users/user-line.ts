@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FIELD_TEXTS, fieldText, IMPORT_TEXTS } from '../field-errors.ts'
+import { SUBJECT_LENGTH_MAX } from '../identities/external-account.ts'
 import type { Identity } from '../identities/identity.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { parseJson } from '../requests/parse-json.ts'
@@ -23,10 +24,13 @@ const Flag = z.union([z.boolean(), z.enum(['t', 'true', 'f', 'false']).transform
 })
 const Name = z.string().trim().min(1).max(255)
 
+/** A subject as the provider writes it, and as long as a sign-in takes it: `admin ` and `admin` are two accounts. */
+const Subject = z.string().min(1).max(SUBJECT_LENGTH_MAX)
+
 const IdentityEntry = z.object({
   provider: Name,
-  provider_id: Name.nullish(),
-  id: Name.nullish(),
+  provider_id: Subject.nullish(),
+  id: Subject.nullish(),
   identity_data: Metadata.nullish(),
   last_sign_in_at: Time.nullish(),
   created_at: Time.nullish(),
