@@ -72,6 +72,86 @@ it('reads the users of a CSV file of Clerk', async () => {
 })
 
 it.each([
+  ['victim@example.com', '"x|victim@example.com|y"@evil.example'],
+  ['victim@example.com', 'x|victim@example.com|y@evil.example'],
+  ['b@evil.example', 'a|b@evil.example'],
+  ['victim@example.com', 'ada@example.com|"x victim@example.com y"@evil.example'],
+])('takes no part of an address for the address %s, and says so', async (primary, cell) => {
+  const row = `user_1,,,,${primary},,"${cell.replaceAll('"', '""')}",,,,,,`
+  const [user] = await readAll('clerk', `${HEADER}\n${row}\n`)
+  expect(user).toEqual({
+    number: 1,
+    line: {
+      id: toForeignId('clerk', 'user_1'),
+      email: primary,
+      email_confirm: false,
+      phone_confirm: false,
+      user_metadata: {},
+      app_metadata: { clerk_id: 'user_1' },
+    },
+    left: ['that emails are verified: the cell may be read in several ways'],
+  })
+})
+
+it.each([
+  ['true', 'false', '9999-12-31T00:00:00Z'],
+  ['false', 'true', '9999-12-31T00:00:00Z'],
+  ['false', '', undefined],
+])('bans users of Clerk who are banned (%s) or locked (%s) there, until %s', async (banned, locked, until) => {
+  const [user] = await readAll(
+    'clerk',
+    `id,primary_email_address,banned,locked\nuser_1,ada@example.com,${banned},${locked}\n`,
+  )
+  expect(user).toEqual({
+    number: 1,
+    line: {
+      id: toForeignId('clerk', 'user_1'),
+      email: 'ada@example.com',
+      email_confirm: false,
+      phone_confirm: false,
+      user_metadata: {},
+      app_metadata: { clerk_id: 'user_1' },
+      ...(until === undefined ? {} : { banned_until: until }),
+    },
+    left: [],
+  })
+})
+
+it.each([
+  [`[{"providerName":"Google","userId":"1"},{"providerName":"Facebook","userId":12345678901234567890}]`, ['1']],
+  [`[{"providerName":"Google","userId":"1"},{"userId":"2"}]`, ['1']],
+  ['{"providerName":"Google"}', []],
+  ['[', []],
+])(
+  'says of the accounts %s of Cognito that one is not read, bans its archived user, and keeps the accounts %j',
+  async (identities, ids) => {
+    const Attributes = [
+      { Name: 'sub', Value: SUB },
+      { Name: 'identities', Value: identities },
+    ]
+    const Users = [{ Username: 'ada', Attributes, UserStatus: 'ARCHIVED' }]
+    expect(await readAll('cognito', JSON.stringify({ Users }))).toEqual([
+      {
+        number: 1,
+        line: {
+          id: SUB,
+          email_confirm: false,
+          phone_confirm: false,
+          user_metadata: {},
+          app_metadata: { cognito_username: 'ada' },
+          ...(ids.length > 0 && { identities: [{ provider: 'google', provider_id: '1', identity_data: {} }] }),
+          banned_until: '9999-12-31T00:00:00Z',
+        },
+        left: [
+          'an account at a provider: the export does not name it in its form',
+          'the password: the export has no hash of it',
+        ],
+      },
+    ])
+  },
+)
+
+it.each([
   ['', 'the file is no export of users of clerk'],
   ['id,email\nuser_1,ada@example.com\n', 'the file is no export of users of clerk'],
   [`${HEADER}\nuser_1,ada\n`, 'the file is not CSV'],

@@ -20,6 +20,12 @@ const Values = z
   .default('')
   .transform((cell) => cell.split(/[|,;\s]+/).filter(Boolean))
 
+/**
+ * The addresses of a cell; undefined where a part of it is none. A local part may hold a bar, and a quoted one all other
+ * separators too: then a part of one address could be the whole address of somebody else.
+ */
+const Emails = Values.transform((parts) => (parts.every((part) => /^[^"@]+@[^"@]+$/.test(part)) ? parts : undefined))
+
 /** A row of the CSV file that the dashboard of Clerk exports. */
 export const ClerkUser = z
   .object({
@@ -29,13 +35,16 @@ export const ClerkUser = z
     username: Text,
     primary_email_address: Text,
     primary_phone_number: Text,
-    verified_email_addresses: Values,
+    verified_email_addresses: Emails,
     verified_phone_numbers: Values,
     totp_secret: Text,
     password_digest: Text,
+    banned: Flag,
+    locked: Flag,
   })
   .transform((user): ForeignUser => {
-    const email = user.primary_email_address || user.verified_email_addresses[0]
+    const verified = user.verified_email_addresses
+    const email = user.primary_email_address || verified?.[0]
     const phone = user.primary_phone_number || user.verified_phone_numbers[0]
     const hash = user.password_digest || undefined
     const isKnown = hash !== undefined && parseStoredHash(hash) !== undefined
@@ -44,7 +53,7 @@ export const ClerkUser = z
       line: withoutMissing({
         id: toForeignId('clerk', user.id),
         email,
-        email_confirm: email !== undefined && user.verified_email_addresses.includes(email),
+        email_confirm: email !== undefined && verified?.includes(email) === true,
         phone,
         phone_confirm: phone !== undefined && user.verified_phone_numbers.includes(phone),
         password_hash: isKnown ? hash : undefined,
@@ -53,8 +62,13 @@ export const ClerkUser = z
           preferred_username: user.username || undefined,
         }),
         app_metadata: { clerk_id: user.id },
+        banned_until: user.banned || user.locked ? FOR_EVER : undefined,
       }),
-      left: [...(hash && !isKnown ? [passwordLeft] : []), ...(user.totp_secret ? [SECOND_FACTORS] : [])],
+      left: [
+        ...(verified === undefined ? ['that emails are verified: the cell may be read in several ways'] : []),
+        ...(hash && !isKnown ? [passwordLeft] : []),
+        ...(user.totp_secret ? [SECOND_FACTORS] : []),
+      ],
     }
   })
 
@@ -62,7 +76,7 @@ const Attributes = z
   .array(z.object({ Name: z.string(), Value: z.string().default('') }))
   .transform((attributes) => new Map(attributes.map(({ Name, Value }) => [Name, Value])))
 
-const Accounts = z.array(z.object({ providerName: z.string(), userId: z.union([z.string(), z.int()]) }))
+const Account = z.object({ providerName: z.string(), userId: z.union([z.string(), z.int()]) })
 
 /** A user of a pool of Cognito, as its command `list-users` writes them. It writes no hashes of passwords. */
 export const CognitoUser = z
@@ -81,10 +95,10 @@ export const CognitoUser = z
     const sub = attributes.get('sub') ?? ''
     const email = attributes.get('email') || undefined
     const phone = attributes.get('phone_number') || undefined
-    const accounts = readAccounts(attributes.get('identities')).map(({ providerName: provider, userId }) => ({
-      provider,
-      id: String(userId),
-    }))
+    const entries = readEntries(attributes.get('identities')).map((entry) => Account.safeParse(entry).data)
+    const accounts = entries.flatMap((entry) =>
+      entry === undefined ? [] : [{ provider: entry.providerName, id: String(entry.userId) }],
+    )
     const isForeign = user.UserStatus === 'EXTERNAL_PROVIDER'
     const own = isForeign ? [] : [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
     const { identities, left } = toIdentities('cognito', [
@@ -110,11 +124,18 @@ export const CognitoUser = z
         }),
         app_metadata: { cognito_username: name },
         identities: identities.length > 0 ? identities : undefined,
-        banned_until: user.Enabled === false ? FOR_EVER : undefined,
+        banned_until: user.Enabled === false || user.UserStatus === 'ARCHIVED' ? FOR_EVER : undefined,
         created_at: fromSeconds(user.UserCreateDate),
         updated_at: fromSeconds(user.UserLastModifiedDate),
       }),
-      left: [...left, ...(isForeign ? [] : [PASSWORD_LEFT.missing]), ...(factors.length > 0 ? [SECOND_FACTORS] : [])],
+      left: [
+        ...left,
+        ...(entries.length > accounts.length
+          ? ['an account at a provider: the export does not name it in its form']
+          : []),
+        ...(isForeign ? [] : [PASSWORD_LEFT.missing]),
+        ...(factors.length > 0 ? [SECOND_FACTORS] : []),
+      ],
     }
   })
 
@@ -131,11 +152,12 @@ function nameOf(attributes: ReadonlyMap<string, string>): string | undefined {
   )
 }
 
-function readAccounts(text: string | undefined): z.output<typeof Accounts> {
+/** The accounts as the attribute has them. A text that is no list of JSON is one entry, which nobody can read. */
+function readEntries(text: string | undefined): readonly unknown[] {
   try {
-    return Accounts.parse(JSON.parse(text || '[]'))
+    return z.array(z.unknown()).parse(JSON.parse(text || '[]'))
   } catch {
-    return []
+    return [undefined]
   }
 }
 
