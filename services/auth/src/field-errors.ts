@@ -112,6 +112,7 @@ export const IMPORT_TEXTS = {
   phoneInvalid: ({ problem }: { readonly problem: string }) => `phone: ${problem}`,
   lineTooLong: 'is longer than a mebibyte',
   nobody: 'needs an id, an email or a phone',
+  deleted: 'deleted_at says that the user was deleted: leave the line out, or its deleted_at',
   identityTwice: 'identities: one of them is there twice',
   identityWithoutId: ({ provider }: { readonly provider: string }) =>
     `identities: ${provider} needs the id of the account there`,

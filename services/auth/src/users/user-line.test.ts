@@ -33,6 +33,10 @@ describe('readUserLine', () => {
     })
   })
 
+  it.each([null, ''])('accepts deleted_at %j of a user who was not deleted', (deleted_at) => {
+    expect(readUserLine(JSON.stringify({ email: 'a@b.c', deleted_at })).line).toEqual({ email: 'a@b.c' })
+  })
+
   it('reads flags that are texts', () => {
     const flags = { email_confirm: 'true', phone_confirm: 'f', is_anonymous: 'false', is_sso_user: 't' }
     expect(readUserLine(JSON.stringify({ email: 'a@b.c', ...flags })).line).toEqual({
@@ -60,6 +64,8 @@ describe('readUserLine', () => {
     [{ id: 'x', email: 'a@b.c' }, 'id must be a UUID'],
     [{ id: '00000000-0000-0000-0000-000000000000' }, 'id must not be the nil UUID'],
     [{ email: 5 }, 'email must be a string'],
+    [{ email: 'a@b.c', deleted_at: '2024-01-01 10:00:00+00' }, 'deleted_at says that the user was deleted'],
+    [{ email: 'a@b.c', deleted_at: 'infinity' }, 'deleted_at says that the user was deleted'],
     [{ email: 'a@b.c', role: ' ' }, 'role '],
     [{ email: 'a@b.c', user_metadata: [] }, 'user_metadata '],
     [{ email: 'a@b.c', created_at: 'yesterday' }, 'created_at must be an RFC 3339 time with an offset'],

@@ -85,11 +85,13 @@ export interface ReadUserLine {
 
 /**
  * Parses a line. A member that is null or empty counts as absent.
- * @throws what `parseJson` throws, or Error with the reason
+ * @throws what `parseJson` throws, or Error with the reason, also for a user who was deleted
  */
 export function readUserLine(text: string): ReadUserLine {
   const entries = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
   const members = Object.fromEntries(entries.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
+  // Otherwise an import would bring back users who were out.
+  if (members.deleted_at !== undefined) throw new Error(IMPORT_TEXTS.deleted)
   const { data, error } = UserLine.safeParse(members)
   const [issue] = error?.issues ?? []
   const field = issue?.path.join('.') ?? ''
