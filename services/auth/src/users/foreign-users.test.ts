@@ -130,8 +130,8 @@ describe('toForeignUser', () => {
         email: 'ada@example.com',
         email_confirm: true,
         password_hash: '$pbkdf2-sha256$i=27500$N2YMIWQsBWBMae09x1jrPQ$1t8iyB2A+WF/Z5JZv+lfCIhXXN33N23OSgQYThBYRfk',
-        user_metadata: { full_name: 'Ada Lovelace', preferred_username: 'ada' },
-        app_metadata: { roles: ['admin'], attributes: { team: ['engines'] } },
+        user_metadata: { full_name: 'Ada Lovelace', preferred_username: 'ada', attributes: { team: ['engines'] } },
+        app_metadata: { roles: ['admin'] },
         identities: [
           { provider: 'email', identity_data: { email: 'ada@example.com' } },
           { provider: 'github', provider_id: '77', identity_data: {} },

@@ -79,11 +79,10 @@ export const KeycloakUser = z
         user_metadata: withoutMissing({
           full_name: [user.firstName, user.lastName].filter(Boolean).join(' ') || undefined,
           preferred_username: user.username,
-        }),
-        app_metadata: withoutMissing({
-          roles: user.realmRoles.length > 0 ? user.realmRoles : undefined,
+          // Users may write attributes themselves, and applications trust `app_metadata`.
           attributes: user.attributes ?? undefined,
         }),
+        app_metadata: user.realmRoles.length > 0 ? { roles: user.realmRoles } : {},
         identities: identities.length > 0 ? identities : undefined,
         banned_until: user.enabled ? undefined : FOR_EVER,
         created_at: fromMillis(user.createdTimestamp),
