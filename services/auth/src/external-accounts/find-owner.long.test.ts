@@ -12,6 +12,7 @@ import {
 } from '../../test/external/anybody-provider.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 
 let service: MailApp
 let stub: AnybodyStub
@@ -145,4 +146,37 @@ it('signs nobody in by an account whose user SQL has marked as deleted', async (
     sb: '',
   })
   expect([await readRow(), await identitiesOf(own.sub)]).toEqual(before)
+})
+
+/** Signs in with a verified address. @returns the id of the user whose identity the account then is */
+async function signedInUser(account: Anybody): Promise<string | undefined> {
+  expect((await signInAs(service, 'keycloak', account)).fragment).toEqual(landedBody('keycloak'))
+  return (await identitiesOf(account.sub))[0]?.user_id
+}
+
+it.each([
+  ['another', { email: 'moved-by-sql@example.com' }],
+  ['none', { email: null, phone: '14155550191', phone_confirmed_at: new Date('2026-01-01') }],
+])('signs the holder of an earlier address in as somebody else, once SQL has given the user %s', async (_, change) => {
+  const { user, email } = await createSignedUp(service.deps)
+  await service.deps.db.updateTable('users').set(change).where('id', '=', user.id).execute()
+  expect(await signedInUser({ ...own, email })).not.toBe(user.id)
+})
+
+it.each(['email', 'phone'])('makes nobody the owner of an address by a planted identity of %s', async (provider) => {
+  const { user } = await createSignedUp(service.deps)
+  const { db } = service.deps
+  await db.deleteFrom('identities').where('user_id', '=', user.id).execute()
+  const identity_data = { email: own.email, email_verified: true }
+  await db
+    .insertInto('identities')
+    .values({ user_id: user.id, provider, provider_id: user.id, identity_data })
+    .execute()
+  expect(await signedInUser(own)).not.toBe(user.id)
+})
+
+it('signs in the user whose present address SQL has written', async () => {
+  const { user } = await createSignedUp(service.deps)
+  await service.deps.db.updateTable('users').set({ email: own.email }).where('id', '=', user.id).execute()
+  expect(await signedInUser(own)).toBe(user.id)
 })

@@ -71,8 +71,9 @@ export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Prom
 
 /**
  * Lists the users to whom one of some trusted addresses belongs, at most two. An unconfirmed own address does not count where
- * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if it was
- * verified. Staged users are no users yet.
+ * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider
+ * has verified it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an
+ * import or an adopted database may hold any address there. Staged users are no users yet.
  */
 export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Promise<readonly string[]> {
   if (emails.length === 0) return []
@@ -82,7 +83,8 @@ export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Pro
       AND (u.email_confirmed_at IS NOT NULL OR u.confirmed_at IS NULL)
     UNION
     SELECT u.id FROM ${sql.table('identities')} i JOIN ${sql.table('users')} u ON u.id = i.user_id
-    WHERE i.email = ANY(${emails}::text[]) AND i.identity_data @> '{"email_verified": true}'
+    WHERE i.email = ANY(${emails}::text[]) AND i.provider NOT IN ('email', 'phone')
+      AND i.identity_data @> '{"email_verified": true}'
       AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
     ORDER BY id LIMIT 2`.execute(db)
   return rows.map(({ id }) => id)

@@ -24,6 +24,18 @@ describe('emailCandidates', () => {
     ['nothing while another identity has it', 'a@b.c', [identity('github', 'a@b.c')], undefined],
     ['nobody who has none', 'a@b.c', [identity('phone', null), identity('x', '')], []],
     [
+      'nothing while the email identity is there, with an older address',
+      'a@b.c',
+      [identity('email', 'old@b.c')],
+      undefined,
+    ],
+    [
+      'nobody by an address that a phone identity holds',
+      'a@b.c',
+      [identity('phone', 'a@b.c'), identity('x', null)],
+      [],
+    ],
+    [
       'whoever has one, oldest first',
       'a@b.c',
       [

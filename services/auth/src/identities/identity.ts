@@ -57,14 +57,18 @@ export function toMetadata(value: unknown): Record<string, unknown> {
 /**
  * The identities whose email a user could adopt after their own email went with an identity, oldest first. Undefined when the
  * user's email still belongs to an identity, or when the user has none. `isVerified` tells whether an email may be adopted.
+ * The email identity has the user's email, whatever its data say: SQL may have changed the user's row alone. A phone identity has
+ * none.
  * @param identities the remaining ones, oldest first
  */
 export function emailCandidates(
   email: string | null,
   identities: readonly Identity[],
 ): readonly (Identity & { readonly email: string })[] | undefined {
-  if (email === null || identities.some((identity) => identity.email === email)) return undefined
-  return identities.filter(hasEmail)
+  const atProviders = identities.filter(({ provider }) => provider !== 'email' && provider !== 'phone')
+  const isKept =
+    identities.some(({ provider }) => provider === 'email') || atProviders.some((one) => one.email === email)
+  return email === null || isKept ? undefined : atProviders.filter(hasEmail)
 }
 
 /** Whether this service or the provider has verified an identity's email. */

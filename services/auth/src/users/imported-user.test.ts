@@ -138,7 +138,22 @@ describe('toImportedUser', () => {
     ).toEqual([
       ['google', '1', { email: 'A@b.c', sub: '1' }],
       ['github', '2', { sub: '2' }],
-      ['email', ID, { sub: ID }],
+      ['email', ID, { sub: ID, email: 'a@b.c', email_verified: false, phone_verified: false }],
+    ])
+  })
+
+  it('gives the identities of own addresses the addresses of the user, whatever they claim', () => {
+    const claims = { email: 'owner@b.c', email_verified: true, phone: '14155550199', phone_verified: true, name: 'Ada' }
+    const identities = ['email', 'phone'].map((provider) => ({ provider, identity_data: claims }))
+    const dataOf = (line: object) =>
+      read({ id: ID, ...line, identities }).identities.map(({ identity_data }) => identity_data)
+    expect(dataOf({ email: 'a@b.c', email_confirm: true })).toEqual([
+      { sub: ID, name: 'Ada', email: 'a@b.c', email_verified: true, phone_verified: false },
+      { sub: ID, name: 'Ada', email_verified: false, phone_verified: false },
+    ])
+    expect(dataOf({ email: 'a@b.c', phone: '+14155550100', phone_confirm: true })).toEqual([
+      { sub: ID, name: 'Ada', email: 'a@b.c', email_verified: false, phone_verified: false },
+      { sub: ID, name: 'Ada', phone: '14155550100', email_verified: false, phone_verified: true },
     ])
   })
 

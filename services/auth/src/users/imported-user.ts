@@ -1,10 +1,11 @@
 import type { Insertable } from 'kysely'
 import type { IdentitiesTable, UsersTable } from '../database.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
+import { ownIdentityData } from '../identities/identity.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { phoneMalformed } from '../request-errors.ts'
-import { normalisePhone, requireEmail } from '../requests/identifier.ts'
+import { type IdentifierKind, normalisePhone, requireEmail } from '../requests/identifier.ts'
 import { type MetadataRules, requireMetadata } from './metadata.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 
@@ -130,25 +131,33 @@ function ownIdentities(row: ImportedRow): readonly ImportedIdentity[] {
     .map((provider) => ({
       provider,
       provider_id: row.id,
-      identity_data: {
-        sub: row.id,
-        [provider]: row[provider],
-        email_verified: row.email_confirmed_at !== null && provider === 'email',
-        phone_verified: row.phone_confirmed_at !== null && provider === 'phone',
-      },
+      identity_data: ownData(row, provider, {}),
       ...times,
     }))
 }
 
+/** The data of the identity of an own address. The row alone says which address that is, and whether it is confirmed. */
+function ownData(
+  row: ImportedRow,
+  provider: IdentifierKind,
+  extra: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const value = row[provider]
+  const { [provider]: address, ...data } = ownIdentityData(provider, { userId: row.id, value: value ?? '' }, extra)
+  const isVerified = row[`${provider}_confirmed_at`] !== null
+  return { ...data, ...(value === null ? {} : { [provider]: address }), [`${provider}_verified`]: isVerified }
+}
+
 /** Parses an identity of a line. The subject is `id`, as in the API, or `provider_id`, as in a row. */
 function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdentity {
-  const isOwn = line.provider === 'email' || line.provider === 'phone'
+  const { provider } = line
+  const isOwn = provider === 'email' || provider === 'phone'
   const subject = isOwn ? row.id : (line.provider_id ?? line.id)
   if (!subject) throw new Error(IMPORT_TEXTS.identityWithoutId(line))
   return {
-    provider: line.provider,
+    provider,
     provider_id: subject,
-    identity_data: { ...line.identity_data, sub: subject },
+    identity_data: isOwn ? ownData(row, provider, line.identity_data ?? {}) : { ...line.identity_data, sub: subject },
     last_sign_in_at: line.last_sign_in_at ?? null,
     created_at: line.created_at ?? row.created_at,
     updated_at: line.updated_at ?? row.updated_at,
