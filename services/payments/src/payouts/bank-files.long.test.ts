@@ -22,6 +22,15 @@ it('the table has a row for each transfer, in minor units, and no name that a sp
   )
 })
 
+it('the table has one line for each transfer, whatever breaks of lines and directions a name has', () => {
+  const holder = 'A\r\n=cmd\u2028\u2029\u0085\t\u202eevil\u2066\u200f'
+  expect(
+    writePayoutCsv([{ ...transfer, holder }])
+      .split('\r\n')
+      .at(1),
+  ).toBe('0123456789abcdef01234567,89abcdef0123456789abcdef,A  =cmd     evil  ,DE89370400440532013000,EUR,10005')
+})
+
 it.each([
   ['an amount beyond SEPA', { amount: 1_000_000_000_00n }, 'it is more than 999,999,999.99 euro'],
   ['an IBAN of no country', { iban: 'XX0912345678' }, 'its IBAN is not one of its country'],

@@ -147,6 +147,9 @@ async function syncFolder(folder: string): Promise<void> {
 /** The longest name of an account holder, in characters. */
 const NAME_LENGTH_MAX = 255
 
+/** Line breaks, controls, and what changes the direction of the text behind it: a member of the merchant chooses the name. */
+const NOT_ON_A_LINE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
+
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
 
 /** The CSV of transfers that SEPA does not carry. */
@@ -156,7 +159,7 @@ export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
     ...transfers.map(({ payoutId, merchantId, holder, iban, currency, amount }) => [
       payoutId,
       merchantId,
-      { text: [...holder].slice(0, NAME_LENGTH_MAX).join('') },
+      { text: [...holder.replaceAll(NOT_ON_A_LINE, ' ')].slice(0, NAME_LENGTH_MAX).join('') },
       iban,
       currency,
       amount.toString(),
