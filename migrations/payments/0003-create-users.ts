@@ -1,4 +1,5 @@
-// A user who looks after merchants is known by an email address, whatever its case.
+// A user who looks after merchants is known by an email address, whatever the case of its letters A to Z. The collation C
+// leaves other letters alone: the sign of Kelvin is no K to a mail server, so its address is another mailbox.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -14,7 +15,9 @@ export const createUsers: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('users_pk')} PRIMARY KEY (id),
         CONSTRAINT ${names.local('users_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
       )`.execute(db)
-    await sql`CREATE UNIQUE INDEX ${names.local('users_email_uq')} ON ${names.id('users')} (lower(email))`.execute(db)
+    await sql`
+      CREATE UNIQUE INDEX ${names.local('users_email_uq')} ON ${names.id('users')}
+        (lower(email COLLATE "C"))`.execute(db)
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('users')}`.execute(db)

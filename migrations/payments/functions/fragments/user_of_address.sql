@@ -1,2 +1,2 @@
--- The user who has the email address `user_email`, in any case of letters.
-SELECT u.id AS identity_id FROM {{users}} u WHERE lower(u.email) = lower({{:user_email}})
+-- The user who has the email address `user_email`, in any case of the letters A to Z.
+SELECT u.id AS identity_id FROM {{users}} u WHERE lower(u.email COLLATE "C") = lower({{:user_email}} COLLATE "C")

@@ -10,6 +10,7 @@ import {
 } from '../../test/payments-app.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { callAddApp, callRevokeMember, listAppMembers, listUserMembers } from './member-repository.ts'
+import { createUserTokens } from './user-token.ts'
 
 let payments: TestPayments
 let member: TestApp
@@ -121,5 +122,27 @@ describe('listUserMembers', () => {
     expect(await read()).toEqual([{ ...shown, name: null, pending: true }])
     await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', merchantId).execute()
     expect(await read()).toEqual([{ ...shown, name: 'Ann', pending: false }])
+  })
+})
+
+describe('the user of an address', () => {
+  it('is the same in any case of A to Z, and another where another letter differs', async () => {
+    const { register } = createUserTokens(payments.deps.lanes, async () => undefined)
+    const kelvin = '\u212Aate@case.example'
+    for (const email of ['Kate@case.example', 'kATE@Case.example', kelvin, '\u0130@case.example', 'i@case.example']) {
+      await register(email)
+    }
+    const rows = await payments.owner.db
+      .selectFrom('users')
+      .select('email')
+      .where('email', 'ilike', '%@case.example')
+      .orderBy('id')
+      .execute()
+    expect(rows.map(({ email }) => email)).toEqual([
+      'Kate@case.example',
+      kelvin,
+      '\u0130@case.example',
+      'i@case.example',
+    ])
   })
 })
