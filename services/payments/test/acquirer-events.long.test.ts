@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { EVENTS_MAX } from '../src/acquirers/acquirer.ts'
 import { createHttpAcquirer } from '../src/acquirers/http-acquirer.ts'
 import { disputesCommand } from '../src/commands/disputes.ts'
 import { fraudsCommand } from '../src/commands/frauds.ts'
@@ -58,14 +59,14 @@ const bridge = createHttpAcquirer({
   },
 })
 
-/** Applies the events of the bridge, as its job does each minute. Returns those that wait for the next minute. */
-async function report(...events: object[]): Promise<object[]> {
+/** Applies the events of the bridge, as its job does each minute. */
+async function report(...events: object[]): Promise<void> {
   const placed = { merchantId: merchant.id, acquirerRef }
   list.push(...events.map((event) => ({ reference: '', ...placed, ...event })))
   const { lanes } = payments.deps
   const deps = { db: payments.service.db, lanes, logger: pino({ enabled: false }), counter: { add: () => {} } }
-  await applyAcquirerEvents(deps, { name: 'north', acquirer: bridge })
-  return list
+  let limit: number | undefined = EVENTS_MAX
+  while (limit !== undefined) limit = await applyAcquirerEvents(deps, { name: 'north', acquirer: bridge, limit })
 }
 
 const opened = (reference: string, changes: object = {}) => ({
@@ -194,3 +195,16 @@ it.each(['9999-12-31T23:59:59-12:00', '9999-12-31T23:59:60Z', '1969-12-31T23:59:
     expect(await merchant.events()).toContain('fraud.created')
   },
 )
+
+it('events of one merchant that wait do not hide those of others', async () => {
+  await report(opened('D1'))
+  await sql`UPDATE ${sql.table('disputes')} SET due = due + interval '1 day' WHERE merchant_id = ${merchant.id}`.execute(
+    payments.owner.db,
+  )
+  const waiting = Array.from({ length: EVENTS_MAX }, (_, n) => ({ type: 'fraud', reference: `F-${n}` }))
+  const neighbour = await createLiveMerchant(payments, app, { north })
+  const unknown = { merchantId: neighbour.id, acquirerRef: 'n-nobody' }
+  await report(closed('E1', 'D1', 'lost'), ...waiting, opened('D2', unknown))
+  expect(list.map(({ reference }) => reference)).toEqual(['E1', ...waiting.map(({ reference }) => reference)])
+  expect(await neighbour.exceptions()).toHaveLength(1)
+})

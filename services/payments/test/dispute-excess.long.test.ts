@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { OPERATOR } from '../src/access/caller.ts'
-import type { AcquirerEvent } from '../src/acquirers/acquirer.ts'
+import { type AcquirerEvent, EVENTS_MAX } from '../src/acquirers/acquirer.ts'
 import { adjustCommand } from '../src/commands/adjust.ts'
 import { disputesCommand } from '../src/commands/disputes.ts'
 import { callPayOut } from '../src/payouts/payout-repository.ts'
@@ -48,7 +48,7 @@ async function report(...events: AcquirerEvent[]): Promise<void> {
   const counter = { add: () => {} }
   const { lanes } = payments.deps
   const deps = { db: payments.service.db, lanes, logger: pino({ enabled: false }), counter }
-  await applyAcquirerEvents(deps, { name: 'north', acquirer: north })
+  await applyAcquirerEvents(deps, { name: 'north', acquirer: north, limit: EVENTS_MAX })
 }
 
 /** A captured charge that the acquirer has accepted. Returns the id of the transaction. */

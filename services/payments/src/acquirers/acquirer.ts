@@ -55,7 +55,7 @@ export type TaskOutcome =
 
 /** Stands for the merchant of an event that names no merchant. No merchant has this id. */
 export const NO_MERCHANT = '0'.repeat(24)
-/** The most events that one answer of an acquirer may list. */
+/** Events of a list, beside those that wait already. */
 export const EVENTS_MAX = 500
 
 /** A list of an acquirer: the events that can be applied, and the number of the others. */
@@ -111,8 +111,8 @@ export interface Acquirer {
   /** Gives back an authorization whose client got no answer. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
-  /** At most EVENTS_MAX events that are not acknowledged, oldest first. */
-  events(): Promise<AcquirerNews>
+  /** At most `limit` events that are not acknowledged, oldest first. */
+  events(limit: number): Promise<AcquirerNews>
   /** Removes events from the list, because they are applied or stored as exceptions. */
   acknowledge(references: readonly string[]): Promise<void>
 }

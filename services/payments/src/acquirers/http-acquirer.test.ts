@@ -171,7 +171,7 @@ describe('createHttpAcquirer', () => {
       { type: 'settlement', reference: 'e5', merchantId, money: { currency: 'EUR', amount: -5 } },
     ]
     answer = { body: events }
-    expect(await acquirer.events()).toEqual({ events, unnamed: 0 })
+    expect(await acquirer.events(500)).toEqual({ events, unnamed: 0 })
     expect(lastRequest()).toEqual({ method: 'GET', url: '/cards/events?limit=500', body: '' })
     answer = { status: 204, body: '' }
     await acquirer.acknowledge(['e1', 'e2'])
@@ -229,18 +229,18 @@ describe('createHttpAcquirer', () => {
     ],
   ])('reads an event with %s as unknown, and the events around it', async (_name, event, read) => {
     answer = { body: [known, event, known] }
-    expect(await acquirer.events()).toEqual({ events: [known, read, known], unnamed: 0 })
+    expect(await acquirer.events(500)).toEqual({ events: [known, read, known], unnamed: 0 })
   })
 
   it('counts elements without a reference, and reads the events around them', async () => {
     answer = { body: [known, { type: 'fraud', merchantId }, null, 'x', { reference: '' }, known] }
-    expect(await acquirer.events()).toEqual({ events: [known, known], unnamed: 4 })
+    expect(await acquirer.events(500)).toEqual({ events: [known, known], unnamed: 4 })
     answer = { body: { events: [known] } }
-    await expect(acquirer.events()).rejects.toThrow('expected array, received object')
+    await expect(acquirer.events(500)).rejects.toThrow('expected array, received object')
   })
 
   it('reads a list of more than a mebibyte', async () => {
     answer = { body: [{ ...known, note: 'x'.repeat(2_000_000) }] }
-    expect(await acquirer.events()).toEqual({ events: [known], unnamed: 0 })
+    expect(await acquirer.events(500)).toEqual({ events: [known], unnamed: 0 })
   })
 })

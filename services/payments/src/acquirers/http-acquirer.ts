@@ -8,7 +8,6 @@ import {
   type AcquirerNews,
   type AuthorizationOutcome,
   type AuthorizationRequest,
-  EVENTS_MAX,
   NO_MERCHANT,
   type TaskOutcome,
 } from './acquirer.ts'
@@ -144,8 +143,8 @@ export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOption
     inquire: async (ref) => toInquiry(await send('GET', `/authorizations/${ref}`, {})),
     reverse: async (ref) => toTaskOutcome(await post(`/authorizations/${ref}/reversals`, {})),
     submit: async (task) => toTaskOutcome(await post('/operations', task)),
-    events: async () =>
-      toNews(readJson(await send('GET', `/events?limit=${EVENTS_MAX}`, { bytesMax: EVENTS_BYTES_MAX }))),
+    events: async (limit) =>
+      toNews(readJson(await send('GET', `/events?limit=${limit}`, { bytesMax: EVENTS_BYTES_MAX }))),
     acknowledge: async (references) => {
       readJson(await post('/events/acknowledgements', { references }))
     },

@@ -57,7 +57,7 @@ const counter = createNoopMeter().createCounter('events')
 const eventDeps = () => ({ ...payments.deps, db: db(), logger, counter })
 const apply = async (...events: AcquirerEvent[]) => {
   north.answers.events = events
-  return applyAcquirerEvents(eventDeps(), { name: 'north', acquirer: north })
+  return applyAcquirerEvents(eventDeps(), { name: 'north', acquirer: north, limit: EVENTS_MAX })
 }
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 const Problem = z.object({ problem: z.string() })
@@ -215,7 +215,7 @@ describe('applyAcquirerEvents', () => {
       money: { currency: 'EUR', amount: 5 },
     } as const
     north.answers.events = [settlement]
-    const apply = (name: string) => applyAcquirerEvents(eventDeps(), { name, acquirer: north })
+    const apply = (name: string) => applyAcquirerEvents(eventDeps(), { name, acquirer: north, limit: EVENTS_MAX })
     await apply('south')
     expect(await problems()).toEqual(['the merchant has nothing with this acquirer'])
     const { id } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
@@ -308,7 +308,7 @@ describe('applyAcquirerEvents', () => {
       { type: 'unknown', kind: 'fee', reference: 'u1', merchantId: neighbour },
     ]
     const lanes = { ...payments.deps.lanes, write: { ...write, one } }
-    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north })
+    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
     expect([north.received.acknowledged, await problems()]).toEqual([['u1'], []])
     await apply(...north.answers.events)
     expect(north.received.acknowledged).toEqual(['u1', 'd1', 'e1', 'u1'])
@@ -331,7 +331,7 @@ describe('applyAcquirerEvents', () => {
       { type: 'fraud', reference: 'f1', merchantId, acquirerRef, reason: 6, reported: undefined } as const,
     ].filter((event) => event.type === type)
     const lanes = { ...payments.deps.lanes, write: { ...write, one } }
-    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north })
+    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
     expect([north.received.acknowledged, await problems()]).toEqual([[], []])
     await apply(...north.answers.events)
     expect(north.received.acknowledged).toHaveLength(1)
@@ -339,16 +339,16 @@ describe('applyAcquirerEvents', () => {
 
   it('asks for the next list when a list was full', async () => {
     const event = (n: number) => ({ type: 'unknown', kind: 'fee', reference: `u${n}`, merchantId }) as const
-    expect(await apply(...Array.from({ length: EVENTS_MAX - 1 }, (_, n) => event(n)))).toBe(false)
-    expect(await apply(...Array.from({ length: EVENTS_MAX }, (_, n) => event(n)))).toBe(true)
+    expect(await apply(...Array.from({ length: EVENTS_MAX - 1 }, (_, n) => event(n)))).toBe(undefined)
+    expect(await apply(...Array.from({ length: EVENTS_MAX }, (_, n) => event(n)))).toBe(EVENTS_MAX)
   })
 
   it('acknowledges no event while the database does not answer', async () => {
     const lanes = { ...payments.deps.lanes, write: brokenLane }
     north.answers.events = [opened('d1')]
-    await expect(applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north })).rejects.toThrow(
-      'terminated',
-    )
+    await expect(
+      applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX }),
+    ).rejects.toThrow('terminated')
     expect(north.received.acknowledged).toEqual([])
   })
 })

@@ -41,19 +41,22 @@ const LISTS_MAX = 20
 export interface ApplyAcquirerEventsInput {
   readonly name: string
   readonly acquirer: Pick<Acquirer, 'events' | 'acknowledge'>
+  /** Events that are asked for. */
+  readonly limit: number
 }
 
 /**
  * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
  * as an exception. An event that fails is not acknowledged. It holds up later events of its merchant, because their order
- * matters, and no other events (reference: Events of an acquirer). Returns whether more events may wait.
+ * matters, and no other events (reference: Events of an acquirer). Returns the limit of the next list, which shows events
+ * behind those that wait. Undefined when the list was not full.
  * @throws Error when the acquirer or the database does not answer
  */
 export async function applyAcquirerEvents(
   deps: EventDeps,
-  { name, acquirer }: ApplyAcquirerEventsInput,
-): Promise<boolean> {
-  const { events, unnamed } = await acquirer.events()
+  { name, acquirer, limit }: ApplyAcquirerEventsInput,
+): Promise<number | undefined> {
+  const { events, unnamed } = await acquirer.events(limit)
   if (unnamed > 0) {
     deps.counter.add(unnamed, { acquirer: name, outcome: 'unnamed' })
     deps.logger.error({ acquirer: name, events: unnamed }, 'events without a reference cannot be acknowledged')
@@ -67,7 +70,8 @@ export async function applyAcquirerEvents(
     else settled.push(event.reference)
   }
   if (settled.length > 0) await acquirer.acknowledge(settled)
-  return settled.length > 0 && events.length + unnamed >= EVENTS_MAX
+  const listed = events.length + unnamed
+  return listed < limit ? undefined : EVENTS_MAX + listed - settled.length
 }
 
 /** Applies an event (`applied`), or stores an exception (`kept`). `held`: neither was possible, so the event comes again. */
@@ -138,7 +142,8 @@ async function applyEvent(
     case 'settlement': {
       // Two acquirers may use the same reference. The name of the acquirer makes the stored reference unique.
       const settlement = { merchantId, acquirer, ...event.money, acquirerRef: `${acquirer}:${acquirerRef}` }
-      return settlementProblem(await callBookSettlement(lanes, settlement))
+      const problem = await callBookSettlement(lanes, settlement)
+      return problem && SETTLEMENT_PROBLEMS[problem]
     }
   }
 }
@@ -179,10 +184,6 @@ const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
   'too-much-back': 'takes back more than was settled and refunded',
 }
 
-function settlementProblem(problem: SettlementProblem | undefined): string | undefined {
-  return problem && SETTLEMENT_PROBLEMS[problem]
-}
-
 const closingProblem = ({ verdict }: ClosedDispute) => (verdict === 'closed' ? undefined : verdict)
 
 function toReason(code: number | undefined): { readonly reasonCode: number; readonly reasonTitle: string } {
@@ -191,15 +192,13 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
 }
 
 /** A reference, shortened for the log. */
-function shortReference({ reference }: AcquirerEvent): string {
-  return reference.slice(0, 255)
-}
+const shortReference = ({ reference }: AcquirerEvent): string => reference.slice(0, 255)
 
 /** A loss is named after its dispute: an acquirer may report it under several references, and payouts hold it back once. */
-function exceptionReference(acquirer: string, event: AcquirerEvent): string {
-  if (event.type === 'dispute.lost') return `lost dispute ${acquirer}:${event.disputeReference}`
-  return `event ${acquirer}:${event.reference}`
-}
+const exceptionReference = (acquirer: string, event: AcquirerEvent): string =>
+  event.type === 'dispute.lost'
+    ? `lost dispute ${acquirer}:${event.disputeReference}`
+    : `event ${acquirer}:${event.reference}`
 
 /** Stores an exception. Payouts hold back what a dispute may take that the books cannot follow. */
 async function storeException(
@@ -227,8 +226,9 @@ async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquire
     const acquirer = acquirers.find(name)
     if (!acquirer) continue
     try {
-      let lists = 1
-      while ((await applyAcquirerEvents(deps, { name, acquirer })) && lists < LISTS_MAX) lists += 1
+      let limit: number | undefined = EVENTS_MAX
+      for (let lists = 0; limit !== undefined && lists < LISTS_MAX; lists += 1)
+        limit = await applyAcquirerEvents(deps, { name, acquirer, limit })
     } catch (error) {
       // An acquirer that does not answer must not make the others wait.
       deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
