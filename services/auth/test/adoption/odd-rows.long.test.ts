@@ -118,6 +118,21 @@ it('users whom SQL alone has marked as deleted do not sign in here: the check an
   expect(statuses).toEqual([400, 400])
 })
 
+it('the check and an import name users whose app_metadata may fill an access token', async () => {
+  const restored = await restore('v2.196.0')
+  const id = idOf(restored, 'plain')
+  await runSql(
+    restored.database.superuserUrl,
+    `UPDATE auth.users SET raw_app_meta_data = jsonb_build_object('big', repeat('x', 20000)) WHERE id = '${id}'`,
+  )
+  const large = {
+    what: `users whose app_metadata has more than 8192 bytes, so that their access token may be longer than a header: users ${id}`,
+    count: 1,
+  }
+  expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([SSO, large, CHECKED])
+  expect((await (await openBeside(restored)).run()).losses).toEqual([SSO, large, IMPORTED])
+})
+
 it('a database without a table of the audit log is adopted, given back, forgotten, and imported', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database

@@ -80,10 +80,17 @@ const BROKEN = [
     isBroken: sql`web_authn_credential #>> '{authenticator,signCount}' !~ ${COUNTER_FORM}::text`,
     what: 'WebAuthn factors whose signature counter is no counter',
   },
+  {
+    table: 'users',
+    column: 'raw_app_meta_data',
+    isBroken: sql`octet_length(raw_app_meta_data::text) > 8192`,
+    what: 'users whose app_metadata has more than 8192 bytes, so that their access token may be longer than a header',
+  },
 ] as const
 
 /**
- * Lists values that begin like a sealed secret and are no sealed secret, and counters that are no number. Names the first rows.
+ * Lists values that begin like a sealed secret and are no sealed secret, counters that are no number, and metadata that fill a
+ * token. Names the first rows.
  */
 export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []
