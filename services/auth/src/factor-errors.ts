@@ -117,6 +117,7 @@ export const factorPhoneMissing = defineError(400, 'validation_failed', 'Phone n
 export const factorCodeMissing = defineError(400, 'validation_failed', 'Code needs to be non-empty')
 
 export const ssoPasskey = defineError(422, 'validation_failed', 'SSO users cannot register passkeys')
+export const ssoIdentity = defineError(422, 'validation_failed', 'SSO users cannot link identities')
 export const passkeysNeedSecondFactor = defineError(
   403,
   'insufficient_aal',

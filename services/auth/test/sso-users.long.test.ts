@@ -1,6 +1,7 @@
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { errorBody, outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
@@ -10,7 +11,10 @@ const MANAGED = [
   errorBody(422, 'user_sso_managed', 'Updating email, phone, password of a SSO account only possible via SSO'),
 ]
 const NO_PASSKEY = [422, errorBody(422, 'validation_failed', 'SSO users cannot register passkeys')]
+const NO_IDENTITY = [422, errorBody(422, 'validation_failed', 'SSO users cannot link identities')]
 const WRONG_CODE = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
+const INVALID_LINK = [403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')]
+const PKCE = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
 let people = 0
 
 describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%s', (profile) => {
@@ -25,6 +29,7 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
       AUTH_RATE_LIMIT_SMS_SENT: 'off',
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMS_OTP_EXP: '600',
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
       AUTH_PASSKEY_ENABLED: 'true',
       AUTH_WEBAUTHN_RP_ID: 'localhost',
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
@@ -90,6 +95,23 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
     const code = (await service.sms.read(phone)).code
     await become()
     expect(statusAndBody(await service.post('/verify', { type: 'sms', phone, token: code }))).toEqual(WRONG_CODE)
+  })
+
+  it.each(['magiclink', 'recovery'])('403: signs in by no %s link from before they became one', async (type) => {
+    const link = await service.post('/admin/generate_link', { type, email: sso.email }, OPERATOR)
+    const token_hash = link.json().hashed_token
+    await become()
+    const row = await readRow()
+    expect(statusAndBody(await service.post('/verify', { type, token_hash }))).toEqual(INVALID_LINK)
+    const { headers } = await service.app.inject({ url: `/verify?${new URLSearchParams({ type, token: token_hash })}` })
+    expect(String(headers.location ?? '')).not.toContain('access_token')
+    expect(await readRow()).toEqual(row)
+  })
+
+  it('422: links no account at a provider', async () => {
+    await become()
+    const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'github', ...PKCE })}`
+    expect(statusAndBody(await service.app.inject({ url, headers: sso.headers }))).toEqual(NO_IDENTITY)
   })
 
   it('200: gets no message with a code or a link to their phone or email', async () => {

@@ -119,6 +119,20 @@ describe('linking an identity with an address, for a user with a second factor a
   })
 })
 
+describe('linking that began before its user', () => {
+  it('422: became an SSO user is refused, so that the company can shut the user out', async () => {
+    const state = await beginLinking(service, 'keycloak', raised.headers)
+    await change({ is_sso_user: true })
+    expect((await comeBackAs(service, state, thief)).fragment).toEqual({
+      error: 'server_error',
+      error_code: 'validation_failed',
+      error_description: 'SSO users cannot link identities',
+      sb: '',
+    })
+    expect(await show()).toEqual(UNCHANGED)
+  })
+})
+
 describe('a linked identity of a user with a second factor that later returns an address', () => {
   beforeEach(async () => {
     await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })

@@ -8,13 +8,13 @@ import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
-import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
+import { requireIdentityFactor, requireLinkable, requireShownFactor } from '../sessions/require-owner.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import { claimAccountEmail } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
-import { adoptProfile } from './find-owner.ts'
+import { adoptProfile, refuseCustomProvider } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
 /** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
@@ -44,7 +44,8 @@ export function requireOwnIdentity(known: { readonly userId: string } | undefine
  * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email
  * gets the email of the account, if it is verified, because access tokens present it as the user's own. In
  * that case a user with a second factor must have shown it. Runs in a transaction of `withUniqueAccount`.
- * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
+ * @throws ssoIdentity, consoleUserProtected,
+ * identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
  * sessionNotFound, StaleView
  */
 export async function linkExternalIdentity(
@@ -54,6 +55,8 @@ export async function linkExternalIdentity(
 ): Promise<ExternalOutcome> {
   const caller = await lockLinkingUser(trx, deps, target)
   const owner = caller.user
+  requireLinkable(caller)
+  refuseCustomProvider(account, owner)
   await requireIdentityFactor(trx, deps, caller)
   const known = await findExternalIdentity(trx, account)
   requireOwnIdentity(known, owner.id)

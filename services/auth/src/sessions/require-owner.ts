@@ -4,6 +4,7 @@ import {
   anonymousNotAllowed,
   identitiesNeedSecondFactor,
   passkeysNeedSecondFactor,
+  ssoIdentity,
   ssoPasskey,
 } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
@@ -23,6 +24,14 @@ interface IdentityOwnerDeps extends FreshSessionDeps {
 export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, caller: ActiveCaller): Promise<void> {
   await requireIdentityFactor(db, deps, caller)
   await requireFreshSession(db, deps, caller)
+}
+
+/**
+ * Requires that a user may get one more identity, in every profile: it would let an SSO user in whom the identity provider of the
+ * company has removed. Checked again when a linking flow returns. @throws ssoIdentity
+ */
+export function requireLinkable({ user }: Pick<ActiveCaller, 'user'>): void {
+  if (user.isSsoUser) throw ssoIdentity()
 }
 
 /**

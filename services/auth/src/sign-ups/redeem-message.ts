@@ -81,7 +81,8 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
   }
   return withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
     const user = await lockUserById(trx, found.id)
-    if (!user || user.deletedAt !== null) return redemption.refuse()
+    // A message from before leads nowhere: an SSO user who leaves the company must find no other way in.
+    if (!user || user.deletedAt !== null || user.isSsoUser) return redemption.refuse()
     requireNotBanned(user, deps.now())
     const { message, secret } = redemption
     if (addressFor(message.kind, user) !== message.identifier) return redemption.refuse()
@@ -111,7 +112,7 @@ export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
   const user = token && (await findUserById(deps.db, token.userId))
-  if (!token || !user || !isAccepted(type, token, user)) return refuseLink()
+  if (!token || !user || user.isSsoUser || !isAccepted(type, token, user)) return refuseLink()
   requireNotBanned(user, deps.now())
   if (Date.parse(token.expiresAt) <= deps.now().getTime()) return refuseLink()
   return redeemMessage(deps, {

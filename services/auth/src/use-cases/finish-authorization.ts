@@ -3,6 +3,7 @@ import type { AuthDeps } from '../deps.ts'
 import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
+import { refuseCustomProvider } from '../external-accounts/find-owner.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import { type ExternalOutcome, type ExternalSignIn, signInExternally } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
@@ -31,7 +32,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
-import { requireIdentityFactor } from '../sessions/require-owner.ts'
+import { requireIdentityFactor, requireLinkable } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
@@ -176,8 +177,10 @@ async function signInOrLink(
   const { linking: target, inviteTokenHash } = flow
   if (target && linksAtExchange(deps)) {
     const caller = await lockLinkingUser(trx, deps, target)
-    await requireIdentityFactor(trx, deps, caller)
     const { user } = caller
+    requireLinkable(caller)
+    refuseCustomProvider(account, user)
+    await requireIdentityFactor(trx, deps, caller)
     return { verdict: 'signed-in', user, credentialSince: user.isAnonymous ? null : deps.now() }
   }
   if (target) return linkExternalIdentity(trx, deps, { account, target, ip: context.ip })

@@ -38,7 +38,7 @@ import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
-import { requireIdentityOwner } from '../sessions/require-owner.ts'
+import { requireIdentityOwner, requireLinkable } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { unavailable } from '../unavailable.ts'
@@ -69,7 +69,8 @@ export interface GrantIdTokenInput {
  * Signs in by an id_token that an app got from a provider (reference: Id token grant).
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
  * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
- * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`, `requireIdentityOwner`, `askBeforeExternalUser`,
+ * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`,
+ * `requireLinkable`, `requireIdentityOwner`, `askBeforeExternalUser`,
  * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified`, `refuseUnverifiedEmail`,
  * `mailConfirmation` and `signNewSession` throw
  */
@@ -109,6 +110,7 @@ async function findLinkingTarget(
   caller: TokenUser,
 ): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
+  requireLinkable(active)
   await requireIdentityOwner(deps.db, deps, active)
   return { userId: active.user.id, sessionId: active.session?.id ?? null, aal: active.session?.aal ?? 'aal1' }
 }

@@ -1,6 +1,7 @@
+import { refuseCustomProvider } from '../external-accounts/find-owner.ts'
 import { requireManualLinking } from '../external-accounts/link.ts'
 import { findCaller } from '../sessions/active-caller.ts'
-import { requireIdentityOwner } from '../sessions/require-owner.ts'
+import { requireIdentityOwner, requireLinkable } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { type StartAuthorizationDeps, type StartAuthorizationInput, startAuthorization } from './start-authorization.ts'
 
@@ -12,7 +13,8 @@ export interface StartLinkingInput {
 
 /**
  * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
- * @throws manualLinkingDisabled, identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
+ * @throws manualLinkingDisabled, ssoIdentity, consoleUserProtected,
+ * identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
  * providerUnnamed, providerUnknown, userNotFound, exchangeFailed
  */
 export async function startLinking(
@@ -21,6 +23,8 @@ export async function startLinking(
 ): Promise<string> {
   requireManualLinking(deps.config)
   const active = await findCaller(deps, caller)
+  requireLinkable(active)
+  if (request.provider) refuseCustomProvider({ provider: request.provider }, active.user)
   await requireIdentityOwner(deps.db, deps, active)
   const { user, session } = active
   const linking = { userId: user.id, sessionId: session?.id ?? null, aal: session?.aal ?? 'aal1' } as const

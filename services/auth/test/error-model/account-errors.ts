@@ -85,6 +85,12 @@ export const accountErrors: ErrorCases = {
   currentPasswordInvalid: [
     asOwner(() => change({ password: 'another long password', current_password: 'a wrong one' }), STRICT),
   ],
+  ssoIdentity: [
+    asOwner(async ({ user, headers }, { deps }) => {
+      await deps.db.updateTable('users').set({ is_sso_user: true }).where('id', '=', user.id).execute()
+      return get('/user/identities/authorize?provider=github', headers)
+    }, FEATURES),
+  ],
   identitiesNeedSecondFactor: [
     asOwner(async ({ user }, { deps }) => {
       const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }

@@ -30,7 +30,11 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
             .optional()
             .meta({ example: 'true', description: 'With true the answer is the URL as JSON, in place of a redirect' }),
         }).meta(needs('provider')),
-        response: { 200: z.object({ url: z.string() }), 302: z.undefined(), ...errorAnswers(400, 401, 403, 404, 429) },
+        response: {
+          200: z.object({ url: z.string() }),
+          302: z.undefined(),
+          ...errorAnswers(400, 401, 403, 404, 422, 429),
+        },
       },
     },
     async (request, reply) => {
