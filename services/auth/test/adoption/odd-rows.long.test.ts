@@ -319,7 +319,7 @@ it('the check counts users whose password costs more to verify than a sign-in ma
   ])
 })
 
-it('codes, flows and challenges of the last moment that PostgreSQL has stop no adoption or import', async () => {
+it('codes, flows and challenges of the last moment that PostgreSQL has stop no adoption or import, and codes expire in a day', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   const last = '294276-12-31 23:59:59+00'
@@ -330,10 +330,11 @@ it('codes, flows and challenges of the last moment that PostgreSQL has stop no a
      INSERT INTO auth.mfa_challenges (id, factor_id, created_at, ip_address)
        SELECT gen_random_uuid(), id, '${last}', '127.0.0.1' FROM auth.mfa_factors WHERE factor_type = 'totp'`,
   )
-  const recoveries = `SELECT user_id FROM auth.one_time_tokens
+  const recoveries = `SELECT sent_at, expires_at < sent_at + interval '1 day 1 minute' AS expires FROM auth.one_time_tokens
     WHERE kind = 'recovery' AND user_id = '${idOf(restored, 'plain')}'`
   const importing = await openBeside(restored)
   await importing.run()
   await adopt(restored)
-  for (const url of [importing.database.directUrl, superuserUrl]) expect(await runSql(url, recoveries)).toEqual([])
+  const copied = [{ sent_at: restored.deps.now(), expires: true }]
+  for (const url of [importing.database.directUrl, superuserUrl]) expect(await runSql(url, recoveries)).toEqual(copied)
 })
