@@ -23,7 +23,8 @@ export function inlineSchemas(document: object): string {
     const hidden = Hidden.safeParse(part)
     if (!hidden.success) return part
     const { if: _, then, ...schema } = hidden.data
-    return { ...schema, ...then }
+    // A rule for other members names its own members without a schema.
+    return { ...schema, ...then, ...(schema.properties !== undefined && { properties: schema.properties }) }
   }
   return JSON.stringify(document, (_, part: unknown) => inline(part))
 }
