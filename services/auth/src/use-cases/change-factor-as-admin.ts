@@ -40,10 +40,9 @@ export async function changeFactorAsAdmin(
     const factor = requireFactor(await lockFactor(trx, user.id, factorId))
     const others = (await listFactors(trx, user.id)).filter(({ id }) => id !== factor.id)
     requireFreeName(friendlyName ?? '', others)
-    const isNew = factor.factorType === 'phone' && phone !== undefined
-    const newPhone = isNew
-      ? await requireFactorPhone({ ...deps, db: trx }, { userId: user.id, typed: phone })
-      : undefined
+    const typed = phone === undefined ? undefined : { userId: user.id, typed: phone }
+    const read = typed && (await requireFactorPhone({ ...deps, db: trx }, typed))
+    const newPhone = factor.factorType === 'phone' ? read : undefined
     const changed = await updateFactor(trx, factor, { friendlyName, phone: newPhone, now: deps.now() })
     const traits = { user_id: user.id, factor_id: factorId }
     await recordAudit(trx, deps, { action: 'factor_updated', actor: admin.actor, target: user, ip, traits })
