@@ -17,7 +17,12 @@ import type { TokenUser } from '../sessions/token-user.ts'
 import { generateRecoveryCodes } from './generate-recovery-codes.ts'
 import { regenerateRecoveryCodes } from './regenerate-recovery-codes.ts'
 
-const test = await openTestApp({ settings: { AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true' } })
+const test = await openTestApp({
+  settings: {
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_RECOVERY_CODES_CREATED_ENABLED: 'false',
+  },
+})
 const { deps, close } = test
 afterAll(close)
 

@@ -31,7 +31,7 @@ beforeEach(() => {
 const renamed = (): Anybody => ({ ...own, name: 'Eleonora', picture: 'https://a.example/2' })
 
 async function signIn(account: Anybody) {
-  const { fragment } = await signInAs(service, 'keycloak', account)
+  const { fragment } = await signInAs(service, 'gitlab', account)
   const headers = { authorization: `Bearer ${fragment.access_token}` }
   const { id, user_metadata, identities } = (await service.app.inject({ url: '/user', headers })).json()
   const { name, full_name, picture, avatar_url } = user_metadata

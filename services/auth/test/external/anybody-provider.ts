@@ -9,7 +9,7 @@ export interface Anybody {
   readonly sub: string
   readonly email?: string
   readonly verified?: boolean
-  /** Only Keycloak tells the name and the picture. */
+  /** Only GitLab gives the picture. */
   readonly name?: string
   readonly picture?: string
   /** More addresses, for a provider that lists several. */
@@ -34,7 +34,10 @@ export async function startAnybodyProvider(): Promise<AnybodyStub> {
     if (url.endsWith('/userinfo')) return { body: { ...account, email_verified: account.verified ?? false } }
     if (url.endsWith('/emails')) return { body: (account.others ?? []).map((email) => ({ email })) }
     return {
-      body: { id: Number(account.sub), email: account.email, confirmed_at: account.verified ? '2020-01-01' : null },
+      body: {
+        ...{ id: Number(account.sub), email: account.email, confirmed_at: account.verified ? '2020-01-01' : null },
+        ...{ name: account.name, avatar_url: account.picture },
+      },
     }
   })
   const settings = (['KEYCLOAK', 'GITLAB'] as const).flatMap((name) => [
