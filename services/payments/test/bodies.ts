@@ -83,6 +83,7 @@ export const transactionRow = (differences: object = {}): object => ({
   session_id: null,
   test: true,
   currency: 'EUR',
+  funding_currency: 'DKK',
   amount: 300n,
   descriptor: DESCRIPTOR,
   reference: null,

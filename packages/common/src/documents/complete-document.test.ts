@@ -4,7 +4,7 @@ import { allowNull, completeDocument, type DocumentNotes } from './complete-docu
 const operation = {
   operationId: 'createThing',
   tags: ['things'],
-  requestBody: { content: { 'application/json': { schema: { type: 'object' } } } },
+  requestBody: { content: { 'application/json': { schema: { type: 'object', additionalProperties: {} } } } },
   responses: {
     200: { description: 'Default Response', content: { 'application/json': { schema: {} } } },
     401: { description: 'No bearer' },
@@ -94,7 +94,7 @@ describe('completeDocument', () => {
     expect([requestBody.content, responses[200].content]).toEqual([
       {
         'application/json': {
-          schema: { type: 'object' },
+          schema: { type: 'object', additionalProperties: {} },
           examples: { red: { summary: 'A red one', value: { color: 'red' } } },
         },
       },

@@ -8,6 +8,7 @@ import {
   basic,
   createTestApp,
   createTestMerchant,
+  merchantBody,
   startPayments,
   type TestApp,
   type TestPayments,
@@ -78,7 +79,7 @@ describe('authenticate', () => {
     const answer = await fetch(url + path, {
       method: 'POST',
       headers: { ...app.headers, 'content-type': 'application/json' },
-      body: `{"name":"Shop"}${' '.repeat(50_000)}`,
+      body: JSON.stringify(merchantBody) + ' '.repeat(50_000),
     })
     expect(answer.status).toBe(201)
     expect(held.countAnswered()).toBe(0)

@@ -56,7 +56,7 @@ const run = (transactionId: string, { key = app.key, repeat, ...attempt }: Attem
 
 /** The transaction after its one operation. */
 const shown = (id: string, amounts: object, entry: object) => ({
-  ...{ id, merchantId, test: true, created: expect.any(Date), currency: 'EUR', amount: 300n },
+  ...{ id, merchantId, test: true, created: expect.any(Date), currency: 'EUR', fundingCurrency: 'EUR', amount: 300n },
   ...{ descriptor: 'Coffee & John', reference: null, card: expect.any(Object), codePresent: expect.any(Boolean) },
   ...{ custom: null, tds: null, recurring: false, errorCode: null, plan: null, unplanned: null, sourceId: null },
   ...{ captured: 0n, refunded: 0n, voided: 0n, disputed: 0n, ...amounts },

@@ -103,6 +103,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
       source_id: source,
       test: true,
       currency: 'EUR',
+      funding_currency: 'DKK',
       amount: 300n,
       descriptor: 'Coffee & John',
       reference: null,
@@ -400,6 +401,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(await row(id)).toEqual(
       transactionRow({
         merchant_id: live,
+        funding_currency: 'EUR',
         id,
         source_id: source,
         test: false,
