@@ -125,6 +125,20 @@ export const answers: readonly Accepted[] = [
     path: 'body.totp.uri.query.*',
     reason: 'An issuer with & is one parameter only when it is escaped.',
   },
+  {
+    at: '*',
+    path: 'body.totp.uri.query.issuer',
+    theirs: 'localhost:3000',
+    ours: 'localhost',
+    reason: 'Authenticator apps end an issuer at its colon, so the default has no port.',
+  },
+  {
+    at: 'defaults / no reuse interval / sign out',
+    path: 'status',
+    theirs: '204',
+    ours: '403 session_not_found',
+    reason: 'A session that was revoked as stolen has ended, also for a sign-out: it would end all others of its user.',
+  },
   { at: '*', path: 'headers.link', reason: 'Links to other pages always name the size of a page.' },
   {
     at: '*',
