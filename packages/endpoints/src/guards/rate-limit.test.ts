@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
 import { Application, Controller, memoryStore, rateLimit } from '../endpoints.ts'
@@ -81,21 +82,73 @@ describe('rate limits', () => {
 
   it('forget no window that lasts, however many other keys come', async () => {
     const store = memoryStore(2)
-    const countOf = async (key: string, nowMs = 0) => (await store.hit(key, 10, nowMs)).count
+    const countOf = async (key: string, nowMs = 0) => (await store.hit(key, 10, nowMs, 100_000)).count
     expect([await countOf('a'), await countOf('b'), await countOf('late'), await countOf('late')]).toEqual([1, 1, 1, 2])
     for (let other = 0; other < 6_000; other += 1) await countOf(`other ${other}`)
     expect([await countOf('a'), await countOf('b')]).toEqual([2, 2])
     expect(await countOf('late')).toBeGreaterThanOrEqual(3)
-    // A key that gets a window of its own goes on where it was counted before.
-    const young = memoryStore(1)
+  })
+
+  it('let a key that gets a window of its own go on from where it was counted before', async () => {
+    const store = memoryStore(1)
     const hits = [
       ['a', 0],
       ['b', 5_000],
       ['b', 9_000],
       ['b', 10_000],
-      ['b', 15_000],
+      ['b', 19_999],
+      ['b', 20_000],
     ] as const
-    const counted = await Promise.all(hits.map(([key, nowMs]) => young.hit(key, 10, nowMs)))
-    expect(counted.map(({ count }) => count)).toEqual([1, 1, 2, 3, 1])
+    const counted = await Promise.all(hits.map(([key, nowMs]) => store.hit(key, 10, nowMs, 100)))
+    expect(counted.map(({ count }) => count)).toEqual([1, 1, 2, 3, 4, 1])
+  })
+
+  it('allow no key more than its limit in a window, while other keys come and end at any time', async () => {
+    const step = fc.record({
+      waitMs: fc.integer({ min: 1, max: 4_000 }),
+      others: fc.integer({ min: 0, max: 40 }),
+      hits: fc.integer({ min: 0, max: 4 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 20, maxLength: 60 }),
+        fc.integer({ min: 1, max: 6 }),
+        async (steps, limit) => {
+          const store = memoryStore(3)
+          const allowedAtMs: number[] = []
+          let [nowMs, other] = [0, 0]
+          for (const { waitMs, others, hits } of steps) {
+            nowMs += waitMs
+            for (let one = 0; one < others; one += 1) await store.hit(`other ${other++}`, 10, nowMs, 100)
+            for (let one = 0; one < hits; one += 1) {
+              if ((await store.hit('key', 10, nowMs, limit)).count <= limit) allowedAtMs.push(nowMs)
+            }
+          }
+          for (const window of windowsOf(allowedAtMs, 10_000)) expect(window.length).toBeLessThanOrEqual(limit)
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+
+  it('allow a key that never stops its limit in each window', async () => {
+    const store = memoryStore(1)
+    await store.hit('a', 1_000, 0, 1)
+    const allowedAtMs: number[] = []
+    for (let nowMs = 1; nowMs < 60_000; nowMs += 100) {
+      if ((await store.hit('key', 10, nowMs, 5)).count <= 5) allowedAtMs.push(nowMs)
+    }
+    expect(windowsOf(allowedAtMs, 10_000).map(({ length }) => length)).toEqual(Array(6).fill(5))
   })
 })
+
+/** Times in windows, each of which begins with the first time after the last window has ended. */
+function windowsOf(timesMs: readonly number[], ttlMs: number): number[][] {
+  const windows: number[][] = []
+  for (const timeMs of timesMs) {
+    const [last] = windows.slice(-1)
+    if (last?.[0] !== undefined && timeMs < last[0] + ttlMs) last.push(timeMs)
+    else windows.push([timeMs])
+  }
+  return windows
+}

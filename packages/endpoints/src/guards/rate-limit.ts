@@ -13,8 +13,11 @@ export interface Window {
 
 /** Counts hits, in the process or for several processes together. */
 export interface RateLimitStore {
-  /** Counts a hit. A window begins with the first hit after the last window has ended. `nowMs` counts from 1970. */
-  readonly hit: (key: string, ttlSeconds: number, nowMs: number) => Window | Promise<Window>
+  /**
+   * Counts a hit. A window begins with the first hit after the last window has ended. `nowMs` counts from 1970. A hit beyond
+   * `limit` is refused, so a store need not count it.
+   */
+  readonly hit: (key: string, ttlSeconds: number, nowMs: number, limit: number) => Window | Promise<Window>
 }
 
 /** How many requests a client may send in a window, and where they are counted. */
@@ -31,8 +34,10 @@ export interface RateLimitOptions {
 }
 
 const KEYS_MAX = 5_000
-/** How many counters the keys beyond that share, and how many of them each key has. */
-const [CELLS, ROWS] = [4_096, 4]
+/** How many counters the keys beyond that share, and how many of them each key has: 2.4 MB for each length of a window. */
+const [CELLS, ROWS] = [2 ** 14, 4]
+/** The parts of a window that are counted apart. A hit leaves the count when its window is over, or one part later. */
+const PARTS = 8
 /** Ended windows are looked for at most this often. */
 const CLEAN_UP_MS = 1_000
 
@@ -60,7 +65,7 @@ export function rateLimit(options: RateLimitOptions): Guard {
       return
     }
     const nowMs = now()
-    const { count, endsAtMs } = await store.hit(name, ttlSeconds, nowMs)
+    const { count, endsAtMs } = await store.hit(name, ttlSeconds, nowMs, limit)
     const reset = Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000))
     const { headers } = context.response
     headers.set('ratelimit-limit', String(limit))
@@ -72,48 +77,82 @@ export function rateLimit(options: RateLimitOptions): Guard {
 }
 
 /**
- * Counts in memory. At most `keysMax` keys have a window of their own, which no other key takes from them while it lasts. Further
- * keys share counters, several each, of which the lowest counts: they may be refused early, and are never forgotten.
+ * Counts in memory. At most `keysMax` keys have a window of their own, which no other key takes from them while it lasts.
+ * Further keys share counters, several each, of which the lowest counts: they may be refused early, and are never counted
+ * too low. Instead of a window, all hits of the last `ttlSeconds` count for them.
  */
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()
-  const shared = new Map<number, Window>()
-  const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
+  /** Counts by the seconds of a window. */
+  const shared = new Map<number, SharedCounts>()
   let cleanUpAtMs = 0
-  const cleanUp = (nowMs: number): void => {
-    if (nowMs < cleanUpAtMs) return
-    cleanUpAtMs = nowMs + CLEAN_UP_MS
-    dropEnded(windows, nowMs)
-    dropEnded(shared, nowMs)
+  const hasRoom = (nowMs: number): boolean => {
+    if (windows.size >= keysMax && nowMs >= cleanUpAtMs) {
+      cleanUpAtMs = nowMs + CLEAN_UP_MS
+      for (const [key, { endsAtMs }] of windows) if (endsAtMs <= nowMs) windows.delete(key)
+    }
+    return windows.size < keysMax
   }
-  const lowest = (cells: readonly number[], nowMs: number): Window | undefined => {
-    const found = cells.map((cell) => liveOf(shared.get(cell), nowMs))
-    if (found.includes(undefined)) return undefined
-    return found.reduce((one, other) => (one && other && other.count < one.count ? other : one))
+  const count = (key: string, window: Window): Window => {
+    windows.set(key, window)
+    return window
   }
   return {
-    hit(key, ttlSeconds, nowMs) {
-      const begun = { count: 0, endsAtMs: nowMs + ttlSeconds * 1_000 }
-      const add = (window: Window = begun): Window => ({ count: window.count + 1, endsAtMs: window.endsAtMs })
-      const known = liveOf(windows.get(key), nowMs)
-      if (known === undefined && windows.size >= keysMax) cleanUp(nowMs)
-      const hasRoom = windows.has(key) || windows.size < keysMax
-      const cells = shared.size === 0 && hasRoom ? [] : cellsOf(key, seed)
+    hit(key, ttlSeconds, nowMs, limit = Number.POSITIVE_INFINITY) {
+      const endsAtMs = nowMs + ttlSeconds * 1_000
+      const own = windows.get(key)
+      if (own && own.endsAtMs > nowMs) return count(key, { count: own.count + 1, endsAtMs: own.endsAtMs })
+      if (own) return count(key, { count: 1, endsAtMs })
+      const counts = shared.get(ttlSeconds) ?? countTogether(ttlSeconds * 1_000)
+      shared.set(ttlSeconds, counts)
+      const before = counts.read(key, nowMs)
+      const window = { count: before.count + 1, endsAtMs: before.endsAtMs }
+      // A refused hit is not counted, so that it does not delay the next one.
+      if (window.count > limit) return window
       // A key that gets a window of its own goes on from where it was counted before.
-      const window = add(known ?? (cells.length === 0 ? undefined : lowest(cells, nowMs)))
-      if (hasRoom) windows.set(key, window)
-      else for (const cell of cells) shared.set(cell, add(liveOf(shared.get(cell), nowMs)))
+      if (hasRoom(nowMs)) return count(key, { count: window.count, endsAtMs })
+      counts.add(key, nowMs)
       return window
     },
   }
 }
 
-function liveOf(window: Window | undefined, nowMs: number): Window | undefined {
-  return window !== undefined && window.endsAtMs > nowMs ? window : undefined
+/** Counts that keys share. */
+interface SharedCounts {
+  /** The hits of a key in the last `ttlMs`, never too few, and when the first of them no longer counts. */
+  readonly read: (key: string, nowMs: number) => Window
+  readonly add: (key: string, nowMs: number) => void
 }
 
-function dropEnded<Key>(windows: Map<Key, Window>, nowMs: number): void {
-  for (const [key, { endsAtMs }] of windows) if (endsAtMs <= nowMs) windows.delete(key)
+/**
+ * Counts the hits of any number of keys, by a count-min sketch (Cormode and Muthukrishnan, 2005) for each part of a window: a key
+ * has a counter in each row, of which the lowest is read.
+ */
+function countTogether(ttlMs: number): SharedCounts {
+  const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 0
+  const parts = new Map<number, Uint32Array>()
+  const partAt = (nowMs: number) => Math.floor((nowMs / ttlMs) * PARTS)
+  const lowest = (counts: Uint32Array, cells: readonly number[]) => Math.min(...cells.map((cell) => counts[cell] ?? 0))
+  return {
+    read(key, nowMs) {
+      const now = partAt(nowMs)
+      for (const part of parts.keys()) if (part < now - PARTS) parts.delete(part)
+      const cells = parts.size === 0 ? [] : cellsOf(key, seed)
+      const hits = [...parts].map(([part, counts]) => ({ part, count: lowest(counts, cells) }))
+      const first = hits.find(({ count }) => count > 0)?.part ?? now
+      return {
+        count: hits.reduce((sum, { count }) => sum + count, 0),
+        endsAtMs: ((first + PARTS + 1) * ttlMs) / PARTS,
+      }
+    },
+    add(key, nowMs) {
+      const counts = parts.get(partAt(nowMs)) ?? new Uint32Array(ROWS * CELLS)
+      parts.set(partAt(nowMs), counts)
+      const cells = cellsOf(key, seed)
+      const raised = lowest(counts, cells) + 1
+      for (const cell of cells) counts[cell] = Math.max(counts[cell] ?? 0, raised)
+    },
+  }
 }
 
 /** The shared counters of a key: one of each row. The seed keeps a client from choosing keys that share those of another. */
