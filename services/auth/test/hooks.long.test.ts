@@ -273,6 +273,18 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
   })
 })
 
+describe('every hook that answers', () => {
+  const error = { http_code: 403 }
+  it.each<[string, Answer]>([
+    ['PASSWORD_VERIFICATION_ATTEMPT', { PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'continue', error }) }],
+    ['CUSTOM_ACCESS_TOKEN', { CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims, error }) }],
+  ])('500: %s fails for an error that is no refusal, whatever it stands beside', async (_, answer) => {
+    const { email, password } = await createSignedUp(test.deps)
+    answers(answer)
+    expect(statusAndBody(await enterPassword({ email, password }))).toEqual(FAILED)
+  })
+})
+
 describe('MFA_VERIFICATION_ATTEMPT', () => {
   it('is told of right and wrong answers', async () => {
     const { user, headers } = await createSignedIn(test)
@@ -341,6 +353,21 @@ describe('BEFORE_USER_CREATED', () => {
     expect(await createdBy(email)).toBeUndefined()
     await test.idle()
     expect(test.recipients()).not.toContain(email)
+  })
+
+  it('500: takes no other answer for consent, and nothing is stored', async () => {
+    const email = 'unclear@example.com'
+    const failed = { ...errorBody(500, 'unexpected_failure', 'Error running hook'), error_id: anyId }
+    for (const answer of [{ error: { http_code: 403 } }, { error: 'blocked' }, { decision: 'reject', message: 'no' }]) {
+      answers({ BEFORE_USER_CREATED: () => answer })
+      for (const { path, body, headers } of [
+        { path: '/signup', body: { email, password: 'correct horse' } },
+        { path: '/signup', body: {} },
+        { path: '/invite', body: { email }, headers: OPERATOR },
+      ])
+        expect(statusAndBody(await test.post(path, body, headers))).toEqual([500, failed])
+    }
+    expect(await createdBy(email)).toBeUndefined()
   })
 
   it('is told the future user and the address of the request', async () => {

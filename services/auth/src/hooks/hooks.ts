@@ -9,7 +9,14 @@ import type { Behaviours } from '../config/behaviours.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
 import { hookTimeout, hookTimeoutAfterRetry } from '../external-errors.ts'
 import { upstreamForm } from '../records/upstream-form.ts'
-import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
+import {
+  ANSWER_BYTES_MAX,
+  type AnswerBehaviours,
+  failHook,
+  type HookAnswer,
+  isRetryable,
+  readHookAnswer,
+} from './hook-answer.ts'
 
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
@@ -35,7 +42,7 @@ interface HookDeps {
   readonly logger: ServiceLogger['logger']
   readonly behaviours: Pick<
     Behaviours,
-    | 'hookRefusalCode'
+    | keyof AnswerBehaviours
     | 'sendMetadataToAllHooks'
     | 'callMessageHooks'
     | 'callUserHooks'
@@ -62,7 +69,7 @@ const PAUSE_MS = 200
 
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
-  const { hookRefusalCode, sendMetadataToAllHooks, callMessageHooks, callUserHooks } = deps.behaviours
+  const { sendMetadataToAllHooks, callMessageHooks, callUserHooks } = deps.behaviours
   const toForm = upstreamForm(deps.behaviours) ?? ((payload: unknown) => payload)
   // Hooks are called deep within use cases, most of which need no address.
   const addresses = new AsyncLocalStorage<string>()
@@ -85,7 +92,7 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
       if (!hook) throw new Error(`the hook ${name} is off`)
       try {
         const body = JSON.stringify(toForm(sendMetadataToAllHooks ? withMetadata(name, payload) : payload))
-        return readHookAnswer(await deliver(deps, hook, body), hookRefusalCode)
+        return readHookAnswer(name, await deliver(deps, hook, body), deps.behaviours)
       } catch (error) {
         logRefusal(deps, name, error)
         throw error

@@ -146,10 +146,13 @@ describe('SEND_EMAIL', () => {
     )
   })
 
-  it('is called again after an outage, and fails no request', async () => {
-    const email = 'late@example.com'
+  it.each([
+    ['an outage', 'late@example.com', { status: 500, body: '' }],
+    ['an error that is no refusal', 'malformed@example.com', { body: { error: 'mailbox full' } }],
+    ['an answer that is not empty', 'chatty@example.com', { body: { ok: false } }],
+  ])('is called again after %s, and fails no request', async (_, email, failure) => {
     stub.answer = ({ name, payload }) =>
-      name === 'SEND_EMAIL' && member(payload, 'email_data', 'to') === email ? { status: 500, body: '' } : NOTHING
+      name === 'SEND_EMAIL' && member(payload, 'email_data', 'to') === email ? failure : NOTHING
     expect(statusAndBody(await test.post('/otp', { email }))).toEqual([200, {}])
     await readMail(email, 'magiclink')
     stub.answer = () => NOTHING
@@ -192,6 +195,21 @@ describe('SEND_SMS', () => {
         factors: [factorBody({ id, status: 'unverified', factor_type: 'phone', phone, last_challenged_at: anyTime })],
       }),
     )
+  })
+
+  it.each([
+    ['an error that is no refusal', '14155550107', { error: 'blocked' }],
+    ['an answer that is not empty', '14155550108', { ok: false }],
+  ])('is called again after %s, and fails no request', async (_, phone, body) => {
+    const isAbout = (payload: HookCall['payload']) => member(payload, 'sms', 'phone') === phone
+    stub.answer = ({ name, payload }) => (name === 'SEND_SMS' && isAbout(payload) ? { body } : NOTHING)
+    expect(statusAndBody(await test.post('/otp', { phone }))).toEqual([200, {}])
+    stub.answer = () => NOTHING
+    const callAgain = async () => {
+      await makeDue()
+      return stub.callsOf('SEND_SMS').filter(({ payload }) => isAbout(payload)).length
+    }
+    await expect.poll(callAgain).toBe(2)
   })
 
   it("422: returns the hook's own message of a refusal", async () => {

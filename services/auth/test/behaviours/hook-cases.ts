@@ -73,6 +73,27 @@ export const hookCases = {
       [200, undefined],
     ],
   },
+  ignoreUnknownHookAnswers: {
+    settings,
+    observe: async (service) => {
+      const signUp = async (body: object, name: string) => {
+        stub.answer = () => ({ body })
+        const answer = await service.post('/signup', { email: `${name}@example.com`, password: 'correct horse' })
+        return [answer.statusCode, answer.json().error_code]
+      }
+      const answers = [await signUp({ error: 'blocked' }, 'blocked'), await signUp({ ok: true }, 'chatty')]
+      stub.answer = () => NOTHING
+      return answers
+    },
+    compatible: [
+      [500, 'unexpected_failure'],
+      [500, 'unexpected_failure'],
+    ],
+    supabase: [
+      [200, undefined],
+      [200, undefined],
+    ],
+  },
   callMessageHooks: {
     settings: messageSettings,
     observe: async (service) => {

@@ -20,6 +20,12 @@ export const hookBehaviours = {
     supabase: is(true, 'counts as `continue`'),
     reason: 'Hooks that only count attempts answer `{}`.',
   },
+  ignoreUnknownHookAnswers: {
+    subject: 'A member `error` of a hook that is no refusal in form; any member where a hook has to answer nothing',
+    compatible: is(false, '500 `unexpected_failure`; a call by the queue is tried again'),
+    supabase: is(true, 'mean nothing: the hook consents, and its message counts as sent'),
+    reason: 'Hooks that answer more than they have to go on working.',
+  },
   callMessageHooks: {
     subject: 'The hooks SEND_EMAIL and SEND_SMS',
     compatible: is('by the queue', 'are called by the queue, for a day; a failure does not reach the request'),
@@ -62,6 +68,12 @@ export const keptHookBehaviours: readonly KeptBehaviour[] = [
     ours: 'A text, as in every call',
     theirs: 'A list; a text once a token has been signed',
     reason: 'A fault of theirs.',
+  },
+  {
+    subject: 'The status of the answer of a hook',
+    ours: 'A refusal counts with any status; 201, and an empty body, are an empty answer',
+    theirs: '500, but for 200 and 202 with a body, and 204',
+    reason: 'Servers refuse with the status of their refusal.',
   },
   {
     subject: 'BEFORE_USER_CREATED',
