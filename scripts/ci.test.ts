@@ -54,7 +54,7 @@ it('CI demands nothing of a change beside npm run check', () => {
 
 const setUp = [
   'node scripts/install.mjs',
-  'sudo apt-get update && sudo apt-get install --yes haproxy pgbouncer prometheus systemd',
+  'sudo apt-get update && sudo apt-get install --yes haproxy pgbouncer prometheus redis-server systemd',
   'sudo ln --symbolic "$(command -v google-chrome)" /usr/local/bin/chromium',
 ]
 
