@@ -54,7 +54,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
         .description(
-          'check settings, log file, database, migrations, clock, signing keys, mail server, URLs, SMS gateway, mail templates, rate limits, schema, adoption and dead jobs, and say what to do',
+          'check settings, log file, database, migrations, clock, signing keys, mail server, URLs, SMS gateway, phone numbers, mail templates, rate limits, schema, adoption and dead jobs, and say what to do',
         )
         .option(
           '--env <file>',
