@@ -27,7 +27,7 @@ DECLARE
 BEGIN
   IF p_amount IS NOT NULL THEN
     PERFORM {{hold_merchant}}(p_merchant_id);
-    PERFORM FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
+    PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
     SELECT NOT m.test AND (m.acquirer = p_payload ->> 'acquirer' OR EXISTS (
         SELECT FROM {{transactions}} t WHERE t.merchant_id = p_merchant_id AND t.acquirer = p_payload ->> 'acquirer'
