@@ -247,7 +247,7 @@ describe('what was authorized before the move', () => {
   })
 
   it('holds back disputes of unknown transactions at the fixed rate', async () => {
-    const report = { reference: 'x', payload: {}, disputed: { amount: 1_000, currency: undefined } }
+    const report = { reference: 'x', payload: { acquirer: 'north' }, disputed: { amount: 1_000, currency: undefined } }
     await callAddException(payments.service.db, { merchantId: merchant.id, ...report })
     expect(await heldBack(0)).toEqual([1_000n, 0n])
     await move()
