@@ -56,7 +56,7 @@ describe('GET /users/:userId', () => {
     const page = await (await test.signedIn('support')).open(`/users/${id}`)
     expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
-      `Users ID@example.com ID since TIME Ban… Your role support may not use “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com since TIME Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
+      `Users ID@example.com ID since TIME Ban… Your role support may not use “Secure”, “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com since TIME Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
         'ID@example.com',
         email.replaceAll(UUID, 'ID'),
       ),
@@ -85,7 +85,7 @@ describe('GET /users/:userId', () => {
       await offered('support', ada.id),
       await offered('admin', ada.id),
       await offered('support', operator.id),
-    ]).toEqual([[], ['ban'], ['change', 'console-role', 'ban', 'sign-in-link', 'delete'], []])
+    ]).toEqual([[], ['ban'], ['change', 'console-role', 'ban', 'secure', 'sign-in-link', 'delete'], []])
   })
 
   it('200: stays small for metadata that are nested deeply, and cuts large ones', async () => {
