@@ -112,13 +112,15 @@ export async function copyChallenges(
           AND c.created_at > ${now}::timestamptz - make_interval(secs => ${lifetimeSeconds})`.execute(trx)
 }
 
-/** Takes the future out of the times of sessions and proofs, which stay: a session could last beyond each limit. */
+/**
+ * Takes the future out of the times of sessions and proofs, which stay: a session could last beyond each limit. The clock of the
+ * database has written them and judges them later.
+ */
 export async function boundSessionTimes({
   trx,
   places: { names },
-  lifetimes: { now },
-}: Pick<CopyContext, 'trx' | 'places' | 'lifetimes'>): Promise<void> {
-  const [moment, utc] = [sql`${now}::timestamptz`, sql`(${now}::timestamptz AT TIME ZONE 'UTC')`]
+}: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
+  const [moment, utc] = [sql`clock_timestamp()`, sql`(clock_timestamp() AT TIME ZONE 'UTC')`]
   const times = {
     sessions: { created_at: moment, updated_at: moment, refreshed_at: utc },
     mfa_amr_claims: { created_at: moment, updated_at: moment },
