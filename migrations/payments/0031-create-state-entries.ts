@@ -22,7 +22,7 @@ export const createStateEntries: MigrationSource = (names) => ({
         hash bytea NOT NULL,
         hash_version smallint NOT NULL,
         CONSTRAINT ${names.local('state_entries_table_ck')} CHECK (table_name IN (
-          'merchants', 'transactions', 'cards', 'disputes', 'acquirer_operations', 'payouts'
+          'merchants', 'transactions', 'cards', 'disputes', 'acquirer_operations', 'acquirer_exceptions', 'payouts'
         )),
         CONSTRAINT ${names.local('state_entries_hash_ck')} CHECK (octet_length(hash) = 32)
       )`.execute(db)

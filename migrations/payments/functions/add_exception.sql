@@ -1,9 +1,10 @@
 -- distribute: p_merchant_id
--- Stores an answer of an acquirer that contradicts the books, once for each id: a digest of its reference. p_amount and
--- p_currency: what a dispute may take that the books cannot follow, which payouts hold back until the exception is resolved;
--- NULL for any other answer. Without a currency the amount is in that of the merchant. Its worth is that of the day. An amount
--- above that of any dispute, or without a rate, holds back the whole balance. An acquirer that a live merchant neither has nor
--- had holds back nothing. Returns whether the exception is new, or holds back money now. (reference: Exceptions)
+-- Stores an answer of an acquirer that contradicts the books, once for each reference. p_amount and p_currency: what a dispute
+-- may take that the books cannot follow, which payouts hold back until the exception is resolved; NULL for any other answer.
+-- Without a currency the amount is in that of the merchant. Its worth is that of the day. An amount above that of any dispute,
+-- or without a rate, holds back the whole balance. An acquirer that a live merchant neither has nor had holds back nothing. An
+-- exception that holds back money is recorded. Returns whether the exception is new, or holds back money now. (reference:
+-- Exceptions)
 --
 -- A dispute may come under the reference of an exception that holds back nothing, such as an event of another kind: it takes the
 -- place of that exception, unless an adjustment has booked it.
@@ -11,7 +12,7 @@
 -- Lock order, where there is an amount: the exception, as adjust does, and the balance, so that a move of the merchant to another
 -- currency exchanges the worth.
 CREATE OR REPLACE FUNCTION {{add_exception}}(
-  p_merchant_id text, p_exception_id text, p_payload jsonb, p_amount bigint, p_currency text
+  p_merchant_id text, p_reference text, p_payload jsonb, p_amount bigint, p_currency text
 )
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
@@ -20,21 +21,25 @@ SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+  -- Computed here: an id that a caller chose could take the place of the exception of another reference.
+  exception_id text := {{exception_id}}(p_reference);
   own text;
   is_known boolean := false;
   is_booked boolean := false;
   worth bigint := 0;
+  is_new boolean;
 BEGIN
   IF p_amount IS NOT NULL THEN
     PERFORM {{hold_merchant}}(p_merchant_id);
-    PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
+    PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+    PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);
     SELECT NOT m.test AND (m.acquirer = p_payload ->> 'acquirer' OR EXISTS (
         SELECT FROM {{transactions}} t WHERE t.merchant_id = p_merchant_id AND t.acquirer = p_payload ->> 'acquirer'
       )) INTO is_known FROM {{merchants}} m WHERE m.id = p_merchant_id;
     is_booked := EXISTS (
       SELECT FROM {{journals}} j
-      WHERE j.merchant_id = p_merchant_id AND j.kind = 'adjustment' AND j.cause_id = p_exception_id
+      WHERE j.merchant_id = p_merchant_id AND j.kind = 'adjustment' AND j.cause_id = exception_id
     );
   END IF;
   IF is_known THEN
@@ -45,9 +50,13 @@ BEGIN
     );
   END IF;
   INSERT INTO {{acquirer_exceptions}} AS x (merchant_id, id, payload, created, resolved, reserved)
-    VALUES (p_merchant_id, p_exception_id, p_payload, now(), NULL, worth)
+    VALUES (p_merchant_id, exception_id, p_payload, now(), NULL, worth)
     ON CONFLICT (merchant_id, id) DO UPDATE SET payload = excluded.payload, reserved = excluded.reserved, resolved = NULL
       WHERE x.reserved = 0 AND excluded.reserved IS DISTINCT FROM 0 AND NOT is_booked;
-  RETURN FOUND;
+  is_new := FOUND;
+  IF is_new AND worth IS DISTINCT FROM 0 THEN
+    PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);
+  END IF;
+  RETURN is_new;
 END
 $$;

@@ -6,9 +6,11 @@
 -- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud
 -- alerts)
 --
--- Lock order: the transaction, the key, the balance. The alert refers to the transaction, which its foreign key would lock last,
--- against the order of the operations. The key comes before the balance: a repeat waits for it without the lock of the balance,
--- for which everything else of the merchant waits.
+-- An exception that the event of this reference has left is resolved with it.
+--
+-- Lock order: the transaction, the key, the exception, the balance. The alert refers to the transaction, which its foreign key
+-- would lock last, against the order of the operations. The key comes before the balance: a repeat waits for it without the
+-- lock of the balance, for which everything else of the merchant waits.
 CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER
@@ -29,6 +31,7 @@ BEGIN
   SELECT coalesce(t.acquirer || ':', '') || (p_fraud ->> 'acquirerRef') INTO ref FROM {{transactions}} t
     WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR KEY SHARE;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
+  IF claimed.verdict = 'claimed' THEN PERFORM {{resolve_reported}}(merchant, 'event ' || ref); END IF;
   -- Takes the merchant's lock: of two alerts with one reference the second sees the first.
   ids := {{take_ids}}(merchant, 2);
   SELECT f.* INTO fraud FROM {{frauds}} f

@@ -15,15 +15,22 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
+DECLARE
+  exception {{acquirer_exceptions}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF NOT FOUND THEN RETURN; END IF;
   verdict := 'done';
   IF p_exception_id IS NOT NULL THEN
-    UPDATE {{acquirer_exceptions}} x SET resolved = now()
-      WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id AND x.resolved IS NULL;
-    IF NOT FOUND THEN verdict := 'no-exception'; RETURN NEXT; RETURN; END IF;
+    SELECT x.* INTO exception FROM {{acquirer_exceptions}} x
+      WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
+    PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[p_exception_id]);
+    IF exception.id IS NULL OR exception.resolved IS NOT NULL THEN verdict := 'no-exception'; RETURN NEXT; RETURN; END IF;
+    UPDATE {{acquirer_exceptions}} x SET resolved = now() WHERE x.merchant_id = p_merchant_id AND x.id = exception.id;
+    IF exception.reserved IS DISTINCT FROM 0 THEN
+      PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception.id]);
+    END IF;
   END IF;
   SELECT p.line_id, p.balance_after INTO line_id, balance FROM {{post}}(ARRAY[
     {{balance_movement}}(p_merchant_id, 'adjustment', p_amount, p_exception_id, p_text)

@@ -2,6 +2,8 @@
 -- Books what an acquirer says that it has paid for captures, less refunds: once for each of its references, p_ref. Judges under
 -- the lock of the merchant's balance whether the amount can be right.
 --
+-- An exception that the event of this reference has left is resolved with it. Lock order: the exception, the balance.
+--
 -- Returns done, repeated, unknown-merchant, test-merchant, other-acquirer, unknown-currency, nothing, too-much or too-much-back.
 CREATE OR REPLACE FUNCTION {{book_settlement}}(p_merchant_id text, p_acquirer text, p_currency text, p_amount bigint, p_ref text)
 RETURNS text
@@ -23,6 +25,8 @@ BEGIN
     IF NOT FOUND THEN RETURN 'other-acquirer'; END IF;
   END IF;
   IF {{currency_exponent}}(p_currency) IS NULL THEN RETURN 'unknown-currency'; END IF;
+  PERFORM 1 FROM {{acquirer_exceptions}} x
+    WHERE x.merchant_id = merchant.id AND x.id = {{exception_id}}('event ' || p_ref) FOR UPDATE;
   PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id FOR UPDATE;
   PERFORM 1 FROM {{journals}} j
     WHERE j.merchant_id = merchant.id AND j.kind = 'schemeSettled' AND j.cause_id = p_ref;
@@ -35,6 +39,7 @@ BEGIN
   settlement := {{balance_movement}}(merchant.id, 'schemeSettled', 0, p_ref, NULL);
   settlement.currency := p_currency;
   settlement.amount := p_amount;
+  PERFORM {{resolve_reported}}(merchant.id, 'event ' || p_ref);
   PERFORM {{post}}(ARRAY[settlement]);
   RETURN 'done';
 END

@@ -19,6 +19,7 @@ DECLARE
   held {{merchant_balances}};
   fixed numeric;
   description text;
+  exceptions text[];
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
@@ -43,7 +44,11 @@ BEGIN
     {{balance_movement}}(p_merchant_id, 'currencyOpened', balance, held.currency, description)
   ]);
   -- What payouts hold back for disputes of unknown transactions.
-  UPDATE {{acquirer_exceptions}} x SET reserved = {{to_euro}}(x.reserved, held.currency) WHERE x.merchant_id = p_merchant_id;
+  exceptions := ARRAY(SELECT x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.reserved > 0);
+  PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', exceptions);
+  UPDATE {{acquirer_exceptions}} x SET reserved = greatest({{to_euro}}(x.reserved, held.currency), 1)
+    WHERE x.merchant_id = p_merchant_id AND x.id = ANY (exceptions);
+  PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', exceptions);
   PERFORM {{record_merchant_update}}(p_merchant_id);
   PERFORM {{add_audit}}(p_merchant_id, NULL, 'merchant.currency-moved', jsonb_build_object(
     'from', held.currency, 'to', p_currency, 'rate', rate, 'balanceBefore', held.balance, 'balance', balance

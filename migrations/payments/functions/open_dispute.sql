@@ -77,9 +77,7 @@ BEGIN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
-  UPDATE {{acquirer_exceptions}} x SET resolved = now()
-    WHERE x.merchant_id = merchant AND x.id = left(encode(sha256(convert_to('event ' || ref, 'UTF8')), 'hex'), 24)
-      AND x.reserved = 0 AND x.resolved IS NULL;
+  PERFORM {{resolve_reported}}(merchant, 'event ' || ref);
   ids := {{take_ids}}(merchant, 3);
   due := ({{merchant_now}}(merchant) AT TIME ZONE 'UTC')::date + 20;
   INSERT INTO {{disputes}} AS d (

@@ -4,8 +4,8 @@
 -- for how long a capture stays in the balance. Test payouts are settled at once.
 --
 -- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes what an
--- open dispute may take back, so disputes are compared with what was recorded: a dispute that somebody closed by hand would
--- release its reserve. (reference: Making payouts)
+-- open dispute may take back, nor what an exception holds back, so both are compared with what was recorded: a dispute that
+-- somebody closed or deleted by hand would release its reserve. (reference: Making payouts)
 --
 -- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
 -- everything else of the merchant waits. Payouts of the day are read under the lock of the balance, so that two calls never
@@ -24,7 +24,7 @@ DECLARE
   moment timestamptz;
   ids record;
   available bigint;
-  disputed text[];
+  held_back text[];
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
@@ -43,8 +43,16 @@ BEGIN
   IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; RETURN NEXT; RETURN; END IF;
   IF payout.id IS NULL THEN
     merchant := {{recorded_merchant}}(merchant.id);
-    disputed := ARRAY(SELECT d.id FROM {{disputes}} d WHERE d.merchant_id = merchant.id);
-    PERFORM {{expect_recorded}}(merchant.id, 'disputes', disputed);
+    held_back := ARRAY(
+      SELECT d.id FROM {{disputes}} d WHERE d.merchant_id = merchant.id
+      UNION SELECT e.row_id FROM {{state_entries}} e WHERE e.merchant_id = merchant.id AND e.table_name = 'disputes'
+    );
+    PERFORM {{expect_recorded}}(merchant.id, 'disputes', held_back);
+    held_back := ARRAY(
+      SELECT x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = merchant.id AND x.reserved IS DISTINCT FROM 0
+      UNION SELECT e.row_id FROM {{state_entries}} e WHERE e.merchant_id = merchant.id AND e.table_name = 'acquirer_exceptions'
+    );
+    PERFORM {{expect_recorded}}(merchant.id, 'acquirer_exceptions', held_back);
     SELECT b.balance INTO available FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id;
     -- The balance bounds a payout by itself, whatever is held back.
     available := least(available, available - {{dispute_reserve}}(merchant.id)

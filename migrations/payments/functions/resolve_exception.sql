@@ -2,7 +2,7 @@
 -- Marks an exception as resolved, unless it is already. Returns the exception, and whether it has waited
 -- until now; no row where the merchant has no such exception. (console reference: Routes of payments)
 --
--- Lock order: the exception.
+-- Lock order: the exception, the balance.
 CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)
 RETURNS TABLE (waited boolean, created timestamptz, payload jsonb, resolved timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -11,11 +11,19 @@ SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
+DECLARE
+  exception {{acquirer_exceptions}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  SELECT r.* INTO exception FROM {{acquirer_exceptions}} r
+    WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id FOR UPDATE;
+  PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[p_exception_id]);
   UPDATE {{acquirer_exceptions}} r SET resolved = now()
-    WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id AND r.resolved IS NULL;
+    WHERE r.merchant_id = p_merchant_id AND r.id = exception.id AND r.resolved IS NULL;
   waited := FOUND;
+  IF waited AND exception.reserved IS DISTINCT FROM 0 THEN
+    PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception.id]);
+  END IF;
   RETURN QUERY SELECT waited, r.created::timestamptz, r.payload, r.resolved::timestamptz FROM {{acquirer_exceptions}} r
     WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id;
 END

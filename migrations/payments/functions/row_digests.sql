@@ -3,8 +3,9 @@
 -- say who gets or pays it, and of its terms. Digests are stored, so the columns and their order must not change: another list is
 -- another version of the hash.
 --
--- Open operations follow from the trail and are not recorded; an answer decides whether a capture is paid out. The digest of a
--- transaction includes its card. record_send writes texts in the encoding of the client, so the function sets it.
+-- Open operations follow from the trail and are not recorded; an answer decides whether a capture is paid out. Exceptions are
+-- recorded that hold back money. The digest of a transaction includes its card. record_send writes texts in the encoding of the
+-- client, so the function sets it.
 CREATE OR REPLACE FUNCTION {{row_digests}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS TABLE (row_id text, money bytea, party bytea, terms bytea)
 LANGUAGE plpgsql STABLE
@@ -53,6 +54,13 @@ BEGIN
         sha256(record_send(ROW(r.transaction_id))),
         sha256(record_send(ROW(r.reason, r.answered)))
       FROM {{acquirer_operations}} r
+      WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
+  ELSIF p_table = 'acquirer_exceptions' THEN
+    RETURN QUERY SELECT r.id,
+        sha256(record_send(ROW(r.reserved, r.resolved))),
+        sha256(record_send(ROW(r.payload))),
+        sha256(record_send(ROW(r.created)))
+      FROM {{acquirer_exceptions}} r
       WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
   ELSIF p_table = 'payouts' THEN
     RETURN QUERY SELECT r.id,

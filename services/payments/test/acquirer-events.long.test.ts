@@ -167,6 +167,28 @@ describe('an exception that holds back nothing', () => {
     expect([await disputes(), await reserve(), await open()]).toEqual([[['open', 1_000, 0]], 1_000, 0])
   })
 
+  it.each<[string, object, object]>([
+    ['a fraud alert', { type: 'fraud', reference: 'R', reason: 99 }, { type: 'fraud', reference: 'R', reason: 1 }],
+    [
+      'a settlement',
+      { type: 'settlement', reference: 'R', money: { currency: 'EUR', amount: 1_001 } },
+      { type: 'settlement', reference: 'R', money: { currency: 'EUR', amount: 1_000 } },
+    ],
+  ])('is resolved by %s that comes under its reference in its right form', async (_title, wrong, right) => {
+    await report(wrong)
+    expect(await open()).toBe(1)
+    await report(right)
+    expect([await open(), (await merchant.exceptions()).length, await merchant.violations()]).toEqual([0, 1, []])
+  })
+
+  it('is resolved by the loss of a dispute that was unknown when its loss was reported', async () => {
+    await report(closed('E1', 'CB-1', 'lost'))
+    expect(await open()).toBe(1)
+    await run('disputes', 'open', transactionId, '--reference', 'CB-1', '--amount', '1000')
+    await report(closed('E2', 'CB-1', 'lost'))
+    expect([await open(), await disputes(), await merchant.violations()]).toEqual([0, [['lost', 1_000, 0]], []])
+  })
+
   it('gives way to that of a dispute which cannot be opened', async () => {
     await report(fraudOfNobody)
     await report(opened('D1', { acquirerRef: 'n-nobody', amount: 300 }))

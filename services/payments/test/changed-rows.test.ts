@@ -150,6 +150,19 @@ describe('a row that was changed by hand', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
+  it('a deleted dispute frees no money for a payout', async () => {
+    const merchant = await createWithBalance()
+    const transactionId = await merchant.charge(10_000)
+    const { rows } = await asService(sql<{ id: string }>`
+      SELECT (dispute).id FROM ${sql.table('open_dispute')}(NULL, ${merchant.id}, ${transactionId}, '{"amount":100,"reasonCode":1,"reasonTitle":"x"}')`)
+    const [{ id = '' } = {}] = rows
+    await byHand(sql`DELETE FROM ${sql.table('disputes')} WHERE id = ${id}`)
+    expect(await failureOf(payOut(merchant.id))).toEqual({
+      code: 'TL001',
+      message: `${id} of disputes: the row was deleted by hand; look with: payments ledger verify`,
+    })
+  })
+
   it('an operation of an acquirer accepts no answer until its row is restored', async () => {
     const merchant = await createWithBalance()
     const transactionId = await merchant.charge(10_000)

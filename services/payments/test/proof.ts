@@ -23,6 +23,7 @@ const COMPARED: Readonly<Record<string, readonly string[]>> = {
   cards: ['merchant_id', 'id'],
   disputes: ['merchant_id', 'id'],
   acquirer_operations: ['merchant_id', 'id'],
+  acquirer_exceptions: ['merchant_id', 'id'],
   payouts: ['merchant_id', 'id'],
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callAddException } from '../src/acquirers/exception-repository.ts'
 import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { createLiveMerchant } from './live-merchant.ts'
@@ -17,8 +18,8 @@ const seed = Number(process.env.TAMPER_SEED ?? Math.floor(Math.random() * 2 ** 3
 let payments: TestPayments
 let intruder: pg.Client
 let merchantIds: readonly string[]
-/** Only live merchants have operations that wait for an acquirer. */
-let liveId: string
+/** The merchants of tables that only live ones have rows in: operations of an acquirer, and exceptions that hold back money. */
+let special: Readonly<Record<string, string>>
 beforeAll(async () => {
   const north = createStubAcquirer()
   payments = await startPayments({ lockTimeoutMs: 5_000, acquirers: new Map([['north', north]]) })
@@ -28,7 +29,10 @@ beforeAll(async () => {
   const storm = { seed, operations: 90, workers: 6, merchants: 2, moments: 0, look: async () => {} }
   merchantIds = (await runStorm([payments], app, storm)).merchantIds
   for (const id of merchantIds) await closeOff(id, app.headers)
-  liveId = await fillLiveMerchant(app, north)
+  special = {
+    acquirer_operations: await fillLiveMerchant(app, north),
+    acquirer_exceptions: await holdBack(app, north),
+  }
   await disarm(intruder, PROVEN_TABLES)
 })
 afterAll(async () => {
@@ -70,8 +74,18 @@ async function fillLiveMerchant(app: TestApp, north: StubAcquirer): Promise<stri
   return merchant.id
 }
 
+/** A live merchant whose exceptions hold back money. One that holds back none is not proven. */
+async function holdBack(app: TestApp, north: StubAcquirer): Promise<string> {
+  const { id: merchantId } = await createLiveMerchant(payments, app, { north })
+  for (const reference of ['event north:D1', 'event north:D2']) {
+    const exception = { merchantId, reference, payload: { acquirer: 'north', reference }, disputed: { amount: 100 } }
+    await callAddException(payments.service.db, exception)
+  }
+  return merchantId
+}
+
 const merchantOf = (table: string, merchant: number) =>
-  table === 'acquirer_operations' ? liveId : (merchantIds[merchant % merchantIds.length] ?? '')
+  special[table] ?? merchantIds[merchant % merchantIds.length] ?? ''
 
 const choice = fc.record({ merchant: fc.nat(), row: fc.nat(), column: fc.nat(), byte: fc.nat(1e9) })
 

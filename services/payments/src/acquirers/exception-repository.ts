@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { toStorable } from '../requests/fields.ts'
@@ -19,7 +18,7 @@ export async function isHeldBackOrBooked(
   db: Db,
   { merchantId, reference }: Pick<AcquirerException, 'merchantId' | 'reference'>,
 ): Promise<boolean> {
-  const id = idOf(reference)
+  const id = sql`${sql.table('exception_id')}(${toStorable(reference)})`
   const { rows } = await sql<{ found: boolean }>`
     SELECT EXISTS (
       SELECT FROM ${sql.table('acquirer_exceptions')} x
@@ -29,11 +28,6 @@ export async function isHeldBackOrBooked(
       WHERE j.merchant_id = ${merchantId} AND j.kind = 'adjustment' AND j.cause_id = ${id}
     ) AS found`.execute(db)
   return rows[0]?.found === true
-}
-
-/** The id of an exception. A repeated exception has the id of the first, because the id is a digest of the reference. */
-function idOf(reference: string): string {
-  return createHash('sha256').update(reference).digest('hex').slice(0, 24)
 }
 
 /**
@@ -48,7 +42,7 @@ export async function callAddException(
   const text = JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? toStorable(value) : value))
   const { rows } = await sql<{ isNew: boolean }>`
     SELECT ${sql.table('add_exception')}(
-      ${merchantId}, ${idOf(reference)}, ${text}::jsonb, ${disputed?.amount ?? null}::bigint, ${disputed?.currency ?? null}
+      ${merchantId}, ${toStorable(reference)}, ${text}::jsonb, ${disputed?.amount ?? null}::bigint, ${disputed?.currency ?? null}
     ) AS "isNew"`.execute(db)
   return rows[0]?.isNew === true
 }

@@ -67,6 +67,12 @@ export const STATES = {
     party: ['r.transaction_id'],
     terms: ['r.reason', 'r.answered'],
   },
+  // Those that hold back money, from the first of it on.
+  acquirer_exceptions: {
+    money: ['r.reserved', 'r.resolved'],
+    party: ['r.payload'],
+    terms: ['r.created'],
+  },
   payouts: {
     money: ['r.date', 'r.test', 'r.amount', 'r.currency', 'r.status', 'r.line_id'],
     party: ['r.iban'],
@@ -136,10 +142,16 @@ async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
         SELECT e.money, e.party, e.terms, e.hash FROM ${sql.table('state_entries')} e
         WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id ORDER BY e.id DESC LIMIT 1
       ) s ON true
-      WHERE ${owner} = ${merchantId} ${table === 'acquirer_operations' ? sql`AND (r.status <> 'open' OR s.hash IS NOT NULL)` : sql``}
+      WHERE ${owner} = ${merchantId} AND (${recordedRows(table)} OR s.hash IS NOT NULL)
     ) compared
     WHERE NOT (money AND party AND terms) LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(({ id, ...state }): ChangedRow => ({ table, id, findings: describe(table, state) }))
+}
+
+/** The rows that must be recorded. */
+function recordedRows(table: RecordedTable) {
+  if (table === 'acquirer_operations') return sql`r.status <> 'open'`
+  return table === 'acquirer_exceptions' ? sql`r.reserved IS DISTINCT FROM 0` : sql`true`
 }
 
 function describe(table: RecordedTable, row: Omit<DifferingRow, 'id'>): readonly Finding[] {

@@ -1,0 +1,16 @@
+-- distribute: everywhere
+-- Resolves the exception that a report of an acquirer has left under p_reference, because the report is applied now. An
+-- exception that holds back money is left to the operator: the acquirer may take that money beside.
+--
+-- Lock: the exception. A caller locks the balance later, as add_exception does.
+CREATE OR REPLACE FUNCTION {{resolve_reported}}(p_merchant_id text, p_reference text)
+RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+  UPDATE {{acquirer_exceptions}} x SET resolved = now()
+    WHERE x.merchant_id = p_merchant_id AND x.id = {{exception_id}}(p_reference) AND x.reserved = 0 AND x.resolved IS NULL;
+END
+$$;
