@@ -1,15 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { canTestWith, findProgram } from '@trestle/testing/find-program.ts'
-import { freePort, portOf } from '@trestle/testing/free-port.ts'
+import { canTestWith } from '@trestle/testing/find-program.ts'
+import { portOf } from '@trestle/testing/free-port.ts'
+import { startRedis, type TestRedis } from '@trestle/testing/redis-server.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { Redis } from 'ioredis'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Limiter, openLimiterStore } from './limiter-store.ts'
 
 const WINDOW = { points: 2, durationSeconds: 60 }
@@ -101,31 +101,16 @@ describe('PostgreSQL, whose table the role may only read', () => {
 })
 
 describe.runIf(canTestWith('redis-server'))('Redis, which answers reads and refuses writes', () => {
-  let program: ChildProcess
+  let redis: TestRedis
   let admin: Redis
-  let url: string
 
   beforeAll(async () => {
-    const port = await freePort()
-    url = `redis://127.0.0.1:${port}`
-    program = spawn(findProgram('redis-server') ?? '', [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-    ])
-    admin = new Redis(url, { retryStrategy: () => 50 })
-    admin.on('error', () => {})
-    await vi.waitFor(() => admin.ping(), { timeout: 9_000 })
+    redis = await startRedis()
+    admin = new Redis(redis.url)
   })
   afterAll(async () => {
     admin.disconnect()
-    program.kill()
-    await once(program, 'exit')
+    await redis.stop()
   })
 
   it.each([
@@ -157,7 +142,7 @@ describe.runIf(canTestWith('redis-server'))('Redis, which answers reads and refu
   })
 
   async function useUpWhile(name: string, begin: readonly string[], end: readonly string[]) {
-    const { store, check, close } = await openLimiterStore({ store: 'redis', redisUrl: url }, database, onError)
+    const { store, check, close } = await openLimiterStore({ store: 'redis', redisUrl: redis.url }, database, onError)
     await check()
     const [command = '', ...args] = begin
     const [endCommand = '', ...endArgs] = end

@@ -2,11 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { canTestWith } from '@trestle/testing/find-program.ts'
 import { portOf } from '@trestle/testing/free-port.ts'
+import { startRedis } from '@trestle/testing/redis-server.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { Redis } from 'ioredis'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fitTimer, type Limiter, memoryStore, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { type Limiter, memoryStore, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
 
 const WINDOW = { points: 2, durationSeconds: 60 }
 const WAIT = expect.toSatisfy((ms: number) => ms > 0 && ms <= 60_000)
@@ -25,8 +28,12 @@ const openWith = (url: string) =>
     onConnectionError: () => {},
   })
 const database = openWith(temporary.url)
-const open = (store: 'memory' | 'postgres' | 'redis', redisUrl?: string, on = database): Promise<OpenLimiterStore> =>
-  openLimiterStore({ store, redisUrl }, on, (error) => errors.push(error))
+const redis = canTestWith('redis-server') ? await startRedis() : undefined
+const open = (
+  store: 'memory' | 'postgres' | 'redis',
+  redisUrl = redis?.url,
+  on = database,
+): Promise<OpenLimiterStore> => openLimiterStore({ store, redisUrl }, on, (error) => errors.push(error))
 
 beforeAll(async () => {
   await sql`CREATE TABLE ${names.id('rate_limits')} (key text PRIMARY KEY, points integer, expire bigint)`.execute(
@@ -34,6 +41,7 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
+  await redis?.stop()
   await database.close()
   await temporary.drop()
 })
@@ -51,9 +59,21 @@ async function take(limiter: Limiter, count: number): Promise<unknown[]> {
   return waits
 }
 
-describe.each(['memory', 'postgres'] as const)('openLimiterStore in %s', (kind) => {
+const kinds = (['memory', 'postgres', 'redis'] as const).filter((kind) => kind !== 'redis' || redis !== undefined)
+
+/** Two processes that share a store. In memory, it is one process. */
+async function openTwice(kind: 'memory' | 'postgres' | 'redis') {
+  const one = await open(kind)
+  const two = kind === 'memory' ? one : await open(kind)
+  await Promise.all([one.check(), two.check()])
+  const close = () => [one, two].map((each) => each.close())
+  return { one: one.store, two: two.store, close }
+}
+
+describe.each(kinds)('openLimiterStore in %s', (kind) => {
   it('refuses beyond the points of a window, by name and key', async () => {
-    const { store, close } = await open(kind)
+    const { store, check, close } = await open(kind)
+    await check()
     const limiter = store('a', WINDOW)
     expect(await limiter.waitMs('key')).toBeUndefined()
     expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
@@ -64,11 +84,39 @@ describe.each(['memory', 'postgres'] as const)('openLimiterStore in %s', (kind) 
   })
 
   it('takes uses back, even after a refusal', async () => {
-    const limiter = (await open(kind)).store('returnable', { ...WINDOW, returnable: true })
+    const { store, check, close } = await open(kind)
+    await check()
+    const limiter = store('returnable', { ...WINDOW, returnable: true })
     expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
-    await limiter.reward('key')
+    await limiter.reward('key', performance.now())
     await limiter.reward('key')
     expect(await take(limiter, 1)).toEqual([undefined])
+    close()
+  })
+
+  it('takes back no more uses than there are, when many are taken back at once by two processes', async () => {
+    const { one, two, close } = await openTwice(kind)
+    const window = { ...WINDOW, returnable: true }
+    const limiter = one('at once', window)
+    const other = kind === 'memory' ? limiter : two('at once', window)
+    await limiter.consume('key')
+    await Promise.all(Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? limiter : other).reward('key')))
+    expect([...(await take(limiter, 1)), ...(await take(other, 2))]).toEqual([undefined, undefined, WAIT])
+    close()
+  })
+
+  it('takes back no use of a window that is over', async () => {
+    const { store, check, close } = await open(kind)
+    await check()
+    const limiter = store('turn', { points: 2, durationSeconds: 1, returnable: true })
+    await take(limiter, 2)
+    const takenMs = performance.now()
+    await expect.poll(() => limiter.waitMs('key'), { timeout: 5_000 }).toBeUndefined()
+    await limiter.reward('key', takenMs)
+    expect(await take(limiter, 2)).toEqual([undefined, undefined])
+    for (const _ of [1, 2]) await limiter.reward('key', takenMs)
+    expect(await take(limiter, 1)).toEqual([expect.toSatisfy((ms: number) => ms > 0 && ms <= 1_000)])
+    close()
   })
 })
 
@@ -94,7 +142,7 @@ describe('openLimiterStore in a shared store', () => {
   it('counts in the process while PostgreSQL is away, and reports it', async () => {
     const away = openWith('postgres://nobody@127.0.0.1:1/none')
     errors.length = 0
-    const limiter = (await open('postgres', undefined, away)).store('away', WINDOW)
+    const limiter = (await open('postgres', '', away)).store('away', WINDOW)
     expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
     expect(await limiter.waitMs('key')).toEqual(WAIT)
     expect(errors.length).toBe(3)
@@ -135,27 +183,6 @@ describe('openLimiterStore in a shared store', () => {
   })
 })
 
-describe('fitTimer', () => {
-  it.each([
-    [30, 3_600, 30, 3_600],
-    [30, 24 * 86_400, 30, 24 * 86_400],
-    [30, 30 * 86_400, 24, 24 * 86_400],
-    [1, 365 * 86_400, 1, 24 * 86_400],
-  ])('fits %d points in %d s into what a timer can wait', (...row) => {
-    const [points, durationSeconds, fittingPoints, fittingSeconds] = row
-    expect(fitTimer({ points, durationSeconds })).toEqual({ points: fittingPoints, durationSeconds: fittingSeconds })
-    expect(fittingSeconds * 1_000).toBeLessThan(2 ** 31)
-  })
-
-  it('sets no timer that fires at once', async () => {
-    const warnings: Error[] = []
-    process.on('warning', (warning) => warnings.push(warning))
-    await memoryStore()('long', { points: 30, durationSeconds: 30 * 86_400 }).consume('key')
-    await new Promise(setImmediate)
-    expect(warnings).toEqual([])
-  })
-})
-
 describe('memoryStore', () => {
   const openSmall = (keysMax: number) => {
     const store = memoryStore(keysMax)
@@ -191,5 +218,50 @@ describe('memoryStore', () => {
       await limiter.consume(`other ${use}`)
     }
     expect(waits).toEqual([...Array(10).fill(undefined), WAIT])
+  })
+
+  it('counts no refused use of a key that is forgotten, so that the key is served again', async () => {
+    const limiter = memoryStore(1)('d', { points: 2, durationSeconds: 1 })
+    vi.useFakeTimers()
+    const servedMs: number[] = []
+    for (let nowMs = 0; nowMs < 6_000; nowMs += 100) {
+      if ((await limiter.consume('key')) === undefined) servedMs.push(nowMs)
+      await limiter.consume(`other ${nowMs}`)
+      vi.advanceTimersByTime(100)
+    }
+    vi.useRealTimers()
+    expect(servedMs.slice(0, 2)).toEqual([0, 100])
+    expect(servedMs.filter((ms) => ms >= 3_000).length).toBeGreaterThanOrEqual(2)
+  })
+})
+
+describe('the memory of a limiter in a shared store', () => {
+  it('counts 20,000 keys exactly while Redis is away', async () => {
+    const { store, close } = await open('redis', 'redis://127.0.0.1:1')
+    const limiter = store('away', { points: 1, durationSeconds: 60 })
+    for (let key = 0; key <= 20_000; key += 1) await limiter.consume(String(key))
+    // Of a key that is counted roughly, nobody knows when its window began.
+    expect([await limiter.waitMs('0'), await limiter.waitMs('1')]).toEqual([
+      60_000,
+      expect.toSatisfy((ms) => ms < 60_000),
+    ])
+    close()
+  })
+
+  it.runIf(redis)('remembers 20,000 refused keys, and asks the store again about others', async () => {
+    const { store, check, close } = await open('redis')
+    await check()
+    const limiter = store('refused', { points: 1, durationSeconds: 60 })
+    const client = new Redis(redis?.url ?? '')
+    const refuse = (key: number) => Promise.all([key, key].map((each) => limiter.consume(String(each))))
+    for (let key = 0; key < 20_000; key += 1_000) {
+      await Promise.all(Array.from({ length: 1_000 }, (_, at) => refuse(key + at)))
+    }
+    await limiter.consume('0')
+    await refuse(20_000)
+    await limiter.consume('0')
+    expect(await client.mget('x_public:refused:0', 'x_public:refused:1')).toEqual(['3', '2'])
+    client.disconnect()
+    close()
   })
 })

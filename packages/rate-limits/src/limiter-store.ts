@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Redis } from 'ioredis'
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import { type RateLimiterAbstract, RateLimiterPostgres, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
-import { type MemoryLimiter, memoryLimiter } from './memory-limiter.ts'
+import { memoryLimiter } from './memory-limiter.ts'
 
 /** A fixed window of a limiter. */
 export interface Window {
@@ -20,8 +20,11 @@ export interface Limiter {
   consume(key: string): Promise<number | undefined>
   /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
   waitMs(key: string): Promise<number | undefined>
-  /** Takes one use back, where the key has one in its window; the window must be returnable. */
-  reward(key: string): Promise<void>
+  /**
+   * Takes one use back, where the key has one in its window, which must be returnable.
+   * @param takenMs when the use was counted, by `performance.now()`: a window that began later keeps its uses
+   */
+  reward(key: string, takenMs?: number): Promise<void>
 }
 
 /** Makes the limiter of a name. In PostgreSQL and Redis, limiters of one name share their counts. */
@@ -44,6 +47,8 @@ export interface LimiterStoreSettings {
 
 const REDIS_TIMEOUT_MS = 500
 const CONNECT_MS = 5_000
+/** Windows end by the clock of a process. */
+const CLOCKS_DIFFER_MS = 500
 
 /**
  * Opens the store that the settings name. Each use that PostgreSQL or Redis does not count, the process counts in its own memory:
@@ -71,12 +76,13 @@ export async function openLimiterStore<Tables>(
     client.on('error', onError)
     const prefix = `${database.names.prefix}${database.names.schema}:`
     return {
-      store: (name, window) =>
-        sharedLimiter(
-          new RateLimiterRedis({ ...sharedLimiterOptions(prefix + name, window), storeClient: client }),
-          memoryOf(name, window),
-          onError,
-        ),
+      store: (name, window) => {
+        const limiter = new RateLimiterRedis({ ...limiterOptions(prefix + name, window), storeClient: client })
+        const takeBack = async (key: string, agoMs: number) => {
+          await client.eval(TAKE_BACK, 1, limiter.getKey(key), window.durationSeconds * 1_000, Math.floor(agoMs))
+        }
+        return sharedLimiter({ store: limiter, takeBack, window, onError })
+      },
       check: () => ping(client),
       close: () => client.disconnect(),
     }
@@ -90,29 +96,19 @@ async function ping(client: Redis): Promise<void> {
   await client.ping()
 }
 
-/** Node's timers count milliseconds in 31 bits: 24.8 days. */
-const TIMER_SECONDS_MAX = 24 * 86_400
+/** Takes a use back in one step, where the key has one, and its window began `ARGV[2]` milliseconds ago or earlier. */
+const TAKE_BACK = `local uses = tonumber(redis.call('get', KEYS[1]) or '0')
+if uses > 0 and ARGV[1] - redis.call('pttl', KEYS[1]) >= tonumber(ARGV[2]) then redis.call('decr', KEYS[1]) end`
 
-/**
- * A window for a limiter that forgets by a timer. A timer that is set for longer than Node can count fires at once, which would
- * lift the limit. So a longer window is shortened to 24 days, at the same rate.
- */
-export function fitTimer(window: Window): Window {
-  if (window.durationSeconds <= TIMER_SECONDS_MAX) return window
-  const points = Math.max(1, Math.floor((window.points * TIMER_SECONDS_MAX) / window.durationSeconds))
-  return { ...window, points, durationSeconds: TIMER_SECONDS_MAX }
-}
-
-/** About 20 MiB for each limiter: a key takes a kilobyte. */
+/** About 15 MiB for each limiter: a key takes half a kilobyte, and the rough counts of others 4 MiB. */
 const KEYS_MAX = 20_000
 
 /** Counts in this process. @param keysMax most keys of a limiter that are counted exactly */
 export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
-  return (name, window) => memoryOf(name, window, keysMax)
-}
-
-function memoryOf(name: string, window: Window, keysMax = KEYS_MAX): MemoryLimiter {
-  return memoryLimiter({ name, ...fitTimer(window), keysMax })
+  return (_name, window) => {
+    const limiter = memoryLimiter({ ...window, keysMax })
+    return { ...limiter, reward: async (key, takenMs) => void (await limiter.reward(key, takenMs)) }
+  }
 }
 
 function postgresStore<Tables>(
@@ -121,7 +117,9 @@ function postgresStore<Tables>(
 ): LimiterStore {
   const client = {
     query: async ({ text, values }: { readonly text: string; readonly values: unknown[] }) => {
-      const { rows } = await db.executeQuery<CounterRow>(CompiledQuery.raw(text, values))
+      const { rows } = await db.executeQuery<{ readonly points: number; readonly expire: bigint }>(
+        CompiledQuery.raw(text, values),
+      )
       // The library computes with numbers; bigint columns arrive as bigint.
       return { rows: rows.map((row) => ({ ...row, expire: Number(row.expire) })), rowCount: rows.length }
     },
@@ -132,7 +130,7 @@ function postgresStore<Tables>(
     const clearExpiredByTimeout = isFirst
     isFirst = false
     const limiter = new RateLimiterPostgres({
-      ...sharedLimiterOptions(name, window),
+      ...limiterOptions(name, window),
       clearExpiredByTimeout,
       storeClient: client,
       storeType: 'client',
@@ -140,27 +138,33 @@ function postgresStore<Tables>(
       tableName: `${names.prefix}rate_limits`,
       tableCreated: true,
     })
-    return sharedLimiter(limiter, memoryOf(name, window), onError)
+    const takeBack = async (key: string, agoMs: number) => {
+      const restMs = window.durationSeconds * 1_000 - agoMs + CLOCKS_DIFFER_MS
+      await sql`
+        UPDATE ${names.id('rate_limits')} SET points = points - 1
+        WHERE key = ${limiter.getKey(key)} AND points > 0
+          AND expire <= extract(epoch FROM clock_timestamp()) * 1000 + ${restMs}::float8`.execute(db)
+    }
+    return sharedLimiter({ store: limiter, takeBack, window, onError })
   }
 }
 
-interface CounterRow {
-  readonly points: number
-  /** Epoch milliseconds. */
-  readonly expire: bigint
+function limiterOptions(name: string, { points, durationSeconds }: Window) {
+  return { keyPrefix: name, points, duration: durationSeconds }
 }
 
-function sharedLimiterOptions(name: string, { points, durationSeconds, returnable }: Window) {
-  return {
-    keyPrefix: name,
-    points,
-    duration: durationSeconds,
-    inMemoryBlockOnConsumed: returnable ? 0 : points + 1,
-  }
+interface SharedLimiterOptions {
+  readonly store: RateLimiterAbstract
+  /** Takes a use back in one step, where the key has one in a window that began `agoMs` ago or earlier. */
+  readonly takeBack: (key: string, agoMs: number) => Promise<void>
+  readonly window: Window
+  readonly onError: (error: Error) => void
 }
 
 /** Counts in the shared store, and in the memory of the process each use that the store does not count. */
-function sharedLimiter(store: RateLimiterAbstract, memory: MemoryLimiter, onError: (error: Error) => void): Limiter {
+function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOptions): Limiter {
+  const memory = memoryLimiter({ ...window, keysMax: KEYS_MAX })
+  const refusals = rememberRefusals(window)
   const reportFailure = (error: unknown) => {
     onError(error instanceof Error ? error : new Error(String(error)))
     return undefined
@@ -168,7 +172,8 @@ function sharedLimiter(store: RateLimiterAbstract, memory: MemoryLimiter, onErro
   let isReadable = true
   const find = async (key: string) => {
     try {
-      const count = await readCount(store, key)
+      const count = await store.get(key)
+      if (count && !isCount(count)) throw new Error(NONSENSE)
       isReadable = true
       return count
     } catch (error) {
@@ -178,9 +183,12 @@ function sharedLimiter(store: RateLimiterAbstract, memory: MemoryLimiter, onErro
   }
   return {
     consume: async (key) => {
+      const restMs = refusals.restMs(key)
+      if (restMs > 0) return restMs
       if ((await memory.waitMs(key)) !== undefined) return memory.consume(key)
       const waitMs = await countUse(store, key).catch(reportFailure)
       if (waitMs === undefined) return memory.consume(key)
+      if (waitMs > 0) refusals.add(key, waitMs)
       // `waitMs` has only the memory to ask.
       if (!isReadable) await memory.consume(key)
       return waitMs || undefined
@@ -190,12 +198,26 @@ function sharedLimiter(store: RateLimiterAbstract, memory: MemoryLimiter, onErro
       const storeMs = count && count.remainingPoints <= 0 ? count.msBeforeNext : 0
       return Math.max(storeMs, (await memory.waitMs(key)) ?? 0) || undefined
     },
-    reward: async (key) => {
+    reward: async (key, takenMs) => {
       // The memory has the use, where the store did not count it.
-      if (await memory.hasUses(key)) return memory.reward(key)
-      // A use of a window that is over, or of another process, must not become one more use in this window.
-      const count = await find(key)
-      if (count && count.consumedPoints > 0) await store.reward(key).catch(reportFailure)
+      if (await memory.reward(key, takenMs)) return
+      // A use of a window that is over must not become one more use in this window.
+      await takeBack(key, takenMs === undefined ? 0 : performance.now() - takenMs).catch(reportFailure)
+    },
+  }
+}
+
+/** Remembers until when keys are refused, so that the store is not asked again. A returnable window may end earlier. */
+function rememberRefusals({ returnable }: Window) {
+  const endsMs = new Map<string, number>()
+  return {
+    restMs: (key: string) => (endsMs.get(key) ?? 0) - performance.now(),
+    add: (key: string, waitMs: number) => {
+      if (returnable) return
+      endsMs.delete(key)
+      endsMs.set(key, performance.now() + waitMs)
+      const [oldest] = endsMs.keys()
+      if (endsMs.size > KEYS_MAX && oldest !== undefined) endsMs.delete(oldest)
     },
   }
 }
@@ -216,14 +238,6 @@ async function countUse(store: RateLimiterAbstract, key: string): Promise<number
     if (!isCount(refused)) throw new Error(NONSENSE)
     return refused.msBeforeNext
   }
-}
-
-/** The count of a key that has one. @throws Error when the store fails */
-async function readCount(store: RateLimiterAbstract, key: string): Promise<RateLimiterRes | undefined> {
-  const count = await store.get(key)
-  if (count === null) return undefined
-  if (!isCount(count)) throw new Error(NONSENSE)
-  return count
 }
 
 const NONSENSE = 'The store of the rate limits answered with no count'

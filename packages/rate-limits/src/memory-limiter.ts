@@ -1,9 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 
 /** How many uses a key has in how many seconds, and how many keys are kept apart. */
 export interface MemoryLimiterOptions {
-  readonly name: string
   /** Uses that a key has in a window. */
   readonly points: number
   readonly durationSeconds: number
@@ -11,16 +9,25 @@ export interface MemoryLimiterOptions {
   readonly keysMax: number
 }
 
-/** Counts uses by key, in this process alone. */
+/** Counts uses by key, in this process alone. Each function acts at once, before the caller awaits it. */
 export interface MemoryLimiter {
   /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
   readonly consume: (key: string) => Promise<number | undefined>
   /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
   readonly waitMs: (key: string) => Promise<number | undefined>
-  /** Whether the key has a use in its window that is counted exactly, and that `reward` would take back. */
-  readonly hasUses: (key: string) => Promise<boolean>
-  /** Takes one use back, where the key has one in its window. */
-  readonly reward: (key: string) => Promise<void>
+  /**
+   * Takes one use back, where the key has one in a window that began before `takenMs` of `performance.now()`.
+   * @returns whether it had one
+   */
+  readonly reward: (key: string, takenMs?: number) => Promise<boolean>
+}
+
+/** The window of a key. */
+interface KeyWindow {
+  uses: number
+  /** Uses that the rough counts had when the window began, and still have. */
+  readonly before: number
+  readonly beganMs: number
 }
 
 /**
@@ -28,57 +35,60 @@ export interface MemoryLimiter {
  * roughly. So a client that tries one name after the other does not fill the memory, and a flood of other keys gives no key its
  * uses back.
  */
-export function memoryLimiter({ name, points, durationSeconds, keysMax }: MemoryLimiterOptions): MemoryLimiter {
+export function memoryLimiter({ points, durationSeconds, keysMax }: MemoryLimiterOptions): MemoryLimiter {
   const periodMs = durationSeconds * 1_000
-  const limiter = new RateLimiterMemory({ keyPrefix: name, points, duration: durationSeconds })
-  /** Keys that are counted exactly, in the order in which their windows began, with the uses that they had then. */
-  const exact = new Map<string, number>()
+  /** Keys that are counted exactly, in the order in which their windows began. */
+  const exact = new Map<string, KeyWindow>()
   let rough: CountSketch | undefined
-  const forgetOldest = async () => {
-    const [[oldest, before] = []] = exact
-    if (oldest === undefined || before === undefined) return
-    exact.delete(oldest)
-    const state = await limiter.get(oldest)
-    await limiter.delete(oldest)
-    if (!state) return
-    rough ??= new CountSketch(periodMs, performance.now())
-    rough.add(oldest, state.consumedPoints - before, performance.now())
+  const find = (key: string, nowMs: number) => {
+    const window = exact.get(key)
+    return window && nowMs < window.beganMs + periodMs ? window : undefined
   }
-  const hasUses = async (key: string) => ((await limiter.get(key))?.consumedPoints ?? 0) > 0
-  const usesBefore = (key: string) => rough?.read(key, performance.now()) ?? 0
-  return {
-    consume: async (key: string): Promise<number | undefined> => {
-      const used = await consume(limiter, key)
-      if (used.consumedPoints !== 1) return used.consumedPoints > points ? used.msBeforeNext : undefined
-      // A new window. The key's earlier uses may have been moved to the rough counts, and must still count.
-      const before = Math.min(points, usesBefore(key))
+  const forgetOldest = (nowMs: number) => {
+    for (const [key, { uses, before, beganMs }] of exact) {
+      const isOver = nowMs >= beganMs + periodMs
+      if (!isOver && exact.size <= keysMax) return
       exact.delete(key)
-      exact.set(key, before)
-      if (exact.size > keysMax) await forgetOldest()
-      if (before > 0) await limiter.penalty(key, before)
-      return before >= points ? used.msBeforeNext : undefined
+      if (isOver) continue
+      // Refused uses are left out: they must not lengthen the time that their key waits.
+      rough ??= new CountSketch(periodMs, nowMs)
+      rough.add(key, Math.max(0, Math.min(points, uses) - before), nowMs)
+    }
+  }
+  const begin = (key: string, nowMs: number): KeyWindow => {
+    // The key's earlier uses may have been moved to the rough counts, and must still count.
+    const before = Math.min(points, rough?.read(key, nowMs) ?? 0)
+    const window = { uses: before, before, beganMs: nowMs }
+    exact.delete(key)
+    exact.set(key, window)
+    forgetOldest(nowMs)
+    return window
+  }
+  return {
+    consume: async (key): Promise<number | undefined> => {
+      const nowMs = readClockMs()
+      const window = find(key, nowMs) ?? begin(key, nowMs)
+      window.uses += 1
+      return window.uses > points ? window.beganMs + periodMs - nowMs : undefined
     },
-    waitMs: async (key: string): Promise<number | undefined> => {
-      const state = await limiter.get(key)
-      if (state) return state.remainingPoints <= 0 ? state.msBeforeNext : undefined
-      return usesBefore(key) >= points ? periodMs : undefined
+    waitMs: async (key): Promise<number | undefined> => {
+      const nowMs = readClockMs()
+      const window = find(key, nowMs)
+      if (window) return window.uses >= points ? window.beganMs + periodMs - nowMs : undefined
+      return (rough?.read(key, nowMs) ?? 0) >= points ? periodMs : undefined
     },
-    hasUses,
-    reward: async (key: string): Promise<void> => {
-      if (await hasUses(key)) await limiter.reward(key)
+    reward: async (key, takenMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
+      const window = find(key, readClockMs())
+      if (!window || window.uses === 0 || takenMs < window.beganMs) return false
+      window.uses -= 1
+      return true
     },
   }
 }
 
-/** Counts one use, even if it is one too many. */
-async function consume(limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> {
-  try {
-    return await limiter.consume(key)
-  } catch (refused) {
-    // The library throws its result when the points are used up.
-    if (refused instanceof RateLimiterRes) return refused
-    throw refused
-  }
+/** Whole milliseconds, so that no wait is longer than its window by a rounding error. */
+function readClockMs(): number {
+  return Math.floor(performance.now())
 }
 
 const ROWS = 4

@@ -160,10 +160,11 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
   const ofClients = store(`message-client:${name}`, { ...window, points: share, returnable: true })
   const takeFrom = async (limiter: Limiter, key: string) => {
     const waitMs = await limiter.consume(key)
-    const giveBack = once(() => limiter.reward(key))
+    const takenMs = performance.now()
+    const giveBack = once(() => limiter.reward(key, takenMs))
     if (waitMs === undefined) return { giveBack, giveBackUnsent: limiter === all ? giveBack : nothing }
     // Stores count refused messages too. This message was not sent, so it must not delay the next one.
-    await limiter.reward(key)
+    await limiter.reward(key, takenMs)
     return refuseMessage(name, waitMs)
   }
   return {

@@ -36,6 +36,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
       await countRefusal(client)
       return rememberPayment(underWay, client)
     })
+    const takenMs = performance.now()
     let isRefused = false
     try {
       const outcome = await decide()
@@ -43,7 +44,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
       return outcome
     } finally {
       try {
-        if (!isRefused) await refusals.giveBack(client)
+        if (!isRefused) await refusals.giveBack(client, takenMs)
       } finally {
         finish()
       }
@@ -59,7 +60,7 @@ async function takeRefusal(refusals: RateLimit, client: string): Promise<number 
   const noneLeft = await refusals.wait(client)
   if (noneLeft !== undefined) return noneLeft
   const seconds = await refusals.consume(client)
-  if (seconds !== undefined) await refusals.giveBack(client)
+  if (seconds !== undefined) await refusals.giveBack(client, performance.now())
   return seconds
 }
 

@@ -7,8 +7,8 @@ export interface RateLimit {
   consume(key: string): Promise<number | undefined>
   /** Does not count. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
   wait(key: string): Promise<number | undefined>
-  /** Takes one event back, where the limit is returnable. */
-  giveBack(key: string): Promise<void>
+  /** Takes one event back that was counted at `takenMs` of `performance.now()`, where the limit is returnable. */
+  giveBack(key: string, takenMs: number): Promise<void>
 }
 
 interface RateLimitWindow {
@@ -32,7 +32,7 @@ export function createRateLimit(
   return {
     consume: async (key) => toSeconds(await limiter.consume(key)),
     wait: async (key) => toSeconds(await limiter.waitMs(key)),
-    giveBack: (key) => limiter.reward(key),
+    giveBack: (key, takenMs) => limiter.reward(key, takenMs),
   }
 }
 
@@ -48,6 +48,6 @@ export function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
   return {
     consume: (address) => consume(addressKey(address)),
     wait: (address) => wait(addressKey(address)),
-    giveBack: (address) => giveBack(addressKey(address)),
+    giveBack: (address, takenMs) => giveBack(addressKey(address), takenMs),
   }
 }

@@ -31,10 +31,11 @@ async function sendInvitation(
     logger.warn({ attempt }, 'an address has had too many invitations: a mail was not sent')
     return attempt > invitationMailTask.retryLimit ? 'dropped' : 'delayed'
   }
+  const takenMs = performance.now()
   try {
     await mailer.send({ to, ...invitationMail(`${config.server.baseUrl}/invitations/${token}`) })
   } catch (error) {
-    await rateLimits.mails.giveBack(counted)
+    await rateLimits.mails.giveBack(counted, takenMs)
     throw error
   }
   return 'sent'
