@@ -118,6 +118,24 @@ describe.each(['compatible', 'supabase'])('AUTH_PROFILE=%s', (AUTH_PROFILE) => {
     })
   })
 
+  it.each(['sms', 'phone_change'])('a repeated %s without a gateway is answered alike for all phones', async (type) => {
+    const service = await open({ ...NO_LIMITS, AUTH_SMS_PROVIDER: '' })
+    const [waiting, confirmed, changing] = [nextPhone(), nextPhone(), nextPhone()]
+    await createSignedUp(service.deps, { phone: waiting })
+    await createSignedUp(service.deps, { phone: confirmed, phone_confirmed_at: new Date() })
+    const change = { phone_change: nextPhone(), phone_change_sent_at: new Date() }
+    await createSignedUp(service.deps, { phone: changing, phone_confirmed_at: new Date(), ...change })
+    const answers = []
+    for (const phone of [nextPhone(), waiting, confirmed, changing]) {
+      for (let asked = 0; asked < 2; asked += 1) {
+        answers.push(await statusOf(service.post('/resend', { type, phone })))
+        await service.idle()
+      }
+    }
+    const [first, again] = AUTH_PROFILE === 'supabase' ? [200, 200] : [200, 429]
+    expect(answers).toEqual([first, again, first, again, first, again, first, again])
+  })
+
   describe('intervals', () => {
     let service: MailApp
     beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
-import { type HookedDeps, isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, isSentInRequest, isSmsUnsendable, runHooked } from '../messages/hooked-transaction.ts'
 import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
@@ -50,7 +50,11 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
     const { own, before } = requestIntervals(deps.config, request)
     if (before) await requireIntervalOver(trx, repeatable, before)
     const used = await requireInterval(trx, repeatable, own)
-    if (!isSentAtOnce(deps, request)) return void (await deps.jobs.send(trx, messageRequestTask, request))
+    if (!isSentAtOnce(deps, request)) {
+      await deps.jobs.send(trx, messageRequestTask, request)
+      if (used && isFree(deps, request) && isSmsUnsendable(deps)) await restoreIntervals(trx, [used])
+      return false
+    }
     const hasRecipient = await sendRequested(trx, repeatable, request)
     if (used && !hasRecipient && isFree(deps, request)) await restoreIntervals(trx, [used])
     return !hasRecipient
@@ -64,7 +68,7 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
 
 /**
  * Whether a request without a recipient leaves the interval alone. A request that sends an SMS takes longer, so an interval would
- * hide nothing. A test phone has a recipient, to whom nothing is sent.
+ * hide nothing. Where no SMS can be sent, nobody is a recipient. A test phone has a recipient, to whom nothing is sent.
  */
 function isFree(deps: MessageRequestDeps, request: MessageRequest): boolean {
   return messageMedium(request) === 'sms' && !isForTestPhone(deps, request)

@@ -80,6 +80,11 @@ export function isSentInRequest(
   return sms !== undefined && config.behaviours.sendSms === 'in the request'
 }
 
+/** Whether the request would send an SMS itself, and has neither hook nor gateway. The queue drops the SMS then. */
+export function isSmsUnsendable({ config, hooks, sms }: Pick<HookedDeps, 'config' | 'hooks' | 'sms'>): boolean {
+  return sms === undefined && !hooks.isOn('SEND_SMS') && config.behaviours.sendSms === 'in the request'
+}
+
 /**
  * Runs work in a transaction, and sends the messages that the profile has sent in the request (decision 35). If the work queues
  * such a message, the transaction was a rehearsal and is rolled back. Then the intervals of its messages are reserved, and the
