@@ -10,6 +10,8 @@
 // - `linked_account`: where PKCE is required, the exchange of the code links the identity, because only the client that began the
 //   flow has the verifier. An attacker may have led the browser that comes back from the provider, and the browser's account
 //   would become a way into the account of the attacker. The provider's account waits here until the exchange.
+// - `is_sso_user`: whether the user was an SSO user already when the auth code was given. A code from before leads nowhere: an
+//   SSO user who leaves the company must find no other way in.
 // - `credential_since`: since when the credential of this sign-in belongs to the account; see `mfa_amr_claims`.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
@@ -43,6 +45,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       linking_session_id uuid,
       linking_aal text,
       linked_account jsonb,
+      is_sso_user boolean NOT NULL DEFAULT false,
       provider_pkce_verifier jsonb,
       oauth1_secret jsonb,
       provider_access_token jsonb,

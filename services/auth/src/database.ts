@@ -133,7 +133,7 @@ export interface CodeGuessesTable {
 }
 
 /** A flow over several requests: an external sign-in, or the PKCE flow of a mail. */
-export interface FlowStateTable {
+export interface FlowStateTable extends Record<'email_optional' | 'is_sso_user', Generated<boolean>> {
   id: Generated<string>
   user_id: string | null
   provider_type: string
@@ -155,7 +155,6 @@ export interface FlowStateTable {
   oauth1_secret: SealedSecret | null
   provider_access_token: SealedSecret | null
   provider_refresh_token: SealedSecret | null
-  email_optional: Generated<boolean>
   /** When the provider answered. A flow is claimed once. */
   claimed_at: TimestampColumn | null
   /** The session that began to link an identity. The flow ends with the session. */

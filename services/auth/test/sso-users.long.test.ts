@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBody, outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { errorBody, grantErrorBody, outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { type AnybodyStub, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
@@ -14,8 +16,17 @@ const NO_PASSKEY = [422, errorBody(422, 'validation_failed', 'SSO users cannot r
 const NO_IDENTITY = [422, errorBody(422, 'validation_failed', 'SSO users cannot link identities')]
 const WRONG_CODE = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
 const INVALID_LINK = [403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')]
-const PKCE = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
+const VERIFIER = 'v'.repeat(43)
+const PKCE = {
+  code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+  code_challenge_method: 's256',
+}
 let people = 0
+let stub: AnybodyStub
+beforeAll(async () => {
+  stub = await startAnybodyProvider()
+})
+afterAll(() => stub.close())
 
 describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%s', (profile) => {
   let service: MailApp
@@ -23,6 +34,7 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
   let sso: SignedIn
   beforeAll(async () => {
     service = await openMailApp({
+      ...stub.settings,
       AUTH_PROFILE: profile,
       AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
       AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
@@ -46,6 +58,11 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
   const become = () =>
     service.deps.db.updateTable('users').set({ is_sso_user: true }).where('id', '=', sso.user.id).execute()
   const readRow = () => service.deps.db.selectFrom('users').selectAll().where('id', '=', sso.user.id).executeTakeFirst()
+  const text = 'invalid flow state, no valid flow state found'
+  const unknownCode =
+    profile === 'supabase'
+      ? [404, errorBody(404, 'flow_state_not_found', text)]
+      : [404, grantErrorBody('invalid_grant', 'flow_state_not_found', text, 404)]
   const put = async (payload: object) =>
     service.app.inject({ method: 'PUT', url: '/user', headers: sso.headers, payload })
   const wrong =
@@ -112,6 +129,65 @@ describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%
     await become()
     const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'github', ...PKCE })}`
     expect(statusAndBody(await service.app.inject({ url, headers: sso.headers }))).toEqual(NO_IDENTITY)
+  })
+
+  const account = () => ({ sub: phone, email: sso.email, verified: true })
+  const exchange = (auth_code: string | undefined) =>
+    service.post('/token?grant_type=pkce', { auth_code, code_verifier: VERIFIER })
+  /** Goes to a provider, and comes back as the account there. @returns the parameters that end the flow */
+  const comeBack = async (path: string, headers = {}, meanwhile = async () => {}) => {
+    const url = `${path}?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
+    const { location } = (await service.app.inject({ url, headers })).headers
+    await meanwhile()
+    const state = new URL(String(location)).searchParams.get('state') ?? ''
+    return (await comeBackAs(service, state, account())).query
+  }
+  const providers = async () => {
+    const rows = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', sso.user.id)
+    return (await rows.orderBy('provider').execute()).map(({ provider }) => provider)
+  }
+
+  it('404: exchanges no auth code of a mail from before they became one', async () => {
+    await service.post('/magiclink', { email: sso.email, ...PKCE })
+    const { link } = await service.readMail(sso.email)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    // In the strict profile a link opens a page, whose button posts its parameters.
+    const { location } = (
+      profile === 'strict'
+        ? await service.post('/verify', link.searchParams.toString(), form)
+        : await service.app.inject(link.pathname + link.search)
+    ).headers
+    await become()
+    const code = new URL(String(location)).searchParams.get('code') ?? ''
+    expect(statusAndBody(await exchange(code))).toEqual(unknownCode)
+  })
+
+  it('404: exchanges no auth code of a provider from before they became one', async () => {
+    const { code } = await comeBack('/authorize')
+    await become()
+    expect(statusAndBody(await exchange(code))).toEqual(unknownCode)
+  })
+
+  it('200: signs in by an identity that they have already', async () => {
+    await comeBack('/authorize')
+    await become()
+    const { code } = await comeBack('/authorize')
+    expect(outcomeOf(await exchange(code))).toBe(200)
+  })
+
+  it('422: links no account at a return from a provider after they became one', async () => {
+    const ended = await comeBack('/user/identities/authorize', sso.headers, async () => void (await become()))
+    expect(ended.error_description).toBe('SSO users cannot link identities')
+    expect(await providers()).toEqual(['email'])
+  })
+
+  it('422: links no account by an exchange after they became one, and gets no session', async () => {
+    const { code } = await comeBack('/user/identities/authorize', sso.headers)
+    await become()
+    const linked = profile === 'strict'
+    const refused = grantErrorBody('invalid_request', 'validation_failed', 'SSO users cannot link identities', 422)
+    expect(statusAndBody(await exchange(code))).toEqual(linked ? [422, refused] : unknownCode)
+    expect(await providers()).toEqual(linked ? ['email'] : ['email', 'keycloak'])
   })
 
   it('200: gets no message with a code or a link to their phone or email', async () => {

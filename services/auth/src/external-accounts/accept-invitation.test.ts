@@ -37,3 +37,17 @@ it.each([
   const account = { sub: String(milliseconds), email, verified: true }
   expect((await comeBackAs(service, state, account)).fragment).toEqual(landed)
 })
+
+it('refuses the invitation of a user who became an SSO user meanwhile', async () => {
+  const email = 'sso@example.com'
+  await service.post('/invite', { email }, OPERATOR)
+  const { token } = await service.readMail(email)
+  const state = await begin(service, 'keycloak', { invite_token: token })
+  await service.deps.db.updateTable('users').set({ is_sso_user: true }).where('email', '=', email).execute()
+  expect((await comeBackAs(service, state, { sub: 'sso', email, verified: true })).fragment).toEqual({
+    error: 'server_error',
+    error_code: 'invite_not_found',
+    error_description: 'Invite not found',
+    sb: '',
+  })
+})

@@ -59,6 +59,8 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, li
   const user = token && (await lockUserById(trx, token.userId))
   const isValid = token && Date.parse(token.expiresAt) > now().getTime()
   if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
+  // The identity would be a way into the account of an SSO user who has left the company.
+  if (user.isSsoUser) return refuseInvitation()
   requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
   const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, { id: token.id, linkHash }))

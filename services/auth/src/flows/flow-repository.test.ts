@@ -57,6 +57,7 @@ async function createFinished(code: string, members: Partial<NewAuthorizationFlo
     tokens: { access: sealed('access'), refresh: null },
     credentialSince: null,
     linkedAccount: null,
+    isSsoUser: false,
     at: AT,
   }
   expect(await transact((trx) => updateFinishedFlow(trx, flow.id, end))).toBe(true)
@@ -112,6 +113,7 @@ describe('findFlowByCode', () => {
       codeHash: hashAuthCode('a code'),
       codeIssuedAt: AT_TEXT,
       userId,
+      isOfSsoUser: false,
       provider: 'github',
       method: 'oauth',
       pkce: PKCE,
@@ -133,6 +135,7 @@ describe('findFlowByCode', () => {
       codeHash: hashAuthCode('of a mail'),
       codeIssuedAt: AT_TEXT,
       userId,
+      isOfSsoUser: false,
       provider: 'email',
       method: 'email/signup',
       pkce: PKCE,
@@ -163,6 +166,7 @@ describe('findFlowByCode', () => {
         linking_session_id: null,
         linking_aal: null,
         linked_account: null,
+        is_sso_user: false,
         provider_pkce_verifier: null,
         oauth1_secret: null,
         provider_access_token: sealed('access'),
@@ -189,6 +193,7 @@ describe('a flow that has been cleaned up', () => {
       tokens: { access: null, refresh: null },
       credentialSince: null,
       linkedAccount: null,
+      isSsoUser: false,
       at: AT,
     }
     expect(await transact((trx) => updateFinishedFlow(trx, randomUUID(), end))).toBe(false)

@@ -96,6 +96,7 @@ export async function claimAuthorizationFlow(db: Db, id: string, at: Date): Prom
 
 interface FlowEnd {
   readonly userId: string
+  readonly isSsoUser: boolean
   readonly codeHash: Buffer
   readonly tokens: SealedProviderTokens
   /** Since when the identity is a way into the account; null: since the account exists. */
@@ -117,6 +118,7 @@ export async function updateFinishedFlow(trx: Trx, id: string, end: FlowEnd): Pr
       provider_refresh_token: end.tokens.refresh,
       credential_since: end.credentialSince,
       linked_account: end.linkedAccount,
+      is_sso_user: end.isSsoUser,
       // The provider has answered, so both secrets are spent.
       provider_pkce_verifier: null,
       oauth1_secret: null,
@@ -179,6 +181,8 @@ export interface FinishedFlow {
   readonly codeHash: Buffer
   readonly codeIssuedAt: Timestamp
   readonly userId: string
+  /** Whether the user was an SSO user when a provider led to the code. No mail leads such a user to a code. */
+  readonly isOfSsoUser: boolean
   /** `email`, or the name of an external provider. */
   readonly provider: string
   readonly method: FlowMethod
@@ -207,6 +211,7 @@ export async function findFlowByCode(db: Db, code: string): Promise<FinishedFlow
     codeHash,
     codeIssuedAt,
     userId,
+    isOfSsoUser: row.is_sso_user,
     provider: row.provider_type,
     method: row.authentication_method,
     pkce,

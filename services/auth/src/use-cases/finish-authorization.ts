@@ -206,6 +206,7 @@ async function createSessionOrCode(
   const code = generateAuthCode(deps.randomBytes)
   const isBound = await updateFinishedFlow(trx, flow.id, {
     userId: user.id,
+    isSsoUser: user.isSsoUser,
     codeHash: hashAuthCode(code),
     tokens: { access: sealSecret(deps, flow.id, tokens.access), refresh: sealOptional(deps, flow.id, tokens.refresh) },
     credentialSince,

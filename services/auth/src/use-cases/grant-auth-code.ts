@@ -91,6 +91,8 @@ async function exchangeFlow(
 ): Promise<ExchangedFlow> {
   const user = await lockUserById(trx, flow.userId)
   if (!user || user.deletedAt !== null) refuseFlow()
+  // The exchange of a code that links refuses an SSO user in words of its own.
+  if (user.isSsoUser && !flow.isOfSsoUser && !flow.link) refuseFlow()
   if (isBanned(user, deps.now())) refuseBannedSignIn()
   if (!(await deleteFlow(trx, flow))) refuseFlow()
   const linked = flow.link && (await linkExternalIdentity(trx, deps, { ...flow.link, ip }))
