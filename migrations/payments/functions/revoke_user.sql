@@ -2,10 +2,13 @@
 -- Ends a user's membership of a merchant, and adds the event. Deletes the user's open invitations too. p_user_id: the id that
 -- members see. Members may also use the id of their own user record: they know no other id of themselves.
 --
--- Verdict: that of judge_access; not-found; done. (reference: Users of a merchant)
+-- Verdict: that of judge_access; not-found; last-user when a user would remove the last user of a live merchant without an app:
+-- nobody could then reach the merchant and its money through the API. An invited user is no member yet; done. (reference: Users
+-- of a merchant)
 --
--- Lock order: the memberships of apps, that of the user, its invitations, the balance. Access is judged again under the first:
--- an app that leaves a live merchant counts on its users, so it removes none of them afterwards. accept_invitation takes the
+-- Lock order: the memberships of apps, those of users, the invitations of the user, the balance. All members are locked so that,
+-- of two members that leave at once, the second sees who is left. Access is judged again under the locks: an app that leaves a
+-- live merchant counts on its users, so it removes none of them afterwards. accept_invitation takes the
 -- membership before its invitations too, and invite_user takes it before the balance, so that two calls never wait for each
 -- other. The invitation that invite_user may add under the lock of the balance is new: nobody can wait for it.
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
@@ -23,12 +26,25 @@ BEGIN
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id ORDER BY a.app_id FOR SHARE;
+  PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND NOT u.pending ORDER BY u.user_id FOR UPDATE;
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
-  DELETE FROM {{merchant_users}} u
+  SELECT u.* INTO ended FROM {{merchant_users}} u
     WHERE u.merchant_id = p_merchant_id
       AND (coalesce(u.member_id, u.user_id) = p_user_id OR u.user_id = p_user_id AND NOT u.pending)
-    RETURNING u.* INTO ended;
+    FOR UPDATE;
+  IF NOT ended.pending
+    AND NOT EXISTS (SELECT FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test)
+    AND NOT EXISTS (SELECT FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id)
+    AND NOT EXISTS (
+      SELECT FROM {{merchant_users}} u
+      WHERE u.merchant_id = p_merchant_id AND NOT u.pending AND u.user_id <> ended.user_id
+    )
+  THEN
+    verdict := 'last-user';
+    RETURN NEXT; RETURN;
+  END IF;
+  DELETE FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = ended.user_id;
   IF FOUND THEN
     PERFORM {{record_event}}(
       p_merchant_id, 'user.revoked', coalesce(ended.member_id, ended.user_id), {{user_member}}(ended)

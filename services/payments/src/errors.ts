@@ -1,6 +1,7 @@
 import { defineError, type ErrorFactory, type ErrorTemplate, HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
+import type { PayoutSkip } from './payouts/payout.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
 // The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field, operator-errors.ts for
@@ -162,7 +163,8 @@ export const idempotencyKeyUsed = (): HttpError => fieldInvalid('Idempotency-Key
 export const idempotencyKeySpent = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used for a key that is revoked')
 export const lastKey = (): HttpError => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')
-export const lastApp = (): HttpError => fieldInvalid('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant')
+export const lastMember = (noun: 'app' | 'user'): HttpError =>
+  fieldInvalid(`${noun}Id`, 'LIMIT_EXCEEDED', `is the only ${noun} of the merchant`)
 export const unknownApp = (): HttpError => fieldInvalid('appId', 'UNKNOWN', 'is no app')
 export const executionDateClosed = (): HttpError =>
   fieldInvalid('executionDate', 'RANGE', 'must be a day on which banks settle, today or later')
@@ -200,9 +202,7 @@ export const currencyWithoutRate = (): HttpError => fieldInvalid('currency', 'UN
 /** One text for a source that is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
 export const unknownSource = (field: string): HttpError =>
   fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
-/** `reason` says why nothing is paid out. */
-export const payoutSkipped = (reason: 'negative' | 'below_minimum' | 'no_iban'): HttpError =>
-  fieldInvalid('balance', 'LIMIT_EXCEEDED', reason)
+export const payoutSkipped = (reason: PayoutSkip): HttpError => fieldInvalid('balance', 'LIMIT_EXCEEDED', reason)
 /** Stands beside other errors of the same body. */
 export const immutable = (field: string): FieldError => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' })
 

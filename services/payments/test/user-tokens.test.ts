@@ -62,6 +62,84 @@ describe('a user with a token', () => {
     expect(statusAndBody(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
   })
 
+  describe('of a merchant without an app', () => {
+    const LAST = [400, [{ field: 'userId', code: 'LIMIT_EXCEEDED', message: 'is the only user of the merchant' }]]
+    const LAST_APP = [400, [{ field: 'appId', code: 'LIMIT_EXCEEDED', message: 'is the only app of the merchant' }]]
+    const create = async (test: boolean): Promise<string> => {
+      const payload = { ...merchantBody, test }
+      const url = '/merchants'
+      return (await payments.app.inject({ method: 'POST', url, headers: as('mary'), payload })).json().merchant.id
+    }
+    const leave = async (id: string, name: string, by = name) => {
+      const url = `/merchants/${id}/users/${await memberId(id, name)}`
+      return payments.app.inject({ method: 'DELETE', url, headers: as(by) })
+    }
+    const memberId = async (id: string, name: string) =>
+      (await get(`/merchants/${id}/users?limit=9`, as('mary')))
+        .json()
+        .find(({ email }: { email: string }) => email === `${name}@example.com`)?.id
+    const invite = async (id: string, name: string) => {
+      const payload = { email: `${name}@example.com` }
+      await payments.app.inject({ method: 'POST', url: `/merchants/${id}/users`, headers: as('mary'), payload })
+    }
+    const join = async (id: string, name: string) => {
+      await invite(id, name)
+      const { db } = payments.database
+      await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', id).execute()
+    }
+
+    it('400: stays as the last user of a live merchant, invited users or not', async () => {
+      const id = await create(false)
+      await invite(id, 'invited')
+      expect(statusAndBody(await leave(id, 'mary'))).toEqual(LAST)
+      expect((await get(`/merchants/${id}`, as('mary'))).statusCode).toBe(200)
+      expect(statusAndBody(await leave(id, 'invited', 'mary'))).toEqual([204, ''])
+    })
+
+    it('204: leaves a test merchant, and a live one that has another user or an app', async () => {
+      expect(statusAndBody(await leave(await create(true), 'mary'))).toEqual([204, ''])
+      const shared = await create(false)
+      await join(shared, 'joan')
+      expect(statusAndBody(await leave(shared, 'mary'))).toEqual([204, ''])
+      const served = await create(false)
+      const url = `/merchants/${served}/apps`
+      await payments.app.inject({ method: 'POST', url, headers: as('mary'), payload: { appId: app.id } })
+      expect(statusAndBody(await leave(served, 'mary'))).toEqual([204, ''])
+    })
+
+    it('400: one of two users who leave at once stays', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const id = await create(false)
+        await join(id, 'joan')
+        const ids = [await memberId(id, 'mary'), await memberId(id, 'joan')]
+        const answers = await Promise.all(
+          ['mary', 'joan'].map((name, which) =>
+            payments.app.inject({ method: 'DELETE', url: `/merchants/${id}/users/${ids[which]}`, headers: as(name) }),
+          ),
+        )
+        expect(answers.map(statusAndBody).sort()).toEqual([[204, ''], LAST])
+      }
+    })
+
+    it('400: a user who leaves in parallel with the last app stays, unless the app does', async () => {
+      for (let round = 0; round < 5; round += 1) {
+        const id = await create(false)
+        const leaving = await createTestApp(payments)
+        const url = `/merchants/${id}/apps`
+        await payments.app.inject({ method: 'POST', url, headers: as('mary'), payload: { appId: leaving.id } })
+        const user = await memberId(id, 'mary')
+        const answers = await Promise.all([
+          payments.app.inject({ method: 'DELETE', url: `${url}/${leaving.id}`, headers: leaving.headers }),
+          payments.app.inject({ method: 'DELETE', url: `/merchants/${id}/users/${user}`, headers: as('mary') }),
+        ])
+        expect([
+          [LAST_APP, [204, '']],
+          [[204, ''], LAST],
+        ]).toContainEqual(answers.map(statusAndBody))
+      }
+    })
+  })
+
   it('201: makes merchants, once for an Idempotency-Key, and is their first member', async () => {
     const user = await identityOf('barbara')
     const create = () =>

@@ -205,7 +205,7 @@ function revokeQuery(name: string) {
   return prepareOnCoordinator(
     name,
     (p: CallerColumns & Omit<RevokeMemberCall, 'caller'>) => sql<{
-      verdict: Verdict | 'last-app'
+      verdict: Verdict | 'last-app' | 'last-user'
       identity_id: string | null
     }>`
     SELECT verdict, identity_id FROM ${sql.table(name)}(${callerRow(p)}, ${p.merchantId}, ${p.memberId})`,
@@ -213,8 +213,8 @@ function revokeQuery(name: string) {
 }
 
 /**
- * Ends the membership of an app or a user, or a pending invitation, from the next request on. `isLast`: the calling app is
- * the only member of a live merchant and wanted to remove itself, so nothing was done.
+ * Ends the membership of an app or a user, or a pending invitation, from the next request on. `isLast`: the app or user is
+ * the only member of a live merchant and wanted to leave, so nothing was done.
  */
 export async function callRevokeMember(
   lanes: Lanes,
@@ -222,6 +222,6 @@ export async function callRevokeMember(
   { caller, ...input }: RevokeMemberCall,
 ): Promise<AccessResult & { readonly isLast: boolean }> {
   const row = await lanes.write.one(revokeQueries[noun], { ...callerColumns(caller), ...input })
-  const [verdict, refusal] = splitVerdict(row.verdict, ['last-app'])
+  const [verdict, refusal] = splitVerdict(row.verdict, ['last-app', 'last-user'])
   return { verdict, identityId: row.identity_id, isLast: refusal !== undefined }
 }

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import { nullIfRefused, type RequestInput } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
-import { lastApp } from '../errors.ts'
+import { lastMember } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
 /** An app or user of a merchant, who loses access. */
@@ -16,9 +16,9 @@ export interface RevokeMemberInput {
 
 /**
  * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
- * @throws lastApp when the calling app is the only app of a live merchant without a user and would remove itself: nobody could
- * reach the merchant through the API any more; unauthorized, notFound, forbidden and the error of a refused request, as
- * `requireAccess` throws them
+ * @throws lastMember when an app is the only app of a live merchant without a user and would remove itself, or a user the only
+ * user of one without an app: nobody could reach the merchant through the API any more; unauthorized, notFound, forbidden and
+ * the error of a refused request, as `requireAccess` throws them
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },
@@ -26,5 +26,5 @@ export async function revokeMember(
 ): Promise<void> {
   const member = { caller, merchantId, memberId: nullIfRefused(input, memberId) }
   const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, member), input)
-  if (isLast) throw lastApp()
+  if (isLast) throw lastMember(noun)
 }

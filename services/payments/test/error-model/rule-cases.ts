@@ -8,7 +8,7 @@ import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
 import { copyDispute } from '../open-disputes.ts'
 import { operatorHeaders } from '../operators.ts'
-import { createTestApp, createTestMerchant } from '../payments-app.ts'
+import { createTestApp, createTestMerchant, merchantBody } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
 /** The parts of an answer that a client reads. */
@@ -355,10 +355,17 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       return callAs(world, headers, { method: 'DELETE', url: `/me/keys/${body[0].id}` })
     }),
   ],
-  lastApp: [
+  lastMember: [
     field('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant', async (world) =>
       call(world, 'DELETE', `/merchants/${(await liveMerchant(world)).id}/apps/${world.owner.id}`),
     ),
+    field('userId', 'LIMIT_EXCEEDED', 'is the only user of the merchant', async (world) => {
+      const headers = { authorization: 'Bearer user' }
+      const { body } = await callAs(world, headers, { method: 'POST', url: '/merchants', payload: merchantBody })
+      const me = await callAs(world, headers, { url: '/me' })
+      const url = `/merchants/${body.merchant.id}/users/${me.body.identity.id}`
+      return callAs(world, headers, { method: 'DELETE', url })
+    }),
   ],
   unknownApp: [
     field('appId', 'UNKNOWN', 'is no app', (world) =>
