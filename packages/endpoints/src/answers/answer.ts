@@ -13,8 +13,6 @@ export interface Answer {
 /** The part of an answer besides its body, before its headers are composed. */
 export interface AnswerHead {
   readonly status: number
-  /** For HEAD: the answer has no body. */
-  readonly head: boolean
   readonly requestIdHeader: string
   readonly requestId: string
 }
@@ -34,7 +32,7 @@ export function buildAnswer(head: AnswerHead, encoded: Encoded, state: ResponseS
   let sends = false
   try {
     const headers = buildHeaders(head, encoded, state)
-    sends = !head.head && !hasNoBody(status)
+    sends = !hasNoBody(status)
     return { status, headers, body: sends ? body : undefined }
   } finally {
     if (!sends && isStream(body)) body.close()

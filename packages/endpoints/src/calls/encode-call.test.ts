@@ -62,6 +62,22 @@ class Begun extends Controller {
     this.#set()
     yield await Promise.reject(new Conflict('too late'))
   }
+  async *GET_status(status: string) {
+    this.response.status = Number(status)
+    yield 'a'
+  }
+  async *GET_defect() {
+    yield await Promise.reject(new Error('before the first value'))
+  }
+  async *GET_unencodable() {
+    yield () => {}
+  }
+  GET_source() {
+    return new ReadableStream(
+      { pull: (controller) => controller.error(new Conflict('too late')) },
+      { highWaterMark: 0 },
+    )
+  }
   #set() {
     this.response.status = 201
     this.response.type = 'text/event-stream'
@@ -118,6 +134,22 @@ it('what a generator sets before its first value counts', async () => {
 it('409: an error before the first value is an answer of its own', async () => {
   const { status, body } = await all.ask({ path: '/begun/refused' })
   expect([status, JSON.parse(body)]).toEqual([409, errorBody(409, 'CONFLICT', 'too late')])
+})
+
+it.each([
+  ['', 201],
+  ['/sync', 201],
+  ['/refused', 409],
+  ['/status/202', 202],
+  ['/status/204', 204],
+  ['/status/304', 304],
+  ['/defect', 500],
+  ['/unencodable', 500],
+  ['/source', 409],
+])('HEAD /begun%s has the status %i and the headers of GET', async (path, status) => {
+  const get = await all.ask({ path: `/begun${path}` })
+  const head = await all.ask({ method: 'HEAD', path: `/begun${path}` })
+  expect([get.status, head]).toEqual([status, { ...get, body: '' }])
 })
 
 it('an answer may be the Response of a library', async () => {

@@ -15,8 +15,7 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
     return buildEncoded(call, status, { type: undefined, body })
   }
   if (isIterator(value)) return encodeBegun(call, [...value], route)
-  // The answer to HEAD has no body, so its generator never runs.
-  if (!isAsyncIterator(value) || call.incoming.method === 'HEAD') return encodeBegun(call, value, route)
+  if (!isAsyncIterator(value)) return encodeBegun(call, value, route)
   return begin(value, call.incoming.signal()).then((begun) => encodeBegun(call, begun, route))
 }
 
@@ -89,15 +88,20 @@ class BegunIterator implements AsyncIterableIterator<unknown> {
 
 function buildEncoded(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
   const { requestIdHeader } = call.core.settings
-  const head = { status, head: call.incoming.method === 'HEAD', requestIdHeader, requestId: call.request.id }
-  const answer = buildAnswer(head, encoded, call.response)
+  const answer = buildAnswer({ status, requestIdHeader, requestId: call.request.id }, encoded, call.response)
   const { body } = answer
-  if (!isStream(body)) return answer
+  const isHead = call.incoming.method === 'HEAD'
+  if (!isStream(body)) return isHead ? { ...answer, body: undefined } : answer
   const signal = call.incoming.signal()
   // Until the first bytes come, the source is closed here when the client leaves. Afterwards the interface closes it.
   if (signal.aborted) body.close()
   else signal.addEventListener('abort', body.close, { once: true })
-  return readFirstBytes(exactly(body)).then((begun) => ({ ...answer, body: reportFailures(call, begun) }))
+  return readFirstBytes(exactly(body)).then((begun) => {
+    if (!isHead) return { ...answer, body: reportFailures(call, begun) }
+    // HEAD has the status that GET would have, so its stream begins. An error would have been the answer.
+    begun.close()
+    return { ...answer, body: undefined }
+  })
 }
 
 /** Takes a web `Response` as the answer. Its headers win over the headers of the controller. */
