@@ -65,16 +65,50 @@ describe('reflectSignature', () => {
     expect(reflectSignature(x.GET)).toEqual({ min: 1, max: 1, names: ['a'] })
   })
 
-  it.each([
-    'return this.arguments',
-    'return this?.arguments',
-    'return { arguments: a }',
-    'const { arguments: b } = a; return b',
-    'return { arguments() {} }',
-    'return class { arguments = 1 }',
-    'return "arguments"',
-  ])('reads one positional, a, though a member is named arguments: %s', (body) => {
-    expect(reflectSignature(method('a', { body }))).toEqual({ min: 1, max: 1, names: ['a'] })
+  const TRACES = [
+    ...['arguments', '__awaiter', '__generator', '__rest', '__asyncGenerator', '__async', '__objRest'],
+    ...['_asyncToGenerator', '_wrapAsyncGenerator', '_objectWithoutProperties', '_objectWithoutPropertiesLoose'],
+  ]
+
+  it.each(TRACES)('reads one positional, a, though a member, a text or a comment is named %s', (name) => {
+    const bodies = [
+      `return this.${name}`,
+      `return this?.${name}`,
+      `return a.${name}()`,
+      `return a.b.${name}.c`,
+      `return { ${name}: a }`,
+      `const { ${name}: b } = a; return b`,
+      `return { ${name}() {} }`,
+      `return { get ${name}() { return a } }`,
+      `return { async *${name}() {} }`,
+      `return class { ${name} = 1 }`,
+      `return class { ${name}; x = 1 }`,
+      `return class { static ${name}; #${name} = 1; x() { return this.#${name} } }`,
+      `return "${name}"`,
+      `return \`${name}\``,
+      `return \`\${a}${name}\``,
+      `return \`${name}\${a}\``,
+      `return a.raw\`${name}\``,
+      `return /${name}/.test(a) /* ${name} */`,
+    ]
+    const read = bodies.map((body) => reflectSignature(method('a', { body })))
+    expect(read).toEqual(bodies.map(() => ({ min: 1, max: 1, names: ['a'], keywords: undefined })))
+  })
+
+  it.each(TRACES)('refuses a handler that uses the value %s', (name) => {
+    const bodies = [
+      `return ${name}[0]`,
+      `return { ${name} }`,
+      `return { [${name}]: a }`,
+      `return a[${name}]`,
+      `return \`\${${name}}\``,
+      `return ${name} ? a : 1`,
+      `return class { [${name}] = 1 }`,
+      `return a.b(${name})`,
+      `return tslib_1.${name}(a)`,
+      `return (0, tslib.${name})(a)`,
+    ]
+    for (const body of bodies) expect(() => reflectSignature(method('a', { body }))).toThrow('older than ES2022')
   })
 
   it.each([

@@ -1,4 +1,4 @@
-import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt, type Token } from 'acorn'
+import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt } from 'acorn'
 import { VALUE_TEXTS } from '../error-texts.ts'
 import { ValidationError } from '../errors.ts'
 import type { Arguments, Binding, KeywordPattern } from './binding.ts'
@@ -24,7 +24,7 @@ type AnyFunction = (...args: never[]) => unknown
 export function reflectSignature(handler: AnyFunction): Signature {
   const parsed = parseFunction(handler)
   if (parsed === undefined) throw new Error('has no readable source')
-  if (parsed.words.some((word, at) => traces.has(word) && !isMember(parsed.words, at))) {
+  if (namesIn(parsed.tree).some((name) => traces.has(name))) {
     throw new Error('was compiled to JavaScript older than ES2022, which hides its parameters')
   }
   let min = 0
@@ -70,8 +70,7 @@ export function parameterNames(handler: AnyFunction): readonly string[] {
 
 interface ParsedFunction {
   readonly parameters: readonly Pattern[]
-  /** Every token of the text. */
-  readonly words: readonly string[]
+  readonly tree: AnyNode
 }
 
 function parseFunction(handler: AnyFunction): ParsedFunction | undefined {
@@ -81,17 +80,10 @@ function parseFunction(handler: AnyFunction): ParsedFunction | undefined {
 }
 
 function tryParse(text: string): ParsedFunction | undefined {
-  const words: string[] = []
-  const onToken = ({ start, end }: Token): void => void words.push(text.slice(start, end))
   try {
-    const node = parseExpressionAt(text, 0, {
-      ecmaVersion: 'latest',
-      sourceType: 'module',
-      checkPrivateFields: false,
-      onToken,
-    })
-    const parameters = functionIn(node)
-    return parameters && { parameters, words }
+    const tree = parseExpressionAt(text, 0, { ecmaVersion: 'latest', sourceType: 'module', checkPrivateFields: false })
+    const parameters = functionIn(tree)
+    return parameters && { parameters, tree }
   } catch {
     return undefined
   }
@@ -111,13 +103,18 @@ const traces = new Set([
   ...['_asyncToGenerator', '_wrapAsyncGenerator', '_objectWithoutProperties', '_objectWithoutPropertiesLoose'],
 ])
 
-/**
- * Whether a word only names a member, as in `this.arguments` and `{ arguments: 1 }`. No strict code writes to `arguments`, or
- * calls it.
- */
-function isMember(words: readonly string[], at: number): boolean {
-  const [before = '', after = ''] = [words[at - 1], words[at + 1]]
-  return words[at] === 'arguments' && (/^\??\.$/.test(before) || /^[:(=]$/.test(after))
+/** The names of a tree. Names of members are left out, as in `a.arguments` or `{ arguments: 1 }`, but for the helpers of tslib. */
+function namesIn(node: object): readonly string[] {
+  if ('type' in node && node.type === 'Identifier' && 'name' in node) return [String(node.name)]
+  const { computed, object } = { computed: true, object: undefined, ...node }
+  const isMember = !computed && !(isNode(object) && namesIn(object).some((name) => name.startsWith('tslib')))
+  return Object.entries(node).flatMap(([key, child]) =>
+    isNode(child) && !(isMember && (key === 'key' || key === 'property')) ? namesIn(child) : [],
+  )
+}
+
+function isNode(child: unknown): child is object {
+  return typeof child === 'object' && child !== null
 }
 
 function readKeywords(pattern: ObjectPattern, index: number): KeywordPattern {
