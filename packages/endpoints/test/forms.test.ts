@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Args, accepts, Controller, p } from '../src/endpoints.ts'
+import { VALUE_TEXTS } from '../src/error-texts.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
+import { issueBody } from './whole-answers.ts'
 
 class Forms extends Controller {
   static POST_lists = accepts({
@@ -13,8 +15,13 @@ class Forms extends Controller {
 
   static POST_empty = accepts({
     keywords: z.object({ n: p.int().optional(), s: z.string().optional(), b: p.bool().optional() }),
+    aliases: { other: 's' },
     emptyAsAbsent: true,
   })
+  static POST_any = accepts({ keywords: z.record(z.string(), z.string()), emptyAsAbsent: true })
+  POST_any(...[keywords]: Args<typeof Forms.POST_any>) {
+    return keywords
+  }
   POST_empty(...[keywords]: Args<typeof Forms.POST_empty>) {
     return keywords
   }
@@ -59,6 +66,23 @@ describe('forms', () => {
 
   it('200: an empty parameter counts as absent there too, but a bare name does not', async () => {
     expect(await post('empty?n=&b', '', 'text/plain')).toEqual([200, { b: true }])
+  })
+
+  it.each([
+    ['a form', 'x=&n=1', 'application/x-www-form-urlencoded'],
+    ['multipart', '--X\r\nContent-Disposition: form-data; name="x"\r\n\r\n\r\n--X--', type],
+  ])('400: an empty field of %s is refused there when its name is unknown', async (_name, body, sent) => {
+    expect(await post('empty', body, sent)).toEqual([400, issueBody('x', VALUE_TEXTS.unknown)])
+  })
+
+  it('400: an empty parameter is refused there when its name is unknown, as one with a value', async () => {
+    expect(await post('empty?x=', '', 'text/plain')).toEqual([400, issueBody('x', VALUE_TEXTS.unknown)])
+    expect(await post('empty?x=1', '', 'text/plain')).toEqual([400, issueBody('x', VALUE_TEXTS.unknown)])
+  })
+
+  it('200: an empty value of an alias counts as absent there, and of any name where all are taken', async () => {
+    expect(await post('empty?other=', '', 'text/plain')).toEqual([200, {}])
+    expect(await post('any?x=&y=1', '', 'text/plain')).toEqual([200, { y: '1' }])
   })
 
   it('200: an empty text of JSON stays', async () => {

@@ -60,7 +60,8 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
       .then(finish)
   }
   const places = path.length + (rest === undefined ? 0 : 1)
-  return { min: body === 'positionals' ? 0 : required, max, places, keywords: undefined, body, bind }
+  const knows = (name: string) => names === undefined || names.has(name) || Object.hasOwn(aliases, name)
+  return { min: body === 'positionals' ? 0 : required, max, places, keywords: undefined, body, knows, bind }
 }
 
 function parseAll(checks: readonly Check[]): Promise<readonly ZodSafeParseResult<unknown>[]> {

@@ -24,6 +24,8 @@ export interface Binding {
   /** The keywords of an undeclared handler. */
   readonly keywords: KeywordPattern | undefined
   readonly body: BodyUse
+  /** Whether the handler takes a keyword of this name. */
+  readonly knows: (name: string) => boolean
   /**
    * Makes the arguments of a call.
    * @throws ValidationError for invalid keywords or values, and for too few or too many positionals in the body

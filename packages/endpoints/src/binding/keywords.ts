@@ -18,10 +18,10 @@ export function emptyKeywords(): Keywords {
 
 /**
  * Reads `a=1&b=2` of a query or form. A repeated key gives a list, and `+` is a space.
- * @param emptyAsAbsent whether `a=` counts as absent. A bare `a` stays
+ * @param isAbsent whether `a=` counts as absent. A bare `a` stays
  * @throws CallError 400 for a broken percent sequence, too many keys, or `__proto__`
  */
-export function parseUrlEncoded(text: string, { emptyAsAbsent }: { readonly emptyAsAbsent: boolean }): Keywords {
+export function parseUrlEncoded(text: string, isAbsent: (name: string) => boolean): Keywords {
   const keywords = emptyKeywords()
   if (text === '') return keywords
   const pairs = text.split('&', KEYWORDS_MAX + 1)
@@ -29,8 +29,8 @@ export function parseUrlEncoded(text: string, { emptyAsAbsent }: { readonly empt
   for (const pair of pairs) {
     if (pair === '') continue
     const equals = pair.indexOf('=')
-    if (emptyAsAbsent && equals !== -1 && equals === pair.length - 1) continue
     const name = decodePart(equals === -1 ? pair : pair.slice(0, equals))
+    if (equals !== -1 && equals === pair.length - 1 && isAbsent(name)) continue
     addKeyword(keywords, name, equals === -1 ? '' : decodePart(pair.slice(equals + 1)))
   }
   return keywords

@@ -103,7 +103,7 @@ const traces = new Set([
   ...['_asyncToGenerator', '_wrapAsyncGenerator', '_objectWithoutProperties', '_objectWithoutPropertiesLoose'],
 ])
 
-/** The names of a tree. Names of members are left out, as in `a.arguments` or `{ arguments: 1 }`, but for the helpers of tslib. */
+/** The names of a tree. Names of members are left out, as in `a.arguments` or `{ arguments: 1 }`, but for helpers of tslib. */
 function namesIn(node: object): readonly string[] {
   if ('type' in node && node.type === 'Identifier' && 'name' in node) return [String(node.name)]
   const { computed, object } = { computed: true, object: undefined, ...node }
@@ -150,7 +150,8 @@ export function bindSignature({ min, max, names, keywords: pattern }: Signature)
     const before = Array.from({ length: index }, (_, i) => positionals[i])
     return [...before, keywords, ...positionals.slice(index)]
   }
-  return { min, max, places: names.length, keywords: pattern, body: 'keywords', bind }
+  const knows = (name: string) => pattern !== undefined && (pattern.open || pattern.known.has(name))
+  return { min, max, places: names.length, keywords: pattern, body: 'keywords', knows, bind }
 }
 
 function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): void {

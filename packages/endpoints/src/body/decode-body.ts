@@ -19,8 +19,8 @@ export interface DecodeOptions {
   readonly bytesMax: number
   readonly json: JsonCodec
   readonly multipart: MultipartLimits
-  /** Whether an empty field of a form counts as absent. */
-  readonly emptyAsAbsent: boolean
+  /** Whether an empty field of a form counts as absent, by its name. */
+  readonly absentIfEmpty: (name: string) => boolean
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
 }
@@ -66,7 +66,7 @@ function decoderOf(options: DecodeOptions): Decoder | undefined {
   if (isJsonType(media.type)) return (bytes) => fromJson(parseJson(decodeUtf8(bytes), json), use)
   switch (media.type) {
     case 'application/x-www-form-urlencoded':
-      return (bytes) => ({ keywords: parseUrlEncoded(decodeUtf8(bytes), options) })
+      return (bytes) => ({ keywords: parseUrlEncoded(decodeUtf8(bytes), options.absentIfEmpty) })
     case 'text/plain':
       return use === 'positionals' ? (bytes) => ({ positionals: [decodeUtf8(bytes)] }) : undefined
     default:

@@ -62,13 +62,13 @@ export async function* formParts(
 interface FormOptions {
   readonly contentType: string | undefined
   readonly multipart: MultipartLimits
-  readonly emptyAsAbsent: boolean
+  readonly absentIfEmpty: (name: string) => boolean
 }
 
 /** Reads a form: fields as texts, files as `File`. @throws CallError as `formParts` does */
 export async function readForm(
   body: ByteStream,
-  { contentType = '', multipart, emptyAsAbsent }: FormOptions,
+  { contentType = '', multipart, absentIfEmpty }: FormOptions,
 ): Promise<Keywords> {
   const keywords = emptyKeywords()
   for await (const part of formParts(body, contentType, multipart)) {
@@ -77,7 +77,7 @@ export async function readForm(
       filename === undefined
         ? await part.text()
         : new File([new Uint8Array(await part.bytes())], filename, { type: part.type })
-    if (value !== '' || !emptyAsAbsent) addKeyword(keywords, name, value)
+    if (value !== '' || !absentIfEmpty(name)) addKeyword(keywords, name, value)
   }
   return keywords
 }

@@ -88,7 +88,7 @@ function bindCall(call: Call, { route, positionals }: Found): Arguments | Promis
 /** Undefined when no body is read. Bodies of GET and HEAD have no meaning. */
 function readBody(
   { incoming, core }: Call,
-  { binding, bodyBytesMax, multipart, emptyAsAbsent }: Route,
+  { binding, bodyBytesMax, multipart, absentIfEmpty }: Route,
 ): Promise<DecodedBody> | undefined {
   if (incoming.method === 'GET' || incoming.method === 'HEAD' || binding.body === 'raw') return undefined
   const { body } = incoming
@@ -98,7 +98,7 @@ function readBody(
     bytesMax: bodyBytesMax,
     json: core.settings.json,
     multipart,
-    emptyAsAbsent,
+    absentIfEmpty,
     contentType: incoming.header('content-type'),
     contentEncoding: incoming.header('content-encoding'),
   })

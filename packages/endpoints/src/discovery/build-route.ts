@@ -82,7 +82,7 @@ function buildRoute(
     returns: spec?.returns,
     bodyBytesMax: checkLimit('bodyLimit', spec?.bodyLimit ?? settings.bodyBytesMax),
     multipart: multipartLimits(spec?.multipart, settings.multipart),
-    emptyAsAbsent: spec?.emptyAsAbsent ?? settings.emptyAsAbsent,
+    absentIfEmpty: (spec?.emptyAsAbsent ?? settings.emptyAsAbsent) ? bound.binding.knows : () => false,
     spec,
   }
 }

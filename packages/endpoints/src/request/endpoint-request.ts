@@ -81,7 +81,8 @@ export class EndpointRequest {
 
   /** The query by name. A repeated name has a list. @throws CallError 400 for a malformed query */
   get query(): Readonly<Keywords> {
-    this.#query ??= parseUrlEncoded(this.#target.query, this.#found?.route ?? this.#host.settings)
+    const isAbsent = this.#found?.route.absentIfEmpty ?? (() => this.#host.settings.emptyAsAbsent)
+    this.#query ??= parseUrlEncoded(this.#target.query, isAbsent)
     return this.#query
   }
 

@@ -12,7 +12,7 @@ export interface FoundHandler {
     readonly binding: { readonly body: BodyUse }
     readonly bodyBytesMax: number
     readonly multipart: MultipartLimits
-    readonly emptyAsAbsent: boolean
+    readonly absentIfEmpty: (name: string) => boolean
   }
   readonly endpoint: VerbRoutes<Counted>
   readonly positionals: readonly string[]

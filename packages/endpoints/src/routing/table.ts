@@ -46,8 +46,8 @@ export interface Route {
   /** Most bytes of a body. */
   readonly bodyBytesMax: number
   readonly multipart: MultipartLimits
-  /** Whether an empty value of a query or form counts as absent. */
-  readonly emptyAsAbsent: boolean
+  /** Whether an empty value of a query or form counts as absent, by its name. An unknown name is refused as with any value. */
+  readonly absentIfEmpty: (name: string) => boolean
   /** The options of `accepts`. */
   readonly spec: AcceptsSpec | undefined
 }
