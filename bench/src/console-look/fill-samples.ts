@@ -59,8 +59,8 @@ function rareRows(merchantId: string): readonly string[] {
     `INSERT INTO payments.attempts (merchant_id, id, created, kind, state, request)
       SELECT m.id, n.id, n.created, 'charge', 'unknown', '{"acquirer":"north","currency":"EUR","amount":123456789}'
       FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = '${merchantId}'`,
-    `INSERT INTO payments.payout_batches (id, created, debtor, payouts, digest)
-      SELECT n.id, n.created, '{}', p.named, '' FROM payments.new_id('00000000') n, (
+    `INSERT INTO payments.payout_batches (id, created, debtor, form, payouts, digest)
+      SELECT n.id, n.created, '{}', '{"version":"pain.001.001.09","executionDate":"2026-01-05"}', p.named, '' FROM payments.new_id('00000000') n, (
         SELECT jsonb_agg(jsonb_build_object('id', id, 'merchantId', merchant_id)) named FROM payments.payouts
         WHERE merchant_id = '${merchantId}') p`,
   ]

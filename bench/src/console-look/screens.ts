@@ -128,6 +128,7 @@ export const SCREENS: readonly Screen[] = [
   first('user-ban', '/users?search=clara', '/ban'),
   first('user-change', '/users?search=clara', '/change'),
   first('user-delete', '/users?search=clara', '/delete'),
+  first('user-secure', '/users?search=clara', '/secure'),
   path('user-invite', '/users/invite'),
   path('user-new', '/users/new'),
   path('messages', '/messages'),
