@@ -34,9 +34,7 @@ BEGIN
     PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);
-    SELECT NOT m.test AND (m.acquirer = p_payload ->> 'acquirer' OR EXISTS (
-        SELECT FROM {{transactions}} t WHERE t.merchant_id = p_merchant_id AND t.acquirer = p_payload ->> 'acquirer'
-      )) INTO is_known FROM {{merchants}} m WHERE m.id = p_merchant_id;
+    is_known := {{has_acquirer}}(p_merchant_id, p_payload ->> 'acquirer');
     is_booked := EXISTS (
       SELECT FROM {{journals}} j
       WHERE j.merchant_id = p_merchant_id AND j.kind = 'adjustment' AND j.cause_id = exception_id

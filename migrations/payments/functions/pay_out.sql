@@ -58,6 +58,10 @@ BEGIN
     available := least(available, available - {{dispute_reserve}}(merchant.id)
       - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day'));
     reason := CASE
+      WHEN EXISTS (
+        SELECT FROM {{acquirer_exceptions}} x
+        WHERE x.merchant_id = merchant.id AND x.resolved IS NULL AND x.payload ->> 'type' = 'events.waiting'
+      ) THEN 'events_waiting'
       WHEN available < 0 THEN 'negative'
       WHEN available = 0 OR available < p_minimum * ('1e' || {{currency_exponent}}(merchant.currency))::numeric
         THEN 'below_minimum'

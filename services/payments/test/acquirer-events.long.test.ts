@@ -218,6 +218,53 @@ it.each(['9999-12-31T23:59:59-12:00', '9999-12-31T23:59:60Z', '1969-12-31T23:59:
   },
 )
 
+describe('a merchant whose event fails', () => {
+  /** Changes the dispute by hand, so that its end fails, or changes it back. */
+  const shift = (days: number) =>
+    sql`UPDATE ${sql.table('disputes')} SET due = due + ${days} * interval '1 day' WHERE merchant_id = ${merchant.id}`.execute(
+      payments.owner.db,
+    )
+  const payOut = async () => {
+    const { rows } = await sql<object>`
+      SELECT verdict, reason, (payout).amount FROM ${sql.table('pay_out')}(NULL, ${merchant.id}, 0, 0)`.execute(
+      payments.service.db,
+    )
+    return rows
+  }
+  const WAITS = [{ verdict: 'skipped', reason: 'events_waiting', amount: null }]
+
+  it('is paid nothing while a dispute waits behind the event', async () => {
+    await report(opened('D1', { amount: 100 }))
+    await shift(1)
+    await report(closed('E1', 'D1', 'won'), opened('D2', { amount: 400 }))
+    await shift(-1)
+    expect([await payOut(), await disputes(), await merchant.violations()]).toEqual([WAITS, [['open', 100, 0]], []])
+    expect(await merchant.exceptions()).toEqual([{ type: 'events.waiting', acquirer: 'north', reference: 'E1' }])
+    await report()
+    expect(await reserve()).toBe(400)
+    expect(await payOut()).toEqual([{ verdict: 'done', reason: null, amount: 561n }])
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('is paid nothing until the event is applied, also when an operator has resolved the exception', async () => {
+    await report(opened('D1', { amount: 100 }))
+    await shift(1)
+    await report(closed('E1', 'D1', 'won'))
+    await sql`SELECT ${sql.table('resolve_exception')}(${merchant.id}, id) FROM ${sql.table('acquirer_exceptions')}
+      WHERE merchant_id = ${merchant.id}`.execute(payments.owner.db)
+    await report()
+    await shift(-1)
+    expect(await payOut()).toEqual(WAITS)
+  })
+
+  it('is paid out where the event names a merchant that never had the acquirer', async () => {
+    const { id } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    const hold = (acquirer: string) => sql<{ changed: boolean }>`
+      SELECT ${sql.table('hold_events')}(${id}, ${acquirer}, '{"type":"events.waiting"}') AS changed`
+    expect((await hold('north').execute(payments.service.db)).rows).toEqual([{ changed: false }])
+  })
+})
+
 it('events of one merchant that wait do not hide those of others', async () => {
   await report(opened('D1'))
   await sql`UPDATE ${sql.table('disputes')} SET due = due + interval '1 day' WHERE merchant_id = ${merchant.id}`.execute(

@@ -64,6 +64,7 @@ const DEFINERS = [
   'disable_webhook',
   'replay_webhook',
   'add_exception',
+  'hold_events',
 ]
 
 const OWNED = new Set(Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'owned' ? [table] : [])))

@@ -16,6 +16,7 @@ import { createStubAcquirer } from '../../test/stub-acquirer.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { callAdjust } from '../ledger/line-repository.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
+import type { PayoutSkip } from './payout.ts'
 import { type PayoutPlan, type PayoutPosition, planPayout } from './payout-plan.model.ts'
 import { callPayOut } from './payout-repository.ts'
 
@@ -30,7 +31,7 @@ afterAll(() => payments.close())
 
 const position = { balance: 1_000n, reserve: 0n, notYetDue: 0n, minimum: 100n, hasIban: true }
 const pays = (amount: bigint) => ({ verdict: 'pay', amount }) as const
-const skips = (reason: 'negative' | 'below_minimum' | 'no_iban') => ({ verdict: 'skip', reason }) as const
+const skips = (reason: PayoutSkip) => ({ verdict: 'skip', reason }) as const
 
 const EDGES: readonly (readonly [title: string, PayoutPosition, PayoutPlan])[] = [
   ['pays the whole balance', position, pays(1_000n)],
@@ -53,6 +54,7 @@ const EDGES: readonly (readonly [title: string, PayoutPosition, PayoutPlan])[] =
     { ...position, balance: 99n, hasIban: false },
     skips('below_minimum'),
   ],
+  ['skips a merchant whose events wait', { ...position, eventsWait: true }, skips('events_waiting')],
   ['skips a merchant without an IBAN', { ...position, hasIban: false }, skips('no_iban')],
 ]
 

@@ -11,6 +11,8 @@ export interface PayoutPosition {
   /** Smaller amounts are not paid out. */
   readonly minimum: bigint
   readonly hasIban: boolean
+  /** Whether events of an acquirer about the merchant wait. */
+  readonly eventsWait?: boolean
 }
 
 /** Whether a merchant is paid out, and how much: minor units of the merchant's currency. */
@@ -22,7 +24,8 @@ export type PayoutPlan =
  * Pays out all that is available, but never more than the balance, or nothing. The model of the SQL function `pay_out`
  * (reference: Making payouts).
  */
-export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: PayoutPosition): PayoutPlan {
+export function planPayout({ balance, reserve, notYetDue, minimum, hasIban, eventsWait }: PayoutPosition): PayoutPlan {
+  if (eventsWait) return { verdict: 'skip', reason: 'events_waiting' }
   const left = balance - reserve - notYetDue
   const available = left < balance ? left : balance
   if (available < 0n) return { verdict: 'skip', reason: 'negative' }

@@ -12,4 +12,4 @@ export interface Payout {
 }
 
 /** Why a merchant is not paid out. */
-export type PayoutSkip = 'negative' | 'below_minimum' | 'no_iban'
+export type PayoutSkip = 'events_waiting' | 'negative' | 'below_minimum' | 'no_iban'

@@ -60,11 +60,15 @@ const apply = async (...events: AcquirerEvent[]) => {
   return applyAcquirerEvents(eventDeps(), { name: 'north', acquirer: north, limit: EVENTS_MAX })
 }
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
-const Problem = z.object({ problem: z.string() })
-const problems = async () =>
-  (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
-    ({ payload }) => Problem.parse(payload).problem,
-  )
+/** No problem is named where events wait. */
+const WAITS = 'events wait'
+const Problem = z.object({ problem: z.string().default(WAITS) })
+/** Why the open exceptions of the merchant wait. */
+const problems = async () => {
+  const open = db().selectFrom('acquirer_exceptions').select('payload').where('resolved', 'is', null)
+  const rows = await open.where('merchant_id', '=', merchantId).execute()
+  return rows.map(({ payload }) => Problem.parse(payload).problem)
+}
 const opened = (reference: string, amount = 100, reasonCode?: number) =>
   ({ type: 'dispute.opened', reference, merchantId, acquirerRef, amount, reasonCode }) as const
 const closed = (reference: string, disputeReference: string, outcome: 'won' | 'lost') =>
@@ -309,7 +313,7 @@ describe('applyAcquirerEvents', () => {
     ]
     const lanes = { ...payments.deps.lanes, write: { ...write, one } }
     await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
-    expect([north.received.acknowledged, await problems()]).toEqual([['u1'], []])
+    expect([north.received.acknowledged, await problems()]).toEqual([['u1'], [WAITS]])
     await apply(...north.answers.events)
     expect(north.received.acknowledged).toEqual(['u1', 'd1', 'e1', 'u1'])
     expect(await problems()).toEqual([])
@@ -332,7 +336,7 @@ describe('applyAcquirerEvents', () => {
     ].filter((event) => event.type === type)
     const lanes = { ...payments.deps.lanes, write: { ...write, one } }
     await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
-    expect([north.received.acknowledged, await problems()]).toEqual([[], []])
+    expect([north.received.acknowledged, await problems()]).toEqual([[], [WAITS]])
     await apply(...north.answers.events)
     expect(north.received.acknowledged).toHaveLength(1)
   })

@@ -16,6 +16,7 @@ import {
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
 import { callAddException, isHeldBackOrBooked } from '../acquirers/exception-repository.ts'
+import { recordWaiting } from '../acquirers/waiting-events.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import {
@@ -48,8 +49,8 @@ export interface ApplyAcquirerEventsInput {
 /**
  * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
  * as an exception. An event that fails is not acknowledged. It holds up later events of its merchant, because their order
- * matters, and no other events (reference: Events of an acquirer). Returns the limit of the next list, which shows events
- * behind those that wait. Undefined when the list was not full.
+ * matters, and its merchant's payouts, but no other events (reference: Events of an acquirer). Returns the limit of the next
+ * list, which shows events behind those that wait. Undefined when the list was not full.
  * @throws Error when the acquirer or the database does not answer
  */
 export async function applyAcquirerEvents(
@@ -61,14 +62,15 @@ export async function applyAcquirerEvents(
     deps.counter.add(unnamed, { acquirer: name, outcome: 'unnamed' })
     deps.logger.error({ acquirer: name, events: unnamed }, 'events without a reference cannot be acknowledged')
   }
-  const held = new Set<string>()
+  const held = new Map<string, string>()
   const settled: string[] = []
   for (const event of events) {
     const outcome = held.has(event.merchantId) ? 'held' : await applyOrKeep(deps, name, event)
     deps.counter.add(1, { acquirer: name, outcome })
-    if (outcome === 'held') held.add(event.merchantId)
+    if (outcome === 'held') held.set(event.merchantId, held.get(event.merchantId) ?? shortReference(event))
     else settled.push(event.reference)
   }
+  await recordWaiting(deps, { acquirer: name, merchants: new Set(events.map((event) => event.merchantId)), held })
   if (settled.length > 0) await acquirer.acknowledge(settled)
   const listed = events.length + unnamed
   return listed < limit ? undefined : EVENTS_MAX + listed - settled.length
@@ -191,7 +193,6 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
   return code !== undefined && title !== undefined ? { reasonCode: code, reasonTitle: title } : DEFAULT_REASON
 }
 
-/** A reference, shortened for the log. */
 const shortReference = ({ reference }: AcquirerEvent): string => reference.slice(0, 255)
 
 /** A loss is named after its dispute: an acquirer may report it under several references, and payouts hold it back once. */

@@ -1,0 +1,36 @@
+-- distribute: p_merchant_id
+-- Records that events of an acquirer about a merchant wait, because one of them fails: an exception holds back the whole balance,
+-- since a dispute may be among them. p_payload: what the operator sees; NULL when no event waits any more, which resolves the
+-- exception. An exception that an operator has resolved is open again where events still wait. An acquirer that a live merchant
+-- neither has nor had holds back nothing. Returns whether anything changed. (reference: Events of an acquirer)
+--
+-- Lock order: the exception, the balance.
+CREATE OR REPLACE FUNCTION {{hold_events}}(p_merchant_id text, p_acquirer text, p_payload jsonb)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  exception_id text := {{exception_id}}('waiting ' || p_acquirer);
+  held {{acquirer_exceptions}};
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  SELECT x.* INTO held FROM {{acquirer_exceptions}} x
+    WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
+  PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);
+  IF (p_payload IS NULL) = (held.id IS NULL OR held.resolved IS NOT NULL) THEN RETURN false; END IF;
+  IF p_payload IS NULL THEN
+    UPDATE {{acquirer_exceptions}} x SET resolved = now() WHERE x.merchant_id = p_merchant_id AND x.id = exception_id;
+  ELSIF {{has_acquirer}}(p_merchant_id, p_acquirer) THEN
+    INSERT INTO {{acquirer_exceptions}} AS x (merchant_id, id, payload, created, resolved, reserved)
+      VALUES (p_merchant_id, exception_id, p_payload, now(), NULL, NULL)
+      ON CONFLICT (merchant_id, id) DO UPDATE SET payload = excluded.payload, resolved = NULL;
+  ELSE
+    RETURN false;
+  END IF;
+  PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);
+  RETURN true;
+END
+$$;
