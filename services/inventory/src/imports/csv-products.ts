@@ -82,6 +82,7 @@ function findMeant(name: string): string | undefined {
   const known = NAMED_COLUMNS.find((column) => column === given.toLowerCase() || column === `${given.toLowerCase()}s`)
   if (known !== undefined) return known
   const key = given.replace(/^attributes?\./i, '')
+  if (/^sep=/i.test(given)) return undefined
   return given.length > NAME_MAX || parseAttributePath(key) === undefined ? undefined : ATTRIBUTE_PREFIX + key
 }
 

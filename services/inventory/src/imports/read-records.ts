@@ -119,8 +119,8 @@ const [LINE_FEED, RETURN] = [0x0a, 0x0d]
 
 /** The separators that spreadsheets write, the most usual first. */
 const SEPARATORS = [',', ';', '\t', '|']
-/** A line of Excel in front of the header. */
-const SEPARATOR_LINE = /^"?sep=([^"\r\n])"?(?=[\r\n]|$)/i
+/** A line of Excel in front of the header, and empty rows before it. Cells behind it show the separator of the whole file. */
+const SEPARATOR_LINE = /^((?:[\s,;|]*[\r\n])?) *"? *sep= *([^"\r\n]) *"?([ ,;\t|]*)(?=[\r\n]|$)/i
 
 function splitCsv(attributesBytesMax: number): Splitter {
   let reader: CsvReader | undefined
@@ -138,12 +138,12 @@ function splitCsv(attributesBytesMax: number): Splitter {
     return read === undefined ? [] : records.map(read)
   }
   const begin = (): Read[] => {
-    const [line = '', character] = SEPARATOR_LINE.exec(head.text) ?? []
-    // The line of the separator stays, as an empty line, so that the lines of the file keep their numbers.
-    const text = head.text.slice(line.length)
-    const begun = new CsvReader(character ?? findSeparator(text.slice(0, head.length)))
-    reader = begun
-    return readAll(begun.push(text))
+    const [lines = '', rows = '', named, cells = ''] = SEPARATOR_LINE.exec(head.text) ?? []
+    // These lines stay, as empty lines, so that the lines of the file keep their numbers.
+    const text = rows.replaceAll(/[^\r\n]/g, '') + head.text.slice(lines.length)
+    const saved = cells.replaceAll(' ', '').at(-1)
+    reader = new CsvReader(saved ?? named ?? findSeparator(text.slice(0, head.length)))
+    return readAll(reader.push(text))
   }
   return {
     line: () => (read === undefined ? headerLine : undefined) ?? reader?.line ?? 1,

@@ -71,6 +71,15 @@ describe('an import that ends early', () => {
     ['cells behind the last column', 'sku,attributes.a\nA,x,,\n'],
     ['rows of commas', ',,\nsku,attributes.a\n,\nA,x\n,\n'],
     ['a line for Excel', 'sep=;\nsku;attributes.a\nA;x\n'],
+    ['a line for Excel that was saved again', 'sep=;;\nsku;attributes.a\nA;x\n'],
+    ['a quoted line for Excel that was saved again', '"sep=,",\r\nsku,attributes.a\r\nA,x\r\n'],
+    ['a line for Excel that was saved again with commas', 'sep=;,,\nsku,attributes.a,\nA,x,\n'],
+    ['a line for Excel that was saved again with tabs', '"sep=;"\t\t\nsku\tattributes.a\nA\tx\n'],
+    ['empty rows before a line for Excel', '\n,,\r\nsep=;\nsku;attributes.a\nA;x\n'],
+    ['a line for Excel with a blank before the separator', 'sep= ;\nsku;attributes.a\nA;x\n'],
+    ['a line for Excel with blanks behind it', ' sep=;  \nsku;attributes.a\nA;x\n'],
+    ['a line for Excel that names a blank', 'sep= \nsku attributes.a\nA x\n'],
+    ['a line for Excel that names a tab', '\uFEFFSEP=\t\nsku\tattributes.a\nA\tx\n'],
     ['semicolons and quotes', '"sku";"attributes.a"\r\n"A";"x"\r\n'],
     ['tabs', 'sku\tattributes.a\nA\tx\n'],
     ['CR as line end', 'sku,attributes.a\rA,x\r'],
@@ -82,6 +91,29 @@ describe('an import that ends early', () => {
   it('200: reads NDJSON whose lines end with CR', async () => {
     const lines = '{"sku":"A","attributes":[]}\r{"sku":"B","attributes":[]}\r'
     expect(envelopeOf(await post(lines, '', NDJSON))).toEqual(reportBody({ received: 2, created: 2, line: 2 }))
+  })
+
+  it.each([
+    ['sep=;x', 'The columns "sep=", "x" (did you mean "attributes.x"?) are not known.'],
+    ['Sep=ab', 'The column "Sep=ab" is not known.'],
+  ])('400: means no attribute by the line %s, which names no separator', async (line, description) => {
+    const report = importReport({ received: 0, line: 1 })
+    const refused = refusedBody(400, 'BAD_REQUEST', description, { report })
+    expect(envelopeOf(await post(`${line}\nsku,attributes.a\nA,x\n`))).toEqual(refused)
+  })
+
+  it('200: names the line of a record in a file with a line for Excel', async () => {
+    const errors = [
+      {
+        line: 4,
+        sku: null,
+        type: 'BAD_REQUEST',
+        description: 'The record has 3 fields, the header has 2.',
+      },
+    ]
+    expect(envelopeOf(await post('\r\nsep=;;\r\nsku;attributes.a\r\nA;x;y\r\n'))).toEqual(
+      reportBody({ received: 1, failed: 1, line: 4, errors }),
+    )
   })
 
   it('400: names all columns that are not known', async () => {
