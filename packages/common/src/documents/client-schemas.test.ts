@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import auth from '../../../../docs/openapi/auth.json' with { type: 'json' }
+import inventory from '../../../../docs/openapi/inventory.json' with { type: 'json' }
+import payments from '../../../../docs/openapi/payments.json' with { type: 'json' }
 import { writeForClients } from './client-schemas.ts'
 
 /** A document with one operation whose JSON body has a schema, after it was written for clients. */
@@ -25,15 +28,45 @@ describe('writeForClients', () => {
     [{ type: 'integer', minimum: -(2 ** 31) - 1, maximum: 0 }, 'int64'],
     [{ type: 'integer', maximum: 9 }, 'int64'],
     [{ type: 'integer', minimum: 0, maximum: 2 ** 31 - 1 }, 'int32'],
+    [{ type: 'integer', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }, 'int32'],
     [{ type: ['integer', 'null'], minimum: 1, maximum: 1000 }, 'int32'],
   ])('gives %j the width %s', (schema, format) => {
     expect(documentOf(schema).schema).toEqual({ ...schema, format })
   })
 
+  it('gives integers a width wherever they stand, and leaves values alone', () => {
+    const integer = () => ({ type: 'integer' })
+    const content = (schema: object) => ({ content: { 'application/json': { schema } } })
+    const build = (one: () => object) => ({
+      paths: {},
+      components: {
+        headers: { 'X-Total-Count': { schema: one() }, default: { schema: one() } },
+        responses: { Error400: content({ type: 'array', items: one() }) },
+        schemas: {
+          Rule: { allOf: [one()], not: one(), propertyNames: one(), contains: one(), prefixItems: [one()] },
+          Thing: {
+            type: 'object',
+            additionalProperties: one(),
+            properties: { default: one(), type: one(), list: { type: 'array', items: one() } },
+            examples: [integer()],
+            default: integer(),
+          },
+        },
+      },
+      webhooks: {
+        changed: { post: { requestBody: content(one()), responses: { default: content({ oneOf: [one()] }) } } },
+      },
+    })
+    const document = build(integer)
+    writeForClients(document)
+    expect(document).toEqual(build(() => ({ type: 'integer', format: 'int64' })))
+  })
+
   it.each([
     [{ enum: ['a', 'b'] }, { type: 'string', enum: ['a', 'b'] }],
     [{ enum: [true] }, { type: 'boolean', enum: [true] }],
-    [{ const: 7 }, { type: 'integer', const: 7 }],
+    [{ const: 7 }, { type: 'integer', const: 7, format: 'int32' }],
+    [{ enum: [1, 2 ** 31] }, { type: 'integer', enum: [1, 2 ** 31], format: 'int64' }],
     [{ enum: ['a', null] }, { type: ['string', 'null'], enum: ['a', null] }],
   ])('states the type of the values of %j', (schema, expected) => {
     expect(documentOf(schema).schema).toEqual(expected)
@@ -42,7 +75,10 @@ describe('writeForClients', () => {
   it.each([
     [
       { description: 'Any', type: ['string', 'object', 'array'], pattern: 'a' },
-      { description: 'Any', ...always({ type: ['string', 'object', 'array'], pattern: 'a' }) },
+      {
+        description: 'Any',
+        ...always({ anyOf: [{ type: 'string' }, { type: 'object' }, { type: 'array' }], pattern: 'a' }),
+      },
     ],
     [
       {
@@ -159,4 +195,24 @@ describe('writeForClients', () => {
     const schemas = { CreateThingRequest: { type: 'string' } }
     expect(() => documentOf(objectOf({}), schemas)).toThrow('two schemas would have the name CreateThingRequest')
   })
+})
+
+/** The schemas of a value, with their paths. Values of examples count too, where they look like a schema. */
+function listTypes(value: unknown, path: string): readonly (readonly [string, unknown, unknown])[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = 'type' in value ? [[path, value.type, 'format' in value ? value.format : undefined] as const] : []
+  return [...own, ...Object.entries(value).flatMap(([key, child]) => listTypes(child, `${path}/${key}`))]
+}
+
+it.each([
+  ['auth', auth],
+  ['payments', payments],
+  ['inventory', inventory],
+])('the document of %s has no integer without a width, and no value of three types', (name, document) => {
+  const types = listTypes(document, name)
+  const isNumber = (type: unknown) => type === 'integer' || (Array.isArray(type) && type.includes('integer'))
+  expect(types.filter(([, type, format]) => isNumber(type) && format === undefined)).toEqual([])
+  expect(types.filter(([, type]) => Array.isArray(type) && type.filter((each) => each !== 'null').length > 1)).toEqual(
+    [],
+  )
 })

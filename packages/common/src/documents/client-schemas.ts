@@ -39,6 +39,7 @@ export function writeForClients(document: object): void {
   }
   for (const [name, answer] of Object.entries(asPart(components.responses))) nameContent(answer, name, add)
   if (named.size > 0) components.schemas = Object.fromEntries(named)
+  stateWidths(document)
 }
 
 /** Keeps a schema under a name. */
@@ -152,16 +153,29 @@ function hideRule({ if: condition, then, else: otherwise, ...schema }: DocumentP
   return { ...schema, if: {}, then: { ...rule, ...own } }
 }
 
-const INT32_MAX = 2 ** 31 - 1
+/** Members of a document whose members have names of others, such as those of a schema or an answer. */
+const MAPS: ReadonlySet<string> = new Set(['properties', 'schemas', 'responses', 'headers'])
+/** Members of a document that are values, and no schemas. */
+const VALUES: ReadonlySet<string> = new Set(['default', 'enum', 'const', 'example', 'examples'])
 
-/** States the width of an integer, the type of listed values, and that an object without members may have any. */
-function stateType(schema: DocumentPart): DocumentPart {
-  const { type, enum: values, const: value, maximum, minimum, format } = schema
-  if (type === 'object' && schema.properties === undefined) return { additionalProperties: {}, ...schema }
+/** States the width of each integer in a part of a document: of its paths, headers, messages to others and named schemas. */
+function stateWidths(part: unknown, name = ''): void {
+  for (const item of listOf(part)) stateWidths(item)
+  if (!isPart(part)) return
+  const { type, minimum, maximum, enum: values } = part
   if (type === 'integer' || listOf(type).includes('integer')) {
-    const isNarrow = Math.abs(Number(maximum)) <= INT32_MAX && Math.abs(Number(minimum)) <= INT32_MAX
-    return { ...schema, format: format ?? (isNarrow ? 'int32' : 'int64') }
+    const bounds = 'const' in part ? [part.const] : Array.isArray(values) ? values : [minimum, maximum]
+    const isNarrow = bounds.every((bound) => Number(bound) >= -(2 ** 31) && Number(bound) < 2 ** 31)
+    part.format ??= isNarrow ? 'int32' : 'int64'
   }
+  for (const [member, value] of Object.entries(part))
+    if (MAPS.has(name) || !VALUES.has(member)) stateWidths(value, member)
+}
+
+/** States the type of listed values, and that an object without members may have any. */
+function stateType(schema: DocumentPart): DocumentPart {
+  const { type, enum: values, const: value } = schema
+  if (type === 'object' && schema.properties === undefined) return { additionalProperties: {}, ...schema }
   const listed = Array.isArray(values) ? values : value === undefined ? [] : [value]
   if (type !== undefined || listed.length === 0) return schema
   const types = [...new Set(listed.map(typeOf))]
@@ -182,7 +196,7 @@ function hideTypes(schema: DocumentPart): DocumentPart {
     ...(description !== undefined && { description }),
     ...(otherwise !== undefined && { default: otherwise }),
   }
-  return hideRule(notes, { type, ...limits })
+  return hideRule(notes, { anyOf: type.map((each) => ({ type: each })), ...limits })
 }
 
 function capitalize(name: string): string {

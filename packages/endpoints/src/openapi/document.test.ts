@@ -163,12 +163,12 @@ describe('an operation', () => {
           name: 'id',
           in: 'path',
           required: true,
-          schema: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+          schema: { type: 'integer', format: 'int64', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
         },
         {
           name: 'limit',
           in: 'query',
-          schema: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: 500, default: 50 },
+          schema: { type: 'integer', format: 'int64', minimum: Number.MIN_SAFE_INTEGER, maximum: 500, default: 50 },
         },
         { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
       ],
@@ -179,6 +179,72 @@ describe('an operation', () => {
     expect(responses).toHaveProperty(['404', 'content'], {
       'application/json': { schema: { $ref: '#/components/schemas/Error' } },
     })
+  })
+
+  it('states the width of each integer, wherever it stands', async () => {
+    const whole = {
+      type: 'integer',
+      format: 'int64',
+      minimum: Number.MIN_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
+    }
+    class Widths extends Controller {
+      static POST = accepts({
+        keywords: z.object({
+          text: p.int(),
+          json: z.int(),
+          number: z.number().int(),
+          near: p.int({ min: 0, max: 2 ** 31 - 1 }),
+          int32: z.int32(),
+          next: z
+            .int()
+            .min(0)
+            .max(2 ** 31),
+          below: z
+            .int()
+            .min(-(2 ** 31) - 1)
+            .max(0),
+          list: p.list(p.int()),
+          either: z.union([z.int(), z.string()]),
+          nullable: z.int().nullable(),
+          by: z.record(z.string(), z.int()),
+          preset: p.int().default(3),
+          narrowed: p.int({ min: 1, max: 100 }).default(20).meta({ description: 'How many' }),
+          metaBounds: p.int().meta({ minimum: 1, maximum: 100 }).optional(),
+        }),
+        returns: z.object({ id: z.int().meta({ id: 'Named' }) }),
+      })
+      POST() {}
+    }
+    const widths = await new Application({ modules: { index: { Widths } } }).ready()
+    const { paths, components } = widths.openapi()
+    const schema = {
+      type: 'object',
+      additionalProperties: false,
+      required: ['text', 'json', 'number', 'near', 'int32', 'next', 'below', 'list', 'either', 'nullable', 'by'],
+      properties: {
+        text: whole,
+        json: whole,
+        number: whole,
+        near: { type: 'integer', format: 'int32', minimum: 0, maximum: 2 ** 31 - 1 },
+        int32: { type: 'integer', format: 'int32', minimum: -(2 ** 31), maximum: 2 ** 31 - 1 },
+        next: { type: 'integer', format: 'int64', minimum: 0, maximum: 2 ** 31 },
+        below: { type: 'integer', format: 'int64', minimum: -(2 ** 31) - 1, maximum: 0 },
+        list: { type: 'array', items: whole, maxItems: 1_000 },
+        either: { anyOf: [whole, { type: 'string' }] },
+        nullable: { anyOf: [whole, { type: 'null' }] },
+        by: { type: 'object', propertyNames: { type: 'string' }, additionalProperties: whole },
+        preset: { ...whole, default: 3 },
+        narrowed: { type: 'integer', format: 'int32', minimum: 1, maximum: 100, default: 20, description: 'How many' },
+        metaBounds: { type: 'integer', format: 'int32', minimum: 1, maximum: 100 },
+      },
+    }
+    expect(paths['/widths']?.post).toHaveProperty('requestBody.content', {
+      'application/json': { schema },
+      'application/x-www-form-urlencoded': { schema },
+    })
+    expect(components.schemas.Named).toEqual(whole)
+    expect(components.schemas.Error).toHaveProperty('properties.statusCode', whole)
   })
 
   it('has a body when its verb has one', () => {

@@ -33,6 +33,8 @@ export class SchemaComponents {
       override: ({ zodSchema, jsonSchema }) => {
         // Zod leaves out the default of a schema that converts text. The converted value is JSON too.
         if (zodSchema instanceof z.ZodDefault) jsonSchema.default ??= zodSchema.def.defaultValue
+        // A schema inside this one may have had wider bounds.
+        if (jsonSchema.type === 'integer') jsonSchema.format = widthOf(jsonSchema)
         // The format says the same as the pattern, in fewer words.
         if (jsonSchema.format !== undefined) delete jsonSchema.pattern
       },
@@ -58,6 +60,11 @@ export class SchemaComponents {
       return name
     return `${name}${io === 'input' ? 'Input' : 'Output'}`
   }
+}
+
+/** The width of an integer. Without it, generators of clients take each for one of 32 bits. */
+function widthOf({ minimum, maximum }: JsonSchema): 'int32' | 'int64' {
+  return Number(minimum) >= -(2 ** 31) && Number(maximum) < 2 ** 31 ? 'int32' : 'int64'
 }
 
 /** Makes references point at the components of the document. */
