@@ -41,6 +41,7 @@ const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],
   ...['updateUser', 'startProviderSignIn', 'linkIdentity', 'followMailLink', 'verifyCode', 'createUser'],
   ...['createUserWithId', 'createSession', 'createUserAsOperator', 'inviteUserAsOperator'],
+  'generateSignInLink',
 ])
 
 /** The texts of the API document beside the schemas of the routes. test/document-examples.long.test.ts writes the examples. */
@@ -133,14 +134,14 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
       }),
     ...(status === '200' && LISTS.has(operationId) && listHeaders),
     ...(status === '200' && OPERATOR_LISTS.has(operationId) && { Link: listHeaders.Link }),
-    ...(status < '400' &&
-      WITH_REDIRECT.has(operationId) && {
-        'X-Redirect-Refused': {
-          description: 'Which rule refused the wanted redirect, and where the redirect was named.',
-          schema: text,
-          example: 'not-listed; source=query',
-        },
-      }),
+    // A request may fail for another reason once its redirect is refused. Errors are described once for all operations.
+    ...((status < '400' ? WITH_REDIRECT.has(operationId) : status !== '431' && tag !== 'Service') && {
+      'X-Redirect-Refused': {
+        description: 'Which rule refused the redirect of the request, and where the redirect was named.',
+        schema: text,
+        example: 'not-listed; source=query',
+      },
+    }),
   }
 }
 

@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 
 const main = await openMailApp({
@@ -67,5 +69,28 @@ describe('readContext', () => {
 
   it('writes no audit entries to the database when the setting is off', async () => {
     expect(await deps.db.selectFrom('audit_log_entries').selectAll().execute()).toEqual([])
+  })
+
+  // An answer with a header that the API document does not list becomes 500 in tests.
+  it.each([
+    ['POST /otp', 422, { email: 'unknown@example.com', create_user: false }],
+    ['POST /verify', 403, { type: 'signup', token_hash: 'x' }],
+    ['GET /authorize?provider=nobody', 400, undefined],
+    ['GET /user/identities/authorize?provider=nobody', 404, undefined],
+    ['PUT /user', 422, { password: 'short' }],
+    ['POST /admin/users', 400, { email: 'nobody' }],
+    ['POST /admin/users/0197f7a1-0000-4000-8000-000000000000', 400, { email: 'nobody' }],
+    ['POST /admin/generate_link', 404, { type: 'recovery', email: 'unknown@example.com' }],
+  ])('names the refused redirect in a failure of %s, with the status %d', async (operation, status, payload) => {
+    const [method, path = ''] = operation.split(' ')
+    const url = `${path}${path.includes('?') ? '&' : '?'}redirect_to=${encodeURIComponent('https://elsewhere.example/')}`
+    const headers = path.startsWith('/admin') ? OPERATOR : (await createSignedIn(main)).headers
+    const answer = await main.app.inject({
+      method: method === 'GET' ? 'GET' : method === 'PUT' ? 'PUT' : 'POST',
+      url,
+      headers,
+      ...(payload && { payload }),
+    })
+    expect([answer.statusCode, answer.headers['x-redirect-refused']]).toEqual([status, 'not-listed; source=query'])
   })
 })
