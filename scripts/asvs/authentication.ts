@@ -58,7 +58,7 @@ export const authentication = chapter(
       {
         deviation: 'clients expect no such refusal',
         strict:
-          'some 6,500 common passwords of 8 characters and more are refused, and combinations of them: few passwords of 15 characters are common by themselves',
+          'some 7,500 common passwords of 4 characters and more are refused, and combinations of them: few passwords of 15 characters are common by themselves',
       },
     ],
     [

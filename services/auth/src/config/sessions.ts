@@ -144,7 +144,7 @@ export function toPasswordConfig(values: PasswordValues): PasswordConfig {
 const NONE: ReadonlySet<string> = new Set()
 const WORD_LENGTH_MIN = 4
 
-/** Reads passwords of 8 characters or more that many people have, in lower case. */
+/** Reads passwords of 4 characters or more that many people have, in lower case. */
 function loadCommonPasswords(): ReadonlySet<string> {
   const text = readFileSync(new URL('../passwords/common-passwords.txt', import.meta.url), 'utf8')
   return new Set(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')))

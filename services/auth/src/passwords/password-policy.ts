@@ -10,7 +10,7 @@ export interface PasswordPolicy {
   readonly requiredCharacters: readonly string[]
   /** Words that are easy to guess for this service, in lower case: a password must be long enough without them. */
   readonly forbiddenWords: readonly string[]
-  /** Passwords that many people have, in lower case. */
+  /** Passwords that many people have, in lower case. Where there are none, runs and repeated texts pass too. */
   readonly common: ReadonlySet<string>
 }
 
@@ -104,25 +104,47 @@ function toWeakPasswordError({ message, reasons }: WeakPassword): HttpError {
   return weakPassword({ sentences: message }, { details: { weak_password: { reasons } } })
 }
 
+/** The longest text that is tried over and over, and the longest rest that is tried as the beginning of a common password. */
+const REST_LENGTH_MAX = 7
+
 function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {
-  const lower = password.toLowerCase()
-  if (isMadeOfCommon(common, lower)) return true
+  // Wide digits and letters are typed, and guessed, like the usual ones.
+  const lower = password.normalize('NFKC').toLowerCase()
+  if (common.size > 0 && (isRepeated(lower) || isMadeOfCommon(common, lower))) return true
   const rest = forbiddenWords.reduce((text, word) => text.replaceAll(word, ''), lower)
   return rest !== lower && [...rest].length < lengthMin
 }
 
-/** The longest rest that is looked up as the beginning of another common password. */
-const REST_LENGTH_MAX = 7
+/** Whether a text is one short text over and over, the last time perhaps cut short. */
+function isRepeated(text: string): boolean {
+  const units = Array.from({ length: Math.min(REST_LENGTH_MAX, text.length >> 1) }, (_, last) =>
+    text.slice(0, last + 1),
+  )
+  return units.some((unit) => unit.repeat(text.length).startsWith(text))
+}
+
+/** The shortest run that counts as a common password. */
+const RUN_LENGTH_MIN = 4
+
+/** Whether a text is a run: one character again and again, or each the next one or the one before, as in `abcd` and `4321`. */
+function isRun(text: string): boolean {
+  const steps = new Set(Array.from(text.slice(1), (_, at) => text.charCodeAt(at + 1) - text.charCodeAt(at)))
+  const [step = 2] = steps
+  return text.length >= RUN_LENGTH_MIN && steps.size === 1 && Math.abs(step) <= 1
+}
 
 /**
- * Whether a text is a common password, or several in a row, where the last may be cut short. Few long passwords are common by
- * themselves, and these combinations are guessed next.
+ * Whether a text is a common password or a run, or several in a row, where the last may be cut short. Few long
+ * passwords are common by themselves, and these combinations are guessed next.
  */
 function isMadeOfCommon(common: ReadonlySet<string>, text: string): boolean {
   const ends = new Set([0])
   // The set grows during the loop: a password may begin where another ends.
   for (const start of ends) {
-    for (let end = start + 1; end <= text.length; end += 1) if (common.has(text.slice(start, end))) ends.add(end)
+    for (let end = start + 1; end <= text.length; end += 1) {
+      const part = text.slice(start, end)
+      if (common.has(part) || isRun(part)) ends.add(end)
+    }
   }
   if (ends.has(text.length)) return text !== ''
   const rests = [...ends].filter((end) => end > 0).map((end) => text.slice(end))
