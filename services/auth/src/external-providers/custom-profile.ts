@@ -48,8 +48,9 @@ function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): Li
   const email = readAttribute(mapping, carrier, 'email')
   if (from === -1 || email === undefined) return { email: undefined, isVerified: false }
   const vouching = [carrier, ...later].filter((claims) => {
-    const own = readAttribute(mapping, claims, 'email')
-    return own === undefined || normaliseEmail(own) === normaliseEmail(email)
+    const own = findClaim(mapping, claims, 'email') ?? ''
+    // What is no text, such as a list, may name another address.
+    return own === '' || normaliseEmail(readAttribute(mapping, claims, 'email') ?? '') === normaliseEmail(email)
   })
   return { email, isVerified: findFirst(vouching, (claims) => readVerified(mapping, claims)) === true }
 }

@@ -60,12 +60,14 @@ describe('a custom provider whose userinfo completes the id_token', () => {
     ],
     [{}, { email: EMAIL, email_verified: true }],
     [{ email: EMAIL, email_verified: true }, {}],
+    [{ email: EMAIL }, { email: null, email_verified: true }],
+    [{ email: EMAIL }, { email: '', email_verified: true }],
   ])('signs in by %j with %j', async (claims, profile) => {
     const { fragment } = await signIn({ idToken: json(claims), userinfo: json(profile) })
     expect(fragment).toEqual(signedIn())
   })
 
-  it.each([
+  it.each<[object, object]>([
     [{ email_verified: true }, { email: EMAIL }],
     [{ email: '', email_verified: true }, { email: EMAIL }],
     [{ email_verified: true }, { email: EMAIL, email_verified: false }],
@@ -75,6 +77,10 @@ describe('a custom provider whose userinfo completes the id_token', () => {
       { email: EMAIL, email_verified: true },
     ],
     [{ email: EMAIL }, {}],
+    ...[['eve@example.com'], [EMAIL], [], {}, { value: EMAIL }, 7, false, ' '].map((email): [object, object] => [
+      { email: EMAIL },
+      { email, email_verified: true },
+    ]),
     [{ email: EMAIL }, { email_verified: 'true' }],
     [{ email: EMAIL, email_verified: 'true' }, {}],
   ])('takes an address as unverified that its own part does not vouch for: %j with %j', async (claims, profile) => {
