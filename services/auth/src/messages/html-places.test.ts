@@ -82,6 +82,53 @@ describe('a value of a link', () => {
   })
 })
 
+describe('a value behind a host', () => {
+  const SITE = { SiteURL: 'https://a.example' }
+  it.each([
+    ['', ''],
+    ['.evil.example', '/.evil.example'],
+    ['@evil.example/', '/@evil.example/'],
+    [':80@evil.example/', '/:80@evil.example/'],
+    ['\\@evil.example', '/%5C@evil.example'],
+    ['//evil.example', '//evil.example'],
+    ['evil', '/evil'],
+    ['?a=1', '/%3Fa=1'],
+    ['/join', '/join'],
+  ])('begins the path of a link: %s', (x, path) => {
+    for (const before of ['{{ .SiteURL }}', 'https://a.example', 'HTTPS:\\\\a.example', '//a.example']) {
+      const start = before.startsWith('{{') ? SITE.SiteURL : before
+      expect(html(`<a href="${before}{{ .X }}">`, { ...SITE, X: x })).toBe(`<a href="${start}${path}">`)
+    }
+    expect(html('Go to {{ .SiteURL }}{{ .X }}', { ...SITE, X: x })).toBe(`Go to https://a.example${path}`)
+  })
+
+  it.each([
+    ['https://{{ .X }}.a.example/', 'shop', 'https://shop.a.example/'],
+    ['https://{{ .X }}.a.example/', 'evil.example/', 'https://evil.example%2F.a.example/'],
+    ['https://{{ .X }}.a.example/', 'x@evil.example\\', 'https://x%40evil.example%5C.a.example/'],
+    ['https://shop-{{ .X }}.a.example/', '7', 'https://shop-7.a.example/'],
+    ['https://shop-{{ .X }}.a.example/', '7.evil.example#', 'https://shop-7.evil.example%23.a.example/'],
+    ['https://a.example:{{ .X }}/', '8080', 'https://a.example:8080/'],
+    ['https://a.example:{{ .X }}/', '@evil.example', 'https://a.example:%40evil.example/'],
+    ['https:{{ .X }}', '//evil.example', 'https:%2F%2Fevil.example'],
+  ])('is a part of a host that goes on, in %s with %s', (source, x, address) => {
+    expect(html(`<a href="${source}">`, { X: x })).toBe(`<a href="${address}">`)
+  })
+
+  it('leads to the same host, whatever its text is', () => {
+    fc.assert(
+      fc.property(anyText(), (value) => {
+        const variables = { ...SITE, X: value }
+        const hrefs = ['{{ .SiteURL }}{{ .X }}', 'https://{{ .X }}.a.example/'].map((source) => {
+          const href = /href="([^"]*)"/.exec(html(`<a href="${source}">`, variables))?.[1] ?? ''
+          return URL.parse(href.replaceAll('&amp;', '&').replaceAll('&#39;', "'"))?.hostname ?? 'a.example'
+        })
+        expect(hrefs.filter((host) => host !== 'a.example' && !host.endsWith('.a.example'))).toEqual([])
+      }),
+    )
+  })
+})
+
 describe('a place of HTML', () => {
   it.each([
     ['a whole address', '<a href="{{ .ConfirmationURL }}">', `<a href="${LINK.replaceAll('&', '&amp;')}">`],

@@ -18,6 +18,8 @@ const URL_ATTRIBUTE =
 const SCRIPT_SCHEME = /^(?:javascript|vbscript|data):$/
 /** The address in which a text ends. A mail program makes it a link. */
 const ADDRESS_IN_TEXT = /https?:\/\/[^\s<>"]*$/i
+/** An address up to its host, or to a part of the host. Browsers read \\ as /, and need none behind `https:`. */
+const UP_TO_HOST = /^\s*(?:https?:[/\\]*|[/\\]{2,})(?<host>[^/\\?#]*)$/i
 const CSS_URL = /url\(\s*["']?([^"')]*)$/i
 const CSS_UNSAFE = /["'()/;@[\\\]`{}<>\0]|--|expression|mozbinding/i
 /** Comments, and strings that have ended. */
@@ -49,12 +51,16 @@ export function escapeText(value: string, before: string): string {
 }
 
 /**
- * Returns a value of an address. At the start it is a whole address, and stays as it is. Behind the start of the address it
- * adds no query, and in a query or a fragment it is one value.
+ * Returns a value of an address. At the start it is a whole address, and stays as it is. Behind a host it begins the path, and
+ * inside a host it is a part of that. Behind the start of the address it adds no query, and in a query or a fragment it is one
+ * value.
  */
 function escapeUrl(value: string, before: string): string {
   if (/[?#]/.test(before)) return percentEncode(value.toWellFormed(), /[^\w.~-]/gu)
   if (isScript(before + value) && !isScript(before)) return `#${REFUSED}`
+  const host = UP_TO_HOST.exec(before)?.groups?.host
+  if (host !== undefined && /^$|[.:@-]$/.test(host)) return percentEncode(value.toWellFormed(), /[^\w.:-]/gu)
+  if (host !== undefined && value !== '' && !value.startsWith('/')) return escapeUrl(`/${value}`, before)
   const address = percentEncode(value.toWellFormed(), /%(?![\dA-Fa-f]{2})|[^\w.~!#$&*+,/:;=?@[\]%-]/gu)
   return before.trim() === '' ? address : percentEncode(address, /[?#]/g)
 }
