@@ -64,6 +64,7 @@ it.each(EDGES)('the model %s', (_title, figures, plan) => {
 
 it.each(EDGES)('the SQL function %s', async (_title, figures, plan) => {
   const merchantId = await merchantWith(figures)
+  if (figures.eventsWait) await keepWaiting(merchantId)
   const minimumMajorUnits = Number(figures.minimum / 100n)
   const call = { ...OPERATOR, merchantId, minimumMajorUnits, delayDays: DELAY_DAYS }
   const { outcome } = await callPayOut(payments.database.lanes, call)
@@ -115,6 +116,16 @@ it('a rejected capture withholds nothing, whatever it was worth', async () => {
   await merchant.answer(captured, { verdict: 'rejected', reason: 'no' })
   expect(await readFigures(merchant.id)).toEqual({ balance: 0n, reserve: 0n, notYetDue: 400n })
 })
+
+/** Holds back the payouts of a merchant as `hold_events` does, which does it for live merchants alone. */
+async function keepWaiting(merchantId: string): Promise<void> {
+  const { db } = payments.owner
+  await sql`
+    INSERT INTO ${sql.table('acquirer_exceptions')} (merchant_id, id, created, payload, reserved)
+    VALUES (${merchantId}, ${'f'.repeat(24)}, now(), '{"type":"events.waiting"}', NULL)`.execute(db)
+  await sql`
+    SELECT ${sql.table('record_states')}(${merchantId}, 'acquirer_exceptions', ARRAY[${'f'.repeat(24)}])`.execute(db)
+}
 
 const DELAY_DAYS = 1
 const DAY_SECONDS = 86_400
