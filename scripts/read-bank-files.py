@@ -18,6 +18,7 @@ cents = lambda amount: str(int(Decimal(str(amount)) * 100))
 def by_schema(schema, path):
     order = schema.to_dict(str(path), decimal_type=str)["CstmrCdtTrfInitn"]["PmtInf"][0]
     day = order["ReqdExctnDt"]
+    place = order["Dbtr"]["PstlAdr"]
     rows = [
         {
             "id": row["PmtId"]["EndToEndId"],
@@ -27,13 +28,14 @@ def by_schema(schema, path):
         }
         for row in order["CdtTrfTxInf"]
     ]
-    return (day["Dt"] if isinstance(day, dict) else day), rows
+    return (day["Dt"] if isinstance(day, dict) else day), [place["TwnNm"], place["Ctry"]], rows
 
 
 def by_classes(version, path):
     name = version.replace(".", "_")
     module = importlib.import_module(f"pyiso20022.pain.{name}.{name}")
     order = XmlParser().parse(path, module.Document).cstmr_cdt_trf_initn.pmt_inf[0]
+    place = order.dbtr.pstl_adr
     day = getattr(order.reqd_exctn_dt, "dt", order.reqd_exctn_dt)
     rows = [
         {
@@ -44,7 +46,7 @@ def by_classes(version, path):
         }
         for row in order.cdt_trf_tx_inf
     ]
-    return str(day), rows
+    return str(day), [place.twn_nm, place.ctry], rows
 
 
 failures = 0
@@ -53,7 +55,7 @@ known = {name: xmlschema.XMLSchema(str(schemas / f"{name}.xsd")) for name in {ba
 for batch in batches:
     path, version = folder / f"{batch['file']}.xml", batch["version"]
     problems = [str(error.reason) for error in known[version].iter_errors(str(path))]
-    wanted = (batch["day"], batch["paid"])
+    wanted = (batch["day"], batch["payer"], batch["paid"])
     for reader, found in (("xmlschema", by_schema(known[version], path)), ("pyiso20022", by_classes(version, path))):
         if found != wanted:
             problems.append(f"{reader} reads {found}, and not {wanted}")

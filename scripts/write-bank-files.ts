@@ -18,6 +18,8 @@ const PAYEES: readonly (readonly [string | null, string | undefined, string])[] 
   ['Diyarbakır Işıklı <İnşaat>', 'Diyarbakir Isikli (Insaat)', 'DE89370400440532013000'],
   ['O’Neill "Ċensu" Għaxaq', "O'Neill 'Censu' Ghaxaq", 'MT84MALT011000012345MTLCAST001S'],
   ['a'.repeat(80), 'a'.repeat(70), 'FR1420041010050500013M02606'],
+  // In SEPA and outside the EEA: the payer has an address.
+  ['Zürcher Öfen', 'Zurcher Ofen', 'CH9300762011623852957'],
   ['مكتبة', undefined, 'GB33BUKB20201555555555'],
   ['ספרייה', undefined, 'CH9300762011623852957'],
   ['北京', undefined, 'ES9121000418450200051332'],
@@ -45,19 +47,24 @@ const MOMENTS = [
 const expected = MOMENTS.flatMap(([moment, timeZone, day], nth) =>
   PAIN_VERSIONS.map((version, older) => {
     const id = (nth * 2 + older).toString(16).padStart(24, '0')
+    const bic = older === nth % 2 ? 'DABADKKK' : undefined
+    const debtor = {
+      name: 'Trestle ApS',
+      iban: 'DK5000400440116243',
+      bic,
+      address: { town: 'Ærøskøbing', country: 'DK' },
+    }
     const judged = PAYEES.map(([holder, written, iban], at) => {
       const amount = [1n, 100_05n, 999_999_999_99n][(nth + at) % 3] ?? 1n
       const payoutId = (at + 1).toString(16).padStart(24, '0')
       return {
         written,
-        transfer: judgeTransfer({ payoutId, merchantId: payoutId, currency: 'EUR', holder, iban, amount }),
+        transfer: judgeTransfer({ payoutId, merchantId: payoutId, currency: 'EUR', holder, iban, amount }, debtor),
       }
     })
     const transfers = judged.flatMap(({ transfer }) => ('reason' in transfer ? [] : [transfer]))
     const held = judged.filter(({ transfer }) => 'reason' in transfer)
     if (held.some(({ written }) => written !== undefined)) throw new Error('a payee was held back')
-    const bic = older === nth % 2 ? 'DABADKKK' : undefined
-    const debtor = { name: 'Trestle ApS', iban: 'DK5000400440116243', bic }
     const form = { version, executionDate: nextBankDay(new Date(moment), timeZone) }
     const files = toBankFiles({ id, created: new Date(moment), debtor, form, transfers })
     for (const { name, text } of files) writeFileSync(join(folder, name), text)
@@ -73,7 +80,8 @@ const expected = MOMENTS.flatMap(([moment, timeZone, day], nth) =>
     const table = rows
       .filter(isTable)
       .map(({ payoutId, holder, iban, amount }) => [payoutId, holder, iban, String(amount)])
-    return { file: `payouts-${id}`, version, day, paid, table, held: held.length }
+    const payer = ['Aeroskobing', 'DK']
+    return { file: `payouts-${id}`, version, day, payer, paid, table, held: held.length }
   }),
 )
 writeFileSync(join(folder, 'expected.json'), JSON.stringify(expected))

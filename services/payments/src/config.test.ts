@@ -132,6 +132,15 @@ describe('loadPaymentsConfig', () => {
     expect(() => load({ PAYMENTS_TIME_ZONE: 'Copenhagen' })).toThrow('must be a time zone such as Europe/Copenhagen')
   })
 
+  it('reads the town and the country of the payer, as a bank file can have them', () => {
+    const load = (value: string) => loadPaymentsConfig({ ...complete, PAYMENTS_PAYOUT_ADDRESS: value })
+    expect(load(' København , DK').payouts.address).toEqual({ town: 'København', country: 'DK' })
+    expect(loadPaymentsConfig(complete).payouts.address).toBeUndefined()
+    for (const value of ['København', 'DK', ', DK', 'København, dk', 'København, XX', '北京, CN']) {
+      expect(() => load(value)).toThrow('PAYMENTS_PAYOUT_ADDRESS must be a town')
+    }
+  })
+
   it.each([
     'north',
     'north=',

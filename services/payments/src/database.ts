@@ -4,7 +4,7 @@ import type { Claim, Pricing } from './merchants/merchant.ts'
 import type * as below from './merchants/merchant-tables.ts'
 import type { Json } from './merchants/merchant-tables.ts'
 import type * as operators from './operators/operator-tables.ts'
-import type { FileForm } from './payouts/pain-001.ts'
+import type { FileForm, PayerAddress } from './payouts/pain-001.ts'
 
 /** A program that calls the API. */
 export interface AppsTable {
@@ -140,7 +140,7 @@ export interface MerchantCreationsTable {
 export interface PayoutBatchesTable {
   id: string
   created: Date
-  debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
+  debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string; readonly address?: PayerAddress }>
   form: Json<FileForm>
   payouts: Json<readonly unknown[]>
   /** SHA-256 of what the files say. */

@@ -70,6 +70,7 @@ const documentDeps: PaymentsDeps = {
       delayDays: { live: 0, test: 0 },
       version: 'pain.001.001.09',
       timeZone: 'UTC',
+      address: undefined,
     },
     pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
     seedAllowed: false,

@@ -10,6 +10,7 @@ export const payoutSettings = {
   delayDays: { live: 2, test: 0 },
   version: 'pain.001.001.09',
   timeZone: 'UTC',
+  address: undefined,
 } as const
 
 /** The permissions that the operator gives a new merchant. */

@@ -41,8 +41,13 @@ interface PaidOut {
 }
 
 /** As `payableMerchant`, and pays the merchant out. */
-export async function paidOutLiveMerchant(payments: TestPayments, member: TestApp, currency: string): Promise<PaidOut> {
-  const merchantId = await payableMerchant(payments, member, currency)
+export async function paidOutLiveMerchant(
+  payments: TestPayments,
+  member: TestApp,
+  currency: string,
+  changes: object = {},
+): Promise<PaidOut> {
+  const merchantId = await payableMerchant(payments, member, currency, changes)
   return { merchantId, payoutId: await payOutLive(payments, merchantId) }
 }
 

@@ -117,9 +117,9 @@ async function exportToFolder({ db, config, now }: OperatorDeps, { words, option
   }
   let prepared: PreparedFiles | undefined
   try {
-    const { version, timeZone } = config.payouts
+    const { version, timeZone, address } = config.payouts
     const executionDate = readExecutionDate(options, { moment: now(), timeZone })
-    const wanted = { debtor: readDebtor(options), version, timeZone, executionDate }
+    const wanted = { debtor: { ...readDebtor(options), address }, version, timeZone, executionDate }
     const { message, waiting, held } = await runPayoutExport(db, wanted, async (batch) => {
       prepared = await prepareFiles(folder, toBankFiles(batch))
     })

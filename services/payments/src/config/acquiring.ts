@@ -3,7 +3,7 @@ import { flag, integer, oneOf, parsed } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
-import { type FileForm, PAIN_VERSIONS } from '../payouts/pain-001.ts'
+import { type FileForm, PAIN_VERSIONS, type PayerAddress, toTownName } from '../payouts/pain-001.ts'
 
 /** The address of an acquirer, and the secret that both sides share. */
 export interface AcquirerAddress {
@@ -44,6 +44,11 @@ export const acquiringSettings = group('Acquirers and payouts', {
   PAYOUT_FILE: oneOf(...PAIN_VERSIONS)
     .prefault('pain.001.001.09')
     .describe('Version of the SEPA files. Banks take `.09`; many of them have ended `.03`.'),
+  PAYOUT_ADDRESS: payerAddress()
+    .optional()
+    .describe(
+      'Town and country of the account that pays. Banks ask for them with a SEPA transfer to an account outside the EEA, such as GB or CH: without them such a payout is held back.',
+    ),
   TIME_ZONE: timeZone()
     .prefault('UTC')
     .describe('Time zone of the operator. The day on which a bank shall pay is counted in it.'),
@@ -73,6 +78,8 @@ export interface AcquiringConfig {
     }
     readonly version: FileForm['version']
     readonly timeZone: string
+    /** The place of the payer, for transfers over the border of the EEA. */
+    readonly address: PayerAddress | undefined
   }
   readonly seedAllowed: boolean
 }
@@ -88,6 +95,7 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
       delayDays: { live: delayDays ?? DELAY_DAYS.live, test: delayDays ?? DELAY_DAYS.test },
       version: values.PAYOUT_FILE,
       timeZone: values.TIME_ZONE,
+      address: values.PAYOUT_ADDRESS,
     },
     seedAllowed: values.ALLOW_SEED,
   } as const
@@ -95,6 +103,16 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
 
 const MALFORMED = 'must be name=https://:secret@host/path,… with each name once'
 const UNPROTECTED = 'must be https, except for this machine (127.0.0.1, ::1, localhost): card numbers travel there'
+
+/** A town and a country of ISO 3166, as a bank file has them. */
+function payerAddress() {
+  const problem = 'must be a town in letters that Latin letters can stand for, and a country, such as København, DK'
+  return parsed({ form: 'town and country, such as `København, DK`', problem }, (value): PayerAddress | undefined => {
+    const [, town = '', country = ''] = /^\s*(.+?)\s*,\s*([A-Z]{2})\s*$/u.exec(value) ?? []
+    const isCountry = country !== '' && new Intl.DisplayNames('en', { type: 'region', fallback: 'none' }).of(country)
+    return isCountry && toTownName(town) !== '' ? { town, country } : undefined
+  })
+}
 
 /** A name of the time zone database, or an offset such as `+02:00`. */
 function timeZone() {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hasIbanChecksum, hasIbanShape, isPayableIban, isSepaIban, normaliseIban } from './iban.ts'
+import { hasIbanChecksum, hasIbanShape, isEeaIban, isPayableIban, isSepaIban, normaliseIban } from './iban.ts'
 
 describe('iban', () => {
   it('is stored without spaces, in upper case', () => {
@@ -71,5 +71,15 @@ describe('an IBAN that money can be sent to', () => {
     ['FO6264600001631634', false],
   ])('%s is in SEPA: %s', (iban, expected) => {
     expect(isSepaIban(iban)).toBe(expected)
+  })
+
+  it.each([
+    ['DK5000400440116243', true],
+    ['NO9386011117947', true],
+    ['CH9300762011623852957', false],
+    ['GB82WEST12345698765432', false],
+    ['TR330006100519786457841326', false],
+  ])('%s is in the EEA: %s', (iban, expected) => {
+    expect(isEeaIban(iban)).toBe(expected)
   })
 })

@@ -31,3 +31,8 @@ export function isPayableIban(iban: string): boolean {
 export function isSepaIban(iban: string): boolean {
   return sepa.codes.includes(iban.slice(0, 2))
 }
+
+/** Whether the account is in the European Economic Area, whose banks pass on no address of a payer (Regulation (EU) 2015/847). */
+export function isEeaIban(iban: string): boolean {
+  return isSepaIban(iban) && !sepa.outsideEea.includes(iban.slice(0, 2))
+}

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { judgeTransfer, toBankFiles, toPaidAmount, writePayoutCsv } from './bank-files.ts'
 import { viewBankFiles } from './batch-view.ts'
 import type { BankTransfer } from './pain-001.ts'
@@ -12,6 +12,7 @@ const transfer: BankTransfer = {
   holder: 'Café & Söhne <GmbH>',
   iban: 'DE89370400440532013000',
 }
+const debtor = { name: 'Trestle', iban: 'DK5000400440116243', bic: undefined }
 const other = { ...transfer, payoutId: 'f'.repeat(24), amount: 7n, holder: '=SUM(A1)' }
 
 it('the table has a row for each transfer, in minor units, and no name that a spreadsheet would compute', () => {
@@ -38,7 +39,7 @@ it.each([
   ['no payee', { holder: null }, 'neither bank.holder nor the name of the merchant names the owner of its account'],
   ['a name in Han', { holder: '北京' }, 'the name 北京 of the account holder has letters without a Latin form'],
 ])('holds back a transfer with %s', (_, changes, reason) => {
-  expect(judgeTransfer({ ...transfer, ...changes })).toEqual({ reason })
+  expect(judgeTransfer({ ...transfer, ...changes }, debtor)).toEqual({ reason })
 })
 
 it.each([
@@ -54,13 +55,37 @@ it.each([
   ['a larger amount in another currency', { amount: 1_000_000_000_00n, currency: 'DKK' }],
   ['a larger amount outside SEPA', { amount: 1_000_000_000_00n, iban: 'TR330006100519786457841326' }],
 ])('pays a transfer with %s', (_, changes) => {
-  expect(judgeTransfer({ ...transfer, ...changes })).toEqual({ ...transfer, ...changes })
+  expect(judgeTransfer({ ...transfer, ...changes }, debtor)).toEqual({ ...transfer, ...changes })
+})
+
+describe('a transfer over the border of the EEA', () => {
+  const reason = 'it crosses the border of the EEA, and PAYMENTS_PAYOUT_ADDRESS does not name the town of the payer'
+  const address = { town: 'København', country: 'DK' }
+  const [inside, outside, swiss] = ['DE89370400440532013000', 'GB82WEST12345698765432', 'CH9300762011623852957']
+
+  it.each([
+    ['leaves', debtor.iban, swiss],
+    ['leaves', debtor.iban, outside],
+    ['enters', swiss, inside],
+    ['stays outside', swiss, outside],
+  ])('that %s it is held back without the address of the payer, from %s to %s', (_, from, iban) => {
+    expect(judgeTransfer({ ...transfer, iban }, { iban: from })).toEqual({ reason })
+    expect(judgeTransfer({ ...transfer, iban }, { iban: from, address })).toEqual({ ...transfer, iban })
+  })
+
+  it.each([
+    ['within the EEA', { iban: inside }],
+    ['outside SEPA', { iban: 'TR330006100519786457841326' }],
+    ['in another currency, by the table', { iban: swiss, currency: 'CHF' }],
+  ])('is none %s', (_, changes) => {
+    expect(judgeTransfer({ ...transfer, ...changes }, debtor)).toEqual({ ...transfer, ...changes })
+  })
 })
 
 it('pays from outside SEPA by the table alone', () => {
   const form = { version: 'pain.001.001.09', executionDate: '2026-03-02' } as const
-  const debtor = { name: 'x', iban: 'TR330006100519786457841326', bic: undefined }
-  const files = toBankFiles({ id: 'f'.repeat(24), created: new Date(0), debtor, form, transfers: [transfer] })
+  const foreign = { ...debtor, iban: 'TR330006100519786457841326' }
+  const files = toBankFiles({ id: 'f'.repeat(24), created: new Date(0), debtor: foreign, form, transfers: [transfer] })
   expect(files.map(({ name }) => name)).toEqual([`payouts-${'f'.repeat(24)}.csv`])
 })
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeCsv } from '../ledger/csv.ts'
-import { isPayableIban, isSepaIban } from '../merchants/iban.ts'
+import { isEeaIban, isPayableIban, isSepaIban } from '../merchants/iban.ts'
 import { toEuro } from '../money/currencies.ts'
 import {
   type BankTransfer,
@@ -58,7 +58,10 @@ export function toPaidAmount<Paid extends Pick<BankTransfer, 'amount' | 'currenc
 }
 
 /** The transfer, or why no file may have it, because the bank would refuse it (reference: Bank files). */
-export function judgeTransfer(transfer: NamelessTransfer): BankTransfer | { readonly reason: string } {
+export function judgeTransfer(
+  transfer: NamelessTransfer,
+  debtor: Pick<Debtor, 'iban' | 'address'>,
+): BankTransfer | { readonly reason: string } {
   const { holder, iban, amount } = transfer
   if (amount === 0n) return { reason: 'it is less than half a minor unit' }
   if (!isPayableIban(iban)) return { reason: 'its IBAN is not one of its country' }
@@ -69,7 +72,18 @@ export function judgeTransfer(transfer: NamelessTransfer): BankTransfer | { read
     return { reason: `the name ${holder} of the account holder has letters without a Latin form` }
   }
   if (isSepaTransfer(transfer) && amount > TRANSFER_AMOUNT_MAX) return { reason: 'it is more than 999,999,999.99 euro' }
+  if (needsAddress(transfer, debtor) && debtor.address === undefined) {
+    return {
+      reason: 'it crosses the border of the EEA, and PAYMENTS_PAYOUT_ADDRESS does not name the town of the payer',
+    }
+  }
   return { ...transfer, holder }
+}
+
+/** Banks send the address of the payer with a SEPA transfer that leaves or enters the EEA (EPC125-05). */
+function needsAddress(transfer: NamelessTransfer, debtor: Pick<Debtor, 'iban'>): boolean {
+  if (!isSepaTransfer(transfer) || !isSepaIban(debtor.iban)) return false
+  return !isEeaIban(transfer.iban) || !isEeaIban(debtor.iban)
 }
 
 /** Whether a payout is in euro, and its account in SEPA. */
@@ -87,9 +101,10 @@ export function digestBatch({ id, created, debtor, form, transfers }: BatchMessa
     String(amount),
     currency,
   ])
-  const { name, iban, bic = null } = debtor
+  const { name, iban, bic = null, address } = debtor
+  const place = address ? [address.town, address.country] : null
   return createHash('sha256')
-    .update(JSON.stringify([id, created, name, iban, bic, form.version, form.executionDate, rows]))
+    .update(JSON.stringify([id, created, name, iban, bic, place, form.version, form.executionDate, rows]))
     .digest()
 }
 

@@ -54,6 +54,14 @@ it('a message of the older version has its date and its BIC as that version has 
   expect(withBic).toContain('<FinInstnId><BIC>DABADKKK</BIC></FinInstnId>')
 })
 
+it.each(['pain.001.001.09', 'pain.001.001.03'] as const)('a message of %s has the town of the payer', (version) => {
+  const address = { town: 'København', country: 'DK' }
+  const form = { ...message.form, version }
+  expect(writePain001({ ...message, form, debtor: { ...message.debtor, address } })).toContain(
+    '<Dbtr><Nm>Trestle Aero</Nm><PstlAdr><TwnNm>Kobenhavn</TwnNm><Ctry>DK</Ctry></PstlAdr></Dbtr>',
+  )
+})
+
 it.each([
   ['DABADKKK', true],
   ['NDEADKKKXXX', true],

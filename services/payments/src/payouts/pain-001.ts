@@ -12,11 +12,18 @@ export interface BankTransfer {
   readonly iban: string
 }
 
+/** The place of the payer: a town in letters of any script of Europe, and a country such as `DK`. */
+export interface PayerAddress {
+  readonly town: string
+  readonly country: string
+}
+
 /** The account that is paid from. */
 export interface Debtor {
   readonly name: string
   readonly iban: string
   readonly bic: string | undefined
+  readonly address?: PayerAddress | undefined
 }
 
 /** The versions of pain.001 that are written. Banks take .09; many of them have ended .03 (EPC132-08). */
@@ -46,10 +53,16 @@ export interface TransferMessage {
 }
 
 const NAME_LENGTH_MAX = 70
+const TOWN_LENGTH_MAX = 35
 
 /** The name of an account holder as a bank file has it. Empty: a letter of the name cannot be written. */
 export function toHolderName(name: string): string {
   return toSepaName(name, NAME_LENGTH_MAX)
+}
+
+/** The town of a payer as a bank file has it. Empty: a letter of the town cannot be written. */
+export function toTownName(town: string): string {
+  return toSepaName(town, TOWN_LENGTH_MAX)
 }
 
 /**
@@ -80,7 +93,7 @@ export function writePain001({ messageId, created, debtor, form, transfers }: Tr
       ...control,
       element('PmtTpInf', [element('SvcLvl', [element('Cd', 'SEPA')])]),
       element('ReqdExctnDt', isNewer ? [element('Dt', executionDate)] : executionDate),
-      element('Dbtr', [element('Nm', toHolderName(debtor.name))]),
+      element('Dbtr', [element('Nm', toHolderName(debtor.name)), ...postalAddress(debtor.address)]),
       element('DbtrAcct', account(debtor.iban)),
       element('DbtrAgt', [element('FinInstnId', [agent(debtor.bic, isNewer ? 'BICFI' : 'BIC')])]),
       element('ChrgBr', 'SLEV'),
@@ -98,6 +111,12 @@ function toTransferElement({ payoutId, amount, holder, iban }: BankTransfer): st
     element('CdtrAcct', account(iban)),
     element('RmtInf', [element('Ustrd', `Payout ${payoutId}`)]),
   ])
+}
+
+/** Both versions have these members in this order. */
+function postalAddress(address: PayerAddress | undefined): readonly string[] {
+  if (address === undefined) return []
+  return [element('PstlAdr', [element('TwnNm', toTownName(address.town)), element('Ctry', address.country)])]
 }
 
 function account(iban: string): readonly string[] {

@@ -81,7 +81,7 @@ export async function insertWaitingBatch(
   store: (trx: Trx, batch: StoredBatch) => Promise<unknown>,
 ): Promise<NewBatch> {
   await sql`SET LOCAL row_security = off`.execute(trx)
-  const { payable, held } = await judgeWaiting(trx)
+  const { payable, held } = await judgeWaiting(trx, debtor)
   const transfers = await markExported(trx, payable.slice(0, payoutsMax))
   if (transfers.length === 0) return { message: undefined, waiting: 0, held }
   await refuseBatched(trx, transfers)
@@ -106,7 +106,7 @@ interface WaitingRow extends Omit<BankTransfer, 'holder'> {
  * The waiting payouts in the order of the export, and those among them that no file may have (reference: Bank files).
  * @throws Error when a payout has no merchant
  */
-async function judgeWaiting(trx: Trx) {
+async function judgeWaiting(trx: Trx, debtor: Debtor) {
   const { rows } = await sql<WaitingRow>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban, m.name AS "merchantName",
       coalesce(m.holder, m.name) AS holder,     m.id IS NULL AS "isOrphan"
@@ -116,7 +116,7 @@ async function judgeWaiting(trx: Trx) {
   const payable: BankTransfer[] = []
   for (const { merchantName, holder, isOrphan, ...row } of rows) {
     if (isOrphan) throw new Error(`payout ${row.payoutId} has no merchant`)
-    const judged = judgeTransfer({ ...toPaidAmount(row), holder })
+    const judged = judgeTransfer({ ...toPaidAmount(row), holder }, debtor)
     if ('reason' in judged) {
       held.push({ payoutId: row.payoutId, merchantId: row.merchantId, merchantName, reason: judged.reason })
     } else payable.push(judged)

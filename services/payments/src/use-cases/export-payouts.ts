@@ -25,11 +25,11 @@ export function exportPayouts(
   { operatorDb, config, now }: Pick<PaymentsDeps, 'operatorDb' | 'config' | 'now'>,
   { change, debtor, executionDate }: ExportPayoutsInput,
 ): Promise<OperatorAnswer> {
-  const { version, timeZone } = config.payouts
+  const { version, timeZone, address } = config.payouts
   return runOperatorChange(operatorDb, change, async (trx) => {
     if (executionDate !== undefined && !isBankDay(executionDate, { moment: now(), timeZone }))
       throw executionDateClosed()
-    const wanted = { debtor, version, timeZone, executionDate, payoutsMax: BATCH_PAYOUTS_MAX }
+    const wanted = { debtor: { ...debtor, address }, version, timeZone, executionDate, payoutsMax: BATCH_PAYOUTS_MAX }
     const { message, waiting, held } = await insertWaitingBatch(trx, wanted, callInsertBatch)
     const object = { kind: 'batch', id: message?.id ?? '' }
     const left = held.length === 0 ? { waiting } : { waiting, held }
