@@ -5,6 +5,8 @@ import { runSql } from './restored-database.ts'
 
 /** The columns that may lie ahead of the clock, or that no copy makes. */
 const AHEAD = ['banned_until', 'deleted_at', 'not_after', 'expires_at', 'last_challenged_at']
+/** The tables that stay, but for the rows of sessions. */
+const USERS = ['users', 'identities', 'mfa_factors']
 /** The tables whose rows count for a time, or go after it. */
 const TABLES = ['sessions', 'mfa_amr_claims', 'refresh_tokens', 'flow_state', 'one_time_tokens', 'mfa_challenges']
 
@@ -15,8 +17,8 @@ async function moveIntoFuture({ database }: Restored, time: string): Promise<voi
     `SELECT format('UPDATE auth.%I SET %I = %L WHERE %2$I IS NOT NULL', table_name, column_name, '${time}') AS statement
        FROM information_schema.columns
        WHERE table_schema = 'auth' AND data_type LIKE 'timestamp%' AND is_generated = 'NEVER'
-         AND table_name = ANY ('{${[...TABLES, 'audit_log_entries', 'users']}}') AND NOT column_name = ANY ('{${AHEAD},verified_at}')
-         AND (table_name <> 'users' OR column_name LIKE '%sent_at')`,
+         AND table_name = ANY ('{${[...TABLES, 'audit_log_entries', ...USERS]}}')
+         AND NOT column_name = ANY ('{${AHEAD},verified_at}')`,
   )
   expect(rows.length).toBeGreaterThan(10)
   await runSql(database.superuserUrl, rows.map(({ statement }) => statement).join(';'))
@@ -45,13 +47,13 @@ async function listFuture(url: string, tables: readonly string[]): Promise<reado
 const LASTING = `SELECT count(*)::int FROM auth.one_time_tokens WHERE expires_at > sent_at + interval '1 day'`
 
 it.each(['2099-01-01 00:00:00Z', 'infinity'])(
-  'adopt leaves no flow, code, token, session, proof, challenge or entry of the audit in the future: %s',
+  'adopt leaves no user, identity, factor, flow, code, token, session, proof, challenge or entry of the audit in the future: %s',
   async (time) => {
     const restored = await restore('v2.196.0')
     const url = restored.database.superuserUrl
     await moveIntoFuture(restored, time)
     await adopt(restored)
-    expect(await listFuture(url, [...TABLES, 'audit_log_entries'])).toEqual([])
+    expect(await listFuture(url, [...TABLES, ...USERS, 'audit_log_entries'])).toEqual([])
     expect(await runSql(url, LASTING)).toEqual([{ count: 0 }])
     expect(await runSql(url, 'SELECT count(*) > 0 AS "hasCodes" FROM auth.one_time_tokens')).toEqual([
       { hasCodes: true },
@@ -65,7 +67,7 @@ it('an import takes no user, flow, code, token, session, proof or entry of the a
   const app = await openBeside(restored)
   expect((await app.run()).heldBack).toEqual([])
   const url = app.database.directUrl
-  expect(await listFuture(url, ['users', ...TABLES, 'audit_log_entries'])).toEqual([])
+  expect(await listFuture(url, [...USERS, ...TABLES, 'audit_log_entries'])).toEqual([])
   expect(await runSql(url, LASTING)).toEqual([{ count: 0 }])
   expect(await runSql(url, 'SELECT count(*) > 0 AS "hasSessions" FROM auth.sessions')).toEqual([{ hasSessions: true }])
 })

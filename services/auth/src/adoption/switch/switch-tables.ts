@@ -5,13 +5,14 @@ import type { AuthConfig } from '../../config.ts'
 import type { EncryptionKeys, RandomBytes, Sealing } from '../../secrets/sealed-secret.ts'
 import { lockTables } from '../adoption-locks.ts'
 import { type AdoptionPlaces, findRecord, recordSwitch } from '../adoption-record.ts'
-import { hasRelation, underPathOfTriggers } from '../catalog.ts'
+import { hasRelation, readColumns, underPathOfTriggers } from '../catalog.ts'
 import { listReplaced, moveTable } from '../changes/migrations-in-place.ts'
 import { applyUpstreamChanges } from '../changes/upstream-changes.ts'
 import {
   boundSessionTimes,
   copyChallenges,
   copyLiveRows,
+  notAfter,
   recordAllSessionsCopied,
   recordCopies,
   recordUncopiedSessions,
@@ -129,6 +130,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
         await copyLiveRows(context)
         await beginMissingSessions(later, places)
         await boundSessionTimes(context)
+        await boundUserTimes(context)
       })
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
@@ -142,6 +144,37 @@ export function switchHooks(deps: SwitchDeps): Switch {
     }
   }
   return { beforeFirst, outcome: () => outcome }
+}
+
+/** The times of what has happened, in the tables that stay. Others may have columns of their own there. */
+const PAST: Readonly<Record<string, readonly string[]>> = {
+  users: [
+    ...['created_at', 'updated_at', 'invited_at', 'last_sign_in_at', 'email_confirmed_at', 'phone_confirmed_at'],
+    ...['confirmation_sent_at', 'recovery_sent_at', 'email_change_sent_at', 'phone_change_sent_at'],
+    ...['reauthentication_sent_at', 'claimed_at'],
+  ],
+  identities: ['created_at', 'updated_at', 'last_sign_in_at'],
+  mfa_factors: ['created_at', 'updated_at'],
+}
+
+/**
+ * Takes the future out of the times of users, identities and factors, which stay. They get the moment that the copies of codes
+ * have, by which undo sees that no later message was sent.
+ */
+async function boundUserTimes({
+  trx,
+  places: { names },
+  lifetimes,
+}: Pick<SealedCopyContext, 'trx' | 'places' | 'lifetimes'>): Promise<void> {
+  const now = sql`${lifetimes.now}::timestamptz`
+  for (const [table, past] of Object.entries(PAST)) {
+    const present = await readColumns(trx, names.schema, names.prefix + table)
+    const columns = past.filter((column) => present.has(column)).map((column) => sql.id(column))
+    const bounded = columns.map((column) => sql`${column} = ${notAfter(column, now)}`)
+    const isAhead = columns.map((column) => sql`${column} > ${now}`)
+    await sql`
+      UPDATE ${names.id(table)} SET ${sql.join(bounded)} WHERE ${sql.join(isAhead, sql` OR `)}`.execute(trx)
+  }
 }
 
 /** A newer image of the old service may have migrated the database since the run has begun. @throws Error where it has */
