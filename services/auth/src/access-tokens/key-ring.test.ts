@@ -153,11 +153,11 @@ describe('JWT_KEYS', () => {
     expect(JSON.stringify(rows)).not.toContain(first.d)
   })
 
-  it('says which setting is wrong when a key cannot be opened', async () => {
+  it('says which settings may be wrong when a key cannot be opened', async () => {
     await createRing({ keys: [first] }).load()
     const encryption = createEncryptionKeys(Buffer.alloc(32, 2), [])
     await expect(createRing({ encryption }).load()).rejects.toThrow(
-      'signing key "first" cannot be opened: is AUTH_SECURITY_DATABASE_ENCRYPTION_KEY the right one?',
+      'signing key "first" cannot be opened: all processes on a database need the same AUTH_SECURITY_DATABASE_ENCRYPTION_KEY, or without it the same AUTH_JWT_SECRET; a key of before belongs into AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS',
     )
   })
 

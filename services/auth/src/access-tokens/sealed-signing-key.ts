@@ -9,7 +9,7 @@ export function sealSigningKey(sealing: Sealing, jwk: PrivateJwk): NewSigningKey
   return { kid: jwk.kid, alg, sealed: sealSecret(sealing, jwk.kid, text), publicJwk }
 }
 
-/** Opens the key of a row. @throws Error that names the setting that must be wrong */
+/** Opens the key of a row. @throws Error that names the settings, one of which must be wrong */
 export function openSigningKey(
   encryptionKeys: EncryptionKeys,
   { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,
@@ -17,8 +17,9 @@ export function openSigningKey(
   try {
     return importSigningKey(PrivateJwk.parse(JSON.parse(openSecret(encryptionKeys, kid, sealed))))
   } catch (cause) {
-    throw new Error(`signing key "${kid}" cannot be opened: is AUTH_SECURITY_DATABASE_ENCRYPTION_KEY the right one?`, {
-      cause,
-    })
+    throw new Error(
+      `signing key "${kid}" cannot be opened: all processes on a database need the same AUTH_SECURITY_DATABASE_ENCRYPTION_KEY, or without it the same AUTH_JWT_SECRET; a key of before belongs into AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS`,
+      { cause },
+    )
   }
 }
