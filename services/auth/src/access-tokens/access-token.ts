@@ -21,6 +21,8 @@ export interface AccessTokenClaims {
   readonly iat: number
   readonly exp: number
   readonly email: string
+  /** Only where nobody has confirmed the address, so that services that take it for an identity refuse the token. */
+  readonly email_verified?: false
   readonly phone: string
   readonly app_metadata: Readonly<Record<string, unknown>>
   readonly user_metadata: Readonly<Record<string, unknown>>

@@ -10,6 +10,7 @@ import {
   wrongPassword,
 } from '../../test/bodies.ts'
 import { factorRow } from '../../test/factor-row.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { deriveChildToken } from '../sessions/refresh-token.ts'
 
@@ -287,6 +288,29 @@ describe('POST /token?grant_type=refresh_token', () => {
         user_metadata: { name: 'Ann' },
         amr: [proof('password')],
         session_id: sessionId,
+      }),
+    )
+  })
+
+  it('200: says in the access token that nobody has confirmed a new address', async () => {
+    const { signedUp, token } = await signIn()
+    const email = `new-${signedUp.email}`
+    const change = await test.app.inject({
+      method: 'PUT',
+      url: `/admin/users/${signedUp.user.id}`,
+      headers: OPERATOR,
+      payload: { email },
+    })
+    expect(change.statusCode).toBe(200)
+    const { status, body } = await refresh(token)
+    expect(status).toBe(200)
+    expect(claimsOf(body.access_token)).toEqual(
+      claimsBody({
+        sub: signedUp.user.id,
+        email,
+        email_verified: false,
+        user_metadata: { name: 'Ann' },
+        amr: [proof('password')],
       }),
     )
   })

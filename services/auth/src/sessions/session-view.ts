@@ -164,6 +164,7 @@ function toClaims(
     iat: issuedAtSeconds,
     exp: expiresAtSeconds,
     email: user.emailAsWritten ?? '',
+    ...(user.email !== null && user.emailConfirmedAt === null && { email_verified: false }),
     phone: user.phone ?? '',
     app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,

@@ -57,6 +57,7 @@ async function describeUser({ lanes }: Pick<AuthDeps, 'lanes'>, userId: string):
     sub: user.id,
     aud: user.audience,
     email: user.emailAsWritten ?? '',
+    ...(user.email !== null && user.emailConfirmedAt === null && { email_verified: false }),
     phone: user.phone ?? '',
     app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,
