@@ -1,5 +1,5 @@
 // A fraud alert tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so an
-// alert is kept at most once.
+// alert is kept at most once. A time outside of 1970 to 9999 could not be shown, and would end each list that has the alert.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
@@ -15,7 +15,10 @@ export const createFrauds: MigrationSource = (names) => ({
         acquirer_ref text,
         ${merchantReference(names, 'frauds', 'transactions')},
         CONSTRAINT ${names.local('frauds_acquirer_ref_uq')} UNIQUE (merchant_id, acquirer_ref),
-        CONSTRAINT ${names.local('frauds_reason_ck')} CHECK (reason BETWEEN 0 AND 8)
+        CONSTRAINT ${names.local('frauds_reason_ck')} CHECK (reason BETWEEN 0 AND 8),
+        CONSTRAINT ${names.local('frauds_reported_ck')} CHECK (
+          reported >= '1970-01-01T00:00:00Z' AND reported < '10000-01-01T00:00:00Z'
+        )
       )`.execute(db)
     await sql`
       CREATE INDEX ${names.local('frauds_transaction_ix')} ON ${names.id('frauds')}

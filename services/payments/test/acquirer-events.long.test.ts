@@ -218,6 +218,15 @@ it.each(['9999-12-31T23:59:59-12:00', '9999-12-31T23:59:60Z', '1969-12-31T23:59:
   },
 )
 
+it.each(['infinity', '-infinity', '10000-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z'])(
+  'no fraud alert of %s is stored, whoever writes it',
+  async (reported) => {
+    await run('frauds', 'add', transactionId, '--reference', 'F-1')
+    const change = sql`UPDATE ${sql.table('frauds')} SET reported = ${reported} WHERE merchant_id = ${merchant.id}`
+    await expect(change.execute(payments.owner.db)).rejects.toHaveProperty('code', '23514')
+  },
+)
+
 describe('a merchant whose event fails', () => {
   /** Changes the dispute by hand, so that its end fails, or changes it back. */
   const shift = (days: number) =>
