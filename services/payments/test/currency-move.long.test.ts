@@ -4,9 +4,9 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { OPERATOR } from '../src/access/caller.ts'
 import { callAddException } from '../src/acquirers/exception-repository.ts'
-import { callCloseOperation } from '../src/acquirers/operation-repository.ts'
+import { callCloseOperation, findRejection } from '../src/acquirers/operation-repository.ts'
 import { merchantsCommand } from '../src/commands/merchants.ts'
-import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
+import { callCloseDispute, callOpenDispute, findExcessDispute } from '../src/disputes/dispute-repository.ts'
 import { callClosePayout, callPayOut } from '../src/payouts/payout-repository.ts'
 import { customerPayment } from './customer-payment.ts'
 import type { LiveMerchant } from './live-merchant.ts'
@@ -244,6 +244,37 @@ describe('what was authorized before the move', () => {
     await move()
     expect(await heldBack(2)).toEqual([0n, 479n])
     expect(await payOut(2)).toBeUndefined()
+  })
+
+  it('is named in euro by the mail about a rejection, whatever part of it was booked before', async () => {
+    const id = await capturedInLev(payments, merchant, { amount: 1_000, captured: 0 })
+    const operation = await merchant.book('capture', id, 1_000)
+    await move()
+    await merchant.answer(operation, { verdict: 'rejected', reason: 'no' })
+    const { balance } = (await lines(1))[0]
+    expect(await findRejection(payments.deps.lanes, { merchantId: merchant.id, id: operation })).toEqual({
+      ...{
+        merchantId: merchant.id,
+        email: 'owner@example.com',
+        transactionId: id,
+        kind: 'capture',
+        status: 'rejected',
+      },
+      ...{ amount: 1_000n, currency: 'BGN', balance: BigInt(balance), balanceCurrency: 'EUR' },
+    })
+    expect(balance).toBe(-479)
+  })
+
+  it('is named in euro by the mail about the excess of a dispute', async () => {
+    const id = await capturedInLev(payments, merchant, { amount: 1_000, captured: 1_000 })
+    const disputeId = await disputed(id, 3_000)
+    const find = () => findExcessDispute(payments.deps.lanes, { merchantId: merchant.id, disputeId })
+    const before = await find()
+    await move()
+    expect([before, await find()].map((found) => [found?.worth, found?.balanceCurrency])).toEqual([
+      [2_000n, 'BGN'],
+      [1_023n, 'EUR'],
+    ])
   })
 
   it('holds back disputes of unknown transactions at the fixed rate', async () => {

@@ -93,9 +93,9 @@ export interface Rejection {
   /** Minor units of the transaction's currency. */
   readonly amount: bigint
   readonly currency: string
-  /** The effect of the operation on the balance so far, in minor units of `fundingCurrency`, that of the trail. */
+  /** The change of the balance by the rejection so far, in minor units of `balanceCurrency`, that of the merchant. */
   readonly balance: bigint
-  readonly fundingCurrency: string
+  readonly balanceCurrency: string
 }
 
 const rejectionQuery = withOwner(
@@ -103,9 +103,16 @@ const rejectionQuery = withOwner(
     'find_rejection',
     (p: OperationKey) => sql<Rejection>`
     SELECT m.id AS "merchantId", m.email, o.transaction_id AS "transactionId", o.kind, o.status, e.amount, t.currency,
-      t.funding_currency AS "fundingCurrency",
+      m.currency AS "balanceCurrency",
       (
-        SELECT coalesce(sum(r.balance), 0)::bigint FROM ${sql.table('trail_entries')} r
+        -- A merchant that has moved to the euro may have booked a part before.
+        SELECT coalesce(sum(
+            CASE WHEN n.currency = m.currency THEN n.amount ELSE ${sql.table('to_euro')}(n.amount, n.currency) END
+          ), 0)::bigint
+        FROM ${sql.table('trail_entries')} r
+        JOIN ${sql.table('lines')} l ON l.merchant_id = r.merchant_id AND l.id = r.line_id
+        JOIN ${sql.table('entries')} n
+          ON n.merchant_id = l.merchant_id AND n.journal_id = l.journal_id AND n.account = 'merchant'
         WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.amount < 0
           AND ${sql.table('reversed_entry')}(r.reference) = o.id
       ) AS balance

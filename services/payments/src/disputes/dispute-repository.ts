@@ -143,8 +143,9 @@ export interface ExcessDispute {
   readonly amount: bigint
   readonly excess: bigint
   readonly currency: string
+  /** The worth of the excess, which payouts hold back, in minor units of `balanceCurrency`, that of the merchant. */
   readonly worth: bigint
-  readonly fundingCurrency: string
+  readonly balanceCurrency: string
   readonly due: Date
 }
 
@@ -153,7 +154,9 @@ const excessQuery = withOwner(
     'find_excess_dispute',
     (p: { merchantId: string; disputeId: string }) => sql<ExcessDispute>`
     SELECT m.id AS "merchantId", m.email, d.transaction_id AS "transactionId", d.id, d.amount, d.excess, d.currency,
-      d.excess_gross AS worth, t.funding_currency AS "fundingCurrency", d.due
+      CASE WHEN t.funding_currency = m.currency THEN d.excess_gross
+        ELSE ${sql.table('to_euro')}(d.excess_gross, t.funding_currency) END AS worth,
+      m.currency AS "balanceCurrency", d.due
     FROM ${sql.table('disputes')} d JOIN ${sql.table('merchants')} m ON m.id = d.merchant_id
     JOIN ${sql.table('transactions')} t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
     WHERE d.merchant_id = ${p.merchantId} AND d.id = ${p.disputeId} AND d.excess > 0`,

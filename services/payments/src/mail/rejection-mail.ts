@@ -28,7 +28,7 @@ const TAKEN_BACK = {
 
 /** The text of the mail. It contains amounts and ids, and no words of an acquirer or a client. */
 export function rejectionMail(rejection: Rejection): { readonly subject: string; readonly text: string } {
-  const { kind, status, transactionId, merchantId, amount, currency, balance, fundingCurrency } = rejection
+  const { kind, status, transactionId, merchantId, amount, currency, balance, balanceCurrency } = rejection
   const cause = status === 'rejected' ? 'has rejected' : 'has not confirmed'
   return {
     subject: `The acquirer ${cause} a ${kind}`,
@@ -38,7 +38,7 @@ The acquirer ${cause} a ${kind} of ${formatMoney(currency, amount)}.
 
 Transaction: ${transactionId}
 Merchant: ${merchantId}
-Change of your balance: ${formatMoney(fundingCurrency, balance)}
+Change of your balance: ${formatMoney(balanceCurrency, balance)}
 
 ${TAKEN_BACK[kind]} The trail of the transaction shows the correction as a ${kind} of a negative amount.
 `,
@@ -47,7 +47,7 @@ ${TAKEN_BACK[kind]} The trail of the transaction shows the correction as a ${kin
 
 /** The text of a mail about a dispute of more than was captured. It contains amounts and ids alone. */
 export function excessMail(dispute: ExcessDispute): { readonly subject: string; readonly text: string } {
-  const { id, transactionId, merchantId, amount, excess, currency, worth, fundingCurrency, due } = dispute
+  const { id, transactionId, merchantId, amount, excess, currency, worth, balanceCurrency, due } = dispute
   return {
     subject: 'A dispute of more than was captured',
     text: `Hello,
@@ -59,7 +59,7 @@ Transaction: ${transactionId}
 Merchant: ${merchantId}
 Answer until: ${due.toISOString()}
 
-Payouts hold back ${formatMoney(fundingCurrency, worth)} for the excess, beside the captured money. If the dispute is lost, both are taken from your balance.
+Payouts hold back ${formatMoney(balanceCurrency, worth)} for the excess, beside the captured money. If the dispute is lost, both are taken from your balance.
 `,
   }
 }
