@@ -35,6 +35,13 @@ describe('hasCardNumber', () => {
     'REF12 4111111111111111',
     '４１１１１１１１１１１１１１１１',
     '٤١١١١١١١١١١١١١١١',
+    '⁴¹¹¹¹¹¹¹¹¹¹¹¹¹¹¹',
+    '④①①①①①①①①①①①①①①①',
+    '₄₁₁₁ ₁₁₁₁ ₁₁₁₁ ₁₁₁₁',
+    '4111\u034f1111\ufe0f1111\u03011111',
+    '4\u03011\u03011\u03011111111111111',
+    '4111\u00011111\u00011111\u00011111',
+    '4111\ue0001111\ue0001111\ue0001111',
     'https://shop.example/pay/4111111111111111?x=1',
     'https://shop.example/?card=4111+1111+1111+1111',
     'https://shop.example/?card=4111%201111%201111%201111',
@@ -94,8 +101,8 @@ describe('hasCardNumber', () => {
   })
 })
 
-/** Any blank, hyphen or character without width. */
-const BETWEEN = String.raw`[\s\p{Pd}\p{Cf}\u2212]`
+/** Any blank, hyphen, mark or character that is not seen. */
+const BETWEEN = String.raw`[\s\p{Cc}\p{Pd}\p{M}\p{Cf}\p{Cn}\p{Co}\u2212]`
 /** The parts of a run that are written as on a card: 4 4 4 4, 4 4 4 4 3, 4 4 4 1, 4 6 5, 4 6 4, or all in one. */
 const ON_CARDS = [
   'D{13,19}',
@@ -111,7 +118,10 @@ const LENGTHS = new Map([
 ])
 
 /** The sentence of the reference, word by word (reference: Text): each part of each run is a text of its own. */
-function hasNumberByDefinition(text: string): boolean {
+function hasNumberByDefinition(written: string): boolean {
+  const text = written.replaceAll(/\p{No}/gu, (digit) =>
+    /^\d$/.test(digit.normalize('NFKC')) ? digit.normalize('NFKC') : digit,
+  )
   const isNumber = (part: string) => {
     const digits = digitsIn(part)
     const scheme = schemeOf(digits, { test: false })
@@ -119,11 +129,11 @@ function hasNumberByDefinition(text: string): boolean {
     return LENGTHS.get(scheme.scheme)?.includes(digits.length) ?? true
   }
   for (const { 0: run, index } of text.matchAll(new RegExp(String.raw`\p{Nd}(?:${BETWEEN}*\p{Nd})*`, 'gu'))) {
-    const isGluedBefore = /(?:[\p{L}\p{N}]|\p{Nd}\.)$/u.test(text.slice(0, index))
-    const isGluedAfter = /^(?:[\p{L}\p{N}]|\.\p{Nd})/u.test(text.slice(index + run.length))
+    const isGluedBefore = /(?:[\p{L}\p{N}]|\p{Nd}\.)$/u.test(written.slice(0, index))
+    const isGluedAfter = /^(?:[\p{L}\p{N}]|\.\p{Nd})/u.test(written.slice(index + run.length))
     if (!isGluedBefore && !isGluedAfter && isNumber(run)) return true
-    const begins = [...run.matchAll(/(?<=^|\s[^\p{Nd}]*)(?<!\p{Nd})\p{Nd}/gu)].map((match) => match.index)
-    const ends = [...run.matchAll(/(?<=\p{Nd})(?:$|(?=[^\p{Nd}]*\s))/gu)].map((match) => match.index)
+    const begins = [...run.matchAll(/(?<=^|[\s\p{Cc}][^\p{Nd}]*)(?<!\p{Nd})\p{Nd}/gu)].map((match) => match.index)
+    const ends = [...run.matchAll(/(?<=\p{Nd})(?:$|(?=[^\p{Nd}]*[\s\p{Cc}]))/gu)].map((match) => match.index)
     for (const from of begins.filter((begin) => begin > 0 || !isGluedBefore)) {
       for (const to of ends.filter((end) => end > from && (end < run.length || !isGluedAfter))) {
         const part = run.slice(from, to)
@@ -139,7 +149,23 @@ describe('hasCardNumber by its definition', () => {
   const pieces = fc.oneof(
     {
       weight: 3,
-      arbitrary: fc.constantFrom(' ', '-', '', '\u00a0', '\u200b', ' - ', '.', 'x', '１', '\u{1d7d9}', '\ud835'),
+      arbitrary: fc.constantFrom(
+        ' ',
+        '-',
+        '',
+        '\u00a0',
+        '\u200b',
+        ' - ',
+        '.',
+        'x',
+        '\u0301',
+        '\u0001',
+        '¹',
+        '½',
+        '１',
+        '\u{1d7d9}',
+        '\ud835',
+      ),
     },
     {
       weight: 2,

@@ -13,7 +13,7 @@ const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {
   unionpay: [16, 19],
 }
 
-/** Kinds of characters but digits. People and programs write blanks, hyphens and characters without width into numbers. */
+/** Kinds of characters but digits. People and programs write blanks, hyphens and characters that are not seen into numbers. */
 const [OTHER, HYPHEN, BLANK] = [-1, -2, -3]
 /** The groups of digits on cards, by their lengths. */
 const USUAL: readonly (readonly number[])[] = [
@@ -51,7 +51,7 @@ function unescaped(url: string): string {
     .replaceAll(/%(3\d|20|2d)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-/** Digits with nothing but blanks, hyphens and characters without width between them. */
+/** Digits with nothing but blanks, hyphens and characters that are not seen between them. */
 interface Run {
   readonly digits: number[]
   /** The places among the digits at which groups begin. */
@@ -122,8 +122,11 @@ function characterKinds(): (code: number) => number {
 function findKind(code: number): number {
   const character = String.fromCodePoint(code)
   if (/\p{Nd}/u.test(character)) return valueOfDigit(code)
-  if (/\s/.test(character)) return BLANK
-  return /[\p{Pd}\p{Cf}\u2212]/u.test(character) ? HYPHEN : OTHER
+  if (/[\s\p{Cc}]/u.test(character)) return BLANK
+  if (/[\p{Pd}\p{M}\p{Cf}\p{Cn}\p{Co}\u2212]/u.test(character)) return HYPHEN
+  // Raised digits and those in circles are plain ones on a statement.
+  const plain = character.normalize('NFKC')
+  return /^\d$/.test(plain) ? Number(plain) : OTHER
 }
 
 function hasNumber(text: string, { digits, groups, blanks, start, end }: Run): boolean {

@@ -45,6 +45,7 @@ describe('orderProblem', () => {
       { plan: [{ ...repeated(), amount: { ...eur, currency: 'XXX' } }] },
       { field: 'plan.0.amount.currency', message: 'must be a currency that can be charged' },
     ],
+    [{ text: 'order 41111111111111112222' }, { field: 'text', message: 'must not contain a card number' }],
   ])('finds in %j the problem %j', (changes, problem) => {
     expect(orderProblem(order(changes), now)).toEqual(problem)
   })

@@ -1,4 +1,5 @@
 import { fingerprintOf } from '../access/fingerprint.ts'
+import { hasCardNumber } from '../cards/clear-number.ts'
 import { cardDataInsecure, type OrderProblem, orderInvalid, orderKeyUsed } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
@@ -17,8 +18,10 @@ type Amount = DecimalMoney & { readonly currency: string }
  * @param now the entries of a plan lie after it
  * @returns the dotted path of the member, and a text of `FIELD_TEXTS`; undefined when nothing is wrong
  */
-export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
+export function orderProblem({ amount, text = '', plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
   if (!amount && plan.length === 0 && !unplanned) return { field: 'amount', message: FIELD_TEXTS.missingWithoutPlan }
+  // The text was judged as it is written. In ASCII, and cut, it may be a number.
+  if (hasCardNumber(toDescriptor(text) ?? '')) return { field: 'text', message: FIELD_TEXTS.cardNumber }
   const ofAmount = amount && amountProblem('amount', amount)
   if (ofAmount !== undefined) return ofAmount
   for (const [i, entry] of plan.entries()) {

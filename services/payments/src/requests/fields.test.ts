@@ -22,6 +22,7 @@ describe('fields', () => {
     [email(), 'john@example.com\r\nBcc: x@y.z', false],
     [email(), 'john@example.com\u0085x', false],
     [email(), 'john@.com', false],
+    [email(), 'john@⁴¹¹¹¹¹¹¹¹¹¹¹¹¹¹¹.example', false],
     [email(), 'john@example.', false],
     [email(), "o'hara+shop_1.x@mail.example.com", true],
     [email(), 'josé@bücher.example', true],
