@@ -92,6 +92,32 @@ describe('a list whose rows have many entries', () => {
 })
 
 describe('answerInPieces', () => {
+  it('200: reads fewer rows at a time after rows that are large together, and more again after small ones', async () => {
+    const server = Fastify()
+    server.decorateRequest('inTurn', (_size, read) => read())
+    server.decorateReply('liftDeadline', () => {})
+    const sizes = (nth: number) => (nth < 300 ? 50_000 : 1)
+    const asked: number[] = []
+    const read = async ({ above, limit }: PageBounds) => {
+      asked.push(limit)
+      const first = above === LOWEST ? 0 : Number(above) + 1
+      const ids = Array.from({ length: Math.min(limit, 1_000 - first) }, (_, nth) => first + nth)
+      return { rows: ids.map((nth) => ({ id: String(nth), custom: 'x'.repeat(sizes(nth)) })), isCut: false }
+    }
+    const page = { limit: 1_000, above: LOWEST, below: HIGHEST, order: 'oldest-first' } as const
+    server.get('/list', (_request, reply) => answerInPieces(reply, { page, read, view: (row) => row }))
+    const response = await server.inject({ url: '/list' })
+    const rows: { id: string }[] = response.json()
+    expect([response.statusCode, rows.map(({ id }) => Number(id))]).toEqual([
+      200,
+      Array.from({ length: 1_000 }, (_, nth) => nth),
+    ])
+    expect(asked.slice(0, 5)).toEqual([100, 19, 19, 19, 19])
+    expect(asked.reduce((sum, limit) => sum + limit, 0)).toBe(1_000)
+    expect(asked.slice(-4)).toEqual([100, 100, 100, expect.any(Number)])
+    await server.close()
+  })
+
   it('200: sends every piece even if all of them together take longer than a handler may', async () => {
     const late = Fastify()
     const busy = () => serverBusy()

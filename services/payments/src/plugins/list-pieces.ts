@@ -20,10 +20,10 @@ export async function answerInPieces<Row extends { readonly id: string }, View e
   reply: FastifyReply,
   listing: Listing<Row, View>,
 ): Promise<View[] | undefined> {
-  const first = await readPiece(listing, listing.page)
+  const first = await readPiece(listing, listing.page, PIECE.rows)
   if (first.rest === undefined) return first.views
-  const next = (page: PageBounds) =>
-    reply.request.inTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page)))
+  const next = (page: PageBounds, rowsMax: number) =>
+    reply.request.inTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page, rowsMax)))
   // Each piece has its own turn and statement timeout, and a client that takes nothing is cut.
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
@@ -40,8 +40,9 @@ interface ReadPiece<View> {
 async function readPiece<Row extends { readonly id: string }, View extends object>(
   { read, view }: Listing<Row, View>,
   page: PageBounds,
+  rowsMax: number,
 ): Promise<ReadPiece<View>> {
-  const limit = Math.min(page.limit, PIECE.rows)
+  const limit = Math.min(page.limit, rowsMax)
   const { rows, isCut } = await read({ ...page, limit })
   const last = rows.at(-1)
   const rest = page.limit - rows.length
@@ -54,27 +55,32 @@ async function readPiece<Row extends { readonly id: string }, View extends objec
 interface PieceBytes {
   readonly bytes: Buffer
   readonly rest: PageBounds | undefined
+  /** The most rows of the next piece, whose rows are taken to be as large. */
+  readonly rowsMax: number
 }
 
 function toBytes<View>({ views, rest }: ReadPiece<View>): PieceBytes {
   const texts = views.map((view) => JSON.stringify(view))
-  return { bytes: toAnswerPiece(texts, ',\n'), rest }
+  const bytes = toAnswerPiece(texts, ',\n')
+  const fitting = Math.floor((PIECE.bytes * views.length) / Math.max(bytes.length, 1))
+  return { bytes, rest, rowsMax: Math.min(PIECE.rows, Math.max(fitting, 1)) }
 }
 
 /** The text of `layOut`. */
 async function* writePieces(
   first: PieceBytes,
-  next: (page: PageBounds) => Promise<PieceBytes>,
+  next: (page: PageBounds, rowsMax: number) => Promise<PieceBytes>,
 ): AsyncIterable<Buffer | string> {
   yield '[\n'
   yield first.bytes
-  for (let { rest } = first; rest !== undefined; ) {
-    const piece: PieceBytes = await next(rest)
+  for (let { rest, rowsMax } = first; rest !== undefined; ) {
+    const piece: PieceBytes = await next(rest, rowsMax)
     if (piece.bytes.length > 0) {
       yield ',\n'
       yield piece.bytes
     }
     rest = piece.rest
+    rowsMax = piece.rowsMax
   }
   yield '\n]\n'
 }
