@@ -9,6 +9,7 @@ interface Named {
 }
 
 export const stateMissing = defineError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
+export const answerRepeated = defineError(400, 'bad_oauth_callback', 'OAuth callback with a parameter twice')
 export const stateInvalid = defineError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
 export const stateUnknown = defineError(400, 'bad_oauth_state', 'OAuth state not found or expired')
 export const stateExpired = defineError(400, 'bad_oauth_state', 'OAuth state has expired')

@@ -68,6 +68,12 @@ export const tooManyFormFields = defineError(
   ({ max }: Limit) => `Could not parse request body as a form: more than ${max} fields`,
 )
 
+export const formFieldRepeated = defineError(
+  400,
+  'bad_json',
+  'Could not parse request body as a form: a field is there twice',
+)
+
 export const malformedId = defineError(
   404,
   'validation_failed',

@@ -2,7 +2,7 @@ import formbody from '@fastify/formbody'
 import { encodesUtf8 } from '@trestle/common/server/encodes-utf8.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { formNotUtf8, malformedRequest, tooManyFormFields } from '../request-errors.ts'
+import { formFieldRepeated, formNotUtf8, malformedRequest, tooManyFormFields } from '../request-errors.ts'
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
 import type { MetadataRules } from '../users/metadata.ts'
 
@@ -56,14 +56,16 @@ export function isForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Parses a form body. The last value of a repeated field counts.
- * @throws formNotUtf8, tooManyFormFields, unstorableText
+ * Parses a form body. Programs disagree on which value of a repeated field counts (RFC 6749, 3.2).
+ * @throws formNotUtf8, tooManyFormFields, formFieldRepeated, unstorableText
  */
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.
   if (text.includes('\uFFFD') || !encodesUtf8(text)) throw formNotUtf8()
   if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) throw tooManyFormFields({ max: FIELDS_MAX })
-  return checkStrings(Object.fromEntries(new URLSearchParams(text)))
+  const fields = new URLSearchParams(text)
+  if (new Set(fields.keys()).size < fields.size) throw formFieldRepeated()
+  return checkStrings(Object.fromEntries(fields))
 }
 
 /** Parses a body. `null` counts as an empty object, as a member `null` counts as absent. */

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers, redirectVocabulary } from '../error-body.ts'
+import { answerRepeated } from '../external-errors.ts'
 import {
   callbackFailureRedirect,
   codeRedirect,
@@ -117,10 +118,11 @@ async function redirectAfter(
 ) {
   const toNotedError = (thrown: unknown) => logThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects
-  const { redirectTo, address, status } = await finishAuthorization(deps, {
-    ...returned,
-    readContext: () => readClient(deps, request),
-  })
+  const finish = async () => {
+    requireDistinct(request.url)
+    return finishAuthorization(deps, { ...returned, readContext: () => readClient(deps, request) })
+  }
+  const { redirectTo, address, status } = await finish()
     .then((finished) => {
       if (finished.verdict === 'session') nameSession(deps, reply, finished.session)
       return { redirectTo: finished.redirectTo, address: addressAfter(deps, finished, toNotedError), status: 302 }
@@ -132,6 +134,13 @@ async function redirectAfter(
     }))
   const { behaviours } = deps.config
   return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), status)
+}
+
+/** Programs disagree on which value of a repeated parameter counts (RFC 6749, 3.1). A form body has been judged before. */
+function requireDistinct(url: string): void {
+  const [, query = ''] = url.split('?', 2)
+  const names = [...new URLSearchParams(query).keys()].filter((name) => Object.hasOwn(CallbackAnswer.shape, name))
+  if (new Set(names).size < names.length) throw answerRepeated()
 }
 
 /** Returns the address to which the browser goes after a flow. */

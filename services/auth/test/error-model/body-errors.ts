@@ -85,6 +85,7 @@ export const bodyErrors: ErrorCases = {
       ...invalidGrant,
     }),
   ],
+  formFieldRepeated: [refused(form('password=a&password=b'), invalidGrant)],
   malformedId: [byAdmin(get('/admin/users/me'), { text: 'user_id must be an UUID' })],
   newUserIdMalformed: [byAdmin(post('/admin/users/me', { email }))],
   newUserIdNil: [byAdmin(post('/admin/users/00000000-0000-0000-0000-000000000000', { email }))],

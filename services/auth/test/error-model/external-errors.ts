@@ -108,6 +108,7 @@ export const externalErrors: ErrorCases = {
   stateMissing: [
     { redirected: 'invalid_request', raise: async (world, send) => send(await world.service(), get('/callback')) },
   ],
+  answerRepeated: [onReturn((_service, state) => get(`/callback?${new URLSearchParams({ state, code: 'x' })}&code=y`))],
   answerOfOtherProvider: [
     onReturn((_service, state) => callback(state, { code: 'x', iss: 'https://honest.example.com' })),
   ],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { fragmentBody } from '../bodies.ts'
+import { errorBody, fragmentBody, statusAndBody } from '../bodies.ts'
 import { type CustomApp, oauth2, oidc, openCustomApp } from './custom-app.ts'
 import { type Landing, land } from './external-app.ts'
 import { ACCESS_TOKEN, CODE } from './provider-stub.ts'
@@ -98,6 +98,30 @@ describe('the answer of an honest provider in the flow of another', () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const { query } = land(await service.app.inject({ method: 'POST', url: '/callback', payload, headers }))
     expect(query).toEqual(mixedUp)
+  })
+})
+
+describe('an answer with a parameter twice', () => {
+  it.each([
+    `iss=${encodeURIComponent(ISSUER)}&iss=https%3A%2F%2Fhonest.example.com`,
+    'state=x',
+    'code=y',
+    'error=&error=access_denied',
+  ])('is refused: %s', async (more) => {
+    const { state } = await service.begin('custom:own')
+    const { query } = land(
+      await service.app.inject(`/callback/custom:own?${new URLSearchParams({ state, code: CODE })}&${more}`),
+    )
+    expect(query).toEqual({ ...mixedUp, error_description: 'OAuth callback with a parameter twice' })
+  })
+
+  it('400: is refused in a form', async () => {
+    const { state } = await service.begin('custom:own')
+    const payload = `${new URLSearchParams({ state, code: CODE })}&code=y`
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await service.app.inject({ method: 'POST', url: '/callback/custom:own', payload, headers })
+    const text = 'Could not parse request body as a form: a field is there twice'
+    expect(statusAndBody(answer)).toEqual([400, errorBody(400, 'bad_json', text)])
   })
 })
 
