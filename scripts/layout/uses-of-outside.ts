@@ -12,6 +12,7 @@ const PURE_PACKAGES = new Set([
   'ipaddr.js',
   'jose',
   'leven',
+  'entities',
   'libphonenumber-js/min',
   'lru-cache',
   'negotiator',

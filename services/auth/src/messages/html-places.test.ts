@@ -48,6 +48,8 @@ describe('a value of a link', () => {
         ['m', TARGET],
       ],
     ],
+    ['a query of a reference', '<a href="https://a.example/&quest;u={{ .ConfirmationURL }}">go</a>', [['u', LINK]]],
+    ['an address of references', '<p>https:&#47;&#x2F;a.example/?u&equals;{{ .ConfirmationURL }}</p>', [['u', LINK]]],
     ['an address in the text', 'https://a.example/?u={{ .ConfirmationURL }} soon', [['u', LINK]]],
     ['a path', '<a href="https://a.example/{{ .RedirectTo }}">go</a>', []],
   ])('adds no parameter in %s', (_place, source, query) => {
@@ -133,6 +135,16 @@ describe('a place of HTML', () => {
   it.each([
     ['a whole address', '<a href="{{ .ConfirmationURL }}">', `<a href="${LINK.replaceAll('&', '&amp;')}">`],
     ['the address of an app', '<a href="{{ .X }}">', '<a href="org.app://in?a=1&amp;b=%22">', 'org.app://in?a=1&b="'],
+    ['an address behind a line', '<a href="&NewLine;{{ .X }}">', '<a href="&NewLine;/verify?a=1">', '/verify?a=1'],
+    [
+      'an address that runs behind a tab',
+      '<a href="&Tab;{{ .X }}">',
+      '<a href="&Tab;#ZgotmplZ">',
+      'javascript:alert(1)',
+    ],
+    ['a path with letters', '<a href="/caf&#233;/{{ .X }}">', '<a href="/caf&#233;/a/b%3Fc">', 'a/b?c'],
+    ['a fragment of a reference', '<a href="/&num;u={{ .X }}">', '<a href="/&num;u=a%26b%3Dc">', 'a&b=c'],
+    ['a title', '<title>&amp{{ .X }}</title>', '<title>&amp&lt;b&gt;</title>', '<b>'],
     ['an address that runs', '<a href="{{ .X }}">', '<a href="#ZgotmplZ">', ' java\nscript:alert(1)'],
     ['a scheme of two values', '<a href="{{ .Y }}{{ .X }}">', '<a href="java#ZgotmplZ">', 'script:alert(1)'],
     [

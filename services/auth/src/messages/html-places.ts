@@ -1,4 +1,5 @@
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { decodeHTML, decodeHTMLAttribute } from 'entities'
 import { escapeAttribute, escapeCss, escapeScript, escapeText, REFUSED } from './place-escapes.ts'
 
 /** Follows the HTML of one mail as it is rendered, so that each value is escaped for the place where it stands. */
@@ -11,7 +12,7 @@ export interface HtmlPlaces {
 
 interface Position {
   place: Place
-  /** The text, name or value that has been read in this place. A text begins again at each blank. */
+  /** The HTML that has been read in this place. A text begins again at each blank. */
   read: string
   /** The name of the last tag, with its slash. */
   tag: string
@@ -50,27 +51,21 @@ export function createHtmlPlaces(): HtmlPlaces {
     },
     escape: (value) => {
       if (position.place === 'before-value') beginValue(position, '', '')
-      const { written, html } = escapeAt(position, value)
-      position.read += written
+      const html = escapeAt(position, value)
+      position.read += html
       return html
     },
   }
 }
 
-/** Returns a value as it stands in a place: without the escapes of HTML, and with them. */
-function escapeAt({ place, read, tag, attribute, quote }: Position, value: string) {
-  if (place === 'value') return escapeAttribute({ attribute, quote, before: read, value })
-  if (place === 'content' && (tag === 'script' || tag === 'style')) {
-    const written = tag === 'script' ? escapeScript(value, read) : escapeCss(value, read)
-    return { written, html: written }
-  }
-  if (place === 'text') {
-    const written = escapeText(value, read)
-    return { written, html: escapeHtml(written) }
-  }
+/** Returns a value as HTML for a place. Character references before it are read first, as programs that show the mail do. */
+function escapeAt({ place, read, tag, attribute, quote }: Position, value: string): string {
+  if (place === 'value') return escapeAttribute({ attribute, quote, before: decodeHTMLAttribute(read), value })
+  if (place === 'content' && tag === 'script') return escapeScript(value, read)
+  if (place === 'content' && tag === 'style') return escapeCss(value, read)
+  if (place === 'text') return escapeHtml(escapeText(value, decodeHTML(read)))
   // A template itself names its tags and attributes.
-  const html = /^(?:comment|content|declaration)$/.test(place) ? escapeHtml(value) : REFUSED
-  return { written: html, html }
+  return /^(?:comment|content|declaration)$/.test(place) ? escapeHtml(value) : REFUSED
 }
 
 /** The steps by place: each reads one character of the template. */

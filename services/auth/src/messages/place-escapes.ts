@@ -25,16 +25,12 @@ const CSS_UNSAFE = /["'()/;@[\\\]`{}<>\0]|--|expression|mozbinding/i
 /** Comments, and strings that have ended. */
 const SCRIPT_ENDED = /\/\/[^\n]*|\/\*.*?\*\/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`/gs
 
-/** Returns a value as it stands in an attribute: without the escapes of HTML, and with them. */
-export function escapeAttribute({ attribute, quote, before, value }: AttributeValue): {
-  readonly written: string
-  readonly html: string
-} {
-  const written = forAttribute(attribute.replace(/^(?:data-|[^:]*:)/, ''), value, before)
-  const html = escapeHtml(written)
-  if (quote !== '') return { written, html }
+/** Returns a value as HTML for an attribute. */
+export function escapeAttribute({ attribute, quote, before, value }: AttributeValue): string {
+  const html = escapeHtml(forAttribute(attribute.replace(/^(?:data-|[^:]*:)/, ''), value, before))
+  if (quote !== '') return html
   const bare = html.replace(/[\s=`]/g, (character) => `&#${character.charCodeAt(0)};`)
-  return { written, html: bare === '' && before === '' ? REFUSED : bare }
+  return bare === '' && before === '' ? REFUSED : bare
 }
 
 function forAttribute(name: string, value: string, before: string): string {
