@@ -9,8 +9,8 @@
 -- A dispute may come under the reference of an exception that holds back nothing, such as an event of another kind: it takes the
 -- place of that exception, unless an adjustment has booked it.
 --
--- Lock order, where there is an amount: the exception, as adjust does, and the balance, so that a move of the merchant to another
--- currency exchanges the worth.
+-- Lock order, where there is an amount: the balance, the exception, as in move_currency, which exchanges the worth under the lock
+-- of the balance.
 CREATE OR REPLACE FUNCTION {{add_exception}}(
   p_merchant_id text, p_reference text, p_payload jsonb, p_amount bigint, p_currency text
 )
@@ -31,8 +31,8 @@ DECLARE
 BEGIN
   IF p_amount IS NOT NULL THEN
     PERFORM {{hold_merchant}}(p_merchant_id);
-    PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+    PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);
     is_known := {{has_acquirer}}(p_merchant_id, p_payload ->> 'acquirer');
     is_booked := EXISTS (

@@ -8,7 +8,7 @@
 --
 -- An exception that the event of this reference has left is resolved with it.
 --
--- Lock order: the transaction, the key, the exception, the balance. The alert refers to the transaction, which its foreign key
+-- Lock order: the transaction, the key, the balance, the exception. The alert refers to the transaction, which its foreign key
 -- would lock last, against the order of the operations. The key comes before the balance: a repeat waits for it without the
 -- lock of the balance, for which everything else of the merchant waits.
 CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_fraud jsonb)
@@ -31,9 +31,9 @@ BEGIN
   SELECT coalesce(t.acquirer || ':', '') || (p_fraud ->> 'acquirerRef') INTO ref FROM {{transactions}} t
     WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR KEY SHARE;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
-  IF claimed.verdict = 'claimed' THEN PERFORM {{resolve_reported}}(merchant, 'event ' || ref); END IF;
   -- Takes the merchant's lock: of two alerts with one reference the second sees the first.
   ids := {{take_ids}}(merchant, 2);
+  IF claimed.verdict = 'claimed' THEN PERFORM {{resolve_reported}}(merchant, 'event ' || ref); END IF;
   SELECT f.* INTO fraud FROM {{frauds}} f
     WHERE f.merchant_id = merchant
       AND (f.id = (claimed.held).object_id OR f.acquirer_ref = ref);

@@ -7,7 +7,7 @@
 -- the same transaction, and is the cause of the journal: it is booked once. Any other call books anew, because an operator has no
 -- Idempotency-Key.
 --
--- Lock order: the exception, the balance.
+-- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{adjust}}(p_merchant_id text, p_amount bigint, p_text text, p_exception_id text DEFAULT NULL)
 RETURNS TABLE (verdict text, line_id text, balance bigint)
 LANGUAGE plpgsql
@@ -23,6 +23,7 @@ BEGIN
   IF NOT FOUND THEN RETURN; END IF;
   verdict := 'done';
   IF p_exception_id IS NOT NULL THEN
+    PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
     SELECT x.* INTO exception FROM {{acquirer_exceptions}} x
       WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[p_exception_id]);

@@ -2,7 +2,7 @@
 -- Books what an acquirer says that it has paid for captures, less refunds: once for each of its references, p_ref. Judges under
 -- the lock of the merchant's balance whether the amount can be right.
 --
--- An exception that the event of this reference has left is resolved with it. Lock order: the exception, the balance.
+-- An exception that the event of this reference has left is resolved with it. Lock order: the balance, the exception.
 --
 -- Returns done, repeated, unknown-merchant, test-merchant, other-acquirer, unknown-currency, nothing, too-much or too-much-back.
 CREATE OR REPLACE FUNCTION {{book_settlement}}(p_merchant_id text, p_acquirer text, p_currency text, p_amount bigint, p_ref text)
@@ -25,8 +25,6 @@ BEGIN
     IF NOT FOUND THEN RETURN 'other-acquirer'; END IF;
   END IF;
   IF {{currency_exponent}}(p_currency) IS NULL THEN RETURN 'unknown-currency'; END IF;
-  PERFORM 1 FROM {{acquirer_exceptions}} x
-    WHERE x.merchant_id = merchant.id AND x.id = {{exception_id}}('event ' || p_ref) FOR UPDATE;
   PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id FOR UPDATE;
   PERFORM 1 FROM {{journals}} j
     WHERE j.merchant_id = merchant.id AND j.kind = 'schemeSettled' AND j.cause_id = p_ref;

@@ -9,7 +9,7 @@
 --
 -- The exception that a loss of it has left, and that holds back nothing, is resolved with it.
 --
--- Lock order: the transaction, the dispute, the key, the exception, the balance. Every function that changes the money of a
+-- Lock order: the transaction, the dispute, the key, the balance, the exception. Every function that changes the money of a
 -- transaction locks the transaction first, so that two of them never wait for each other. The lock of the key comes after the
 -- locks of the rows, so that a repeat waits for the first request and gets the dispute as that request left it.
 CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_merchant_id text, p_dispute_id text, p_outcome text)
@@ -60,10 +60,10 @@ BEGIN
       lost = t.lost + CASE WHEN p_outcome = 'lost' THEN dispute.covered ELSE 0 END,
       trail_length = t.trail_length + 1
     WHERE t.merchant_id = held.merchant_id AND t.id = held.id RETURNING t.* INTO after;
+  PERFORM {{post}}(ARRAY[{{dispute_movement}}(held, after, dispute, p_outcome)]);
   IF p_outcome = 'lost' THEN
     PERFORM {{resolve_reported}}(held.merchant_id, 'lost dispute ' || dispute.acquirer_ref);
   END IF;
-  PERFORM {{post}}(ARRAY[{{dispute_movement}}(held, after, dispute, p_outcome)]);
   moment := date_trunc('milliseconds', clock_timestamp());
   UPDATE {{disputes}} d SET
       status = p_outcome, resolved = moment

@@ -4,7 +4,7 @@
 -- exception. An exception that an operator has resolved is open again where events still wait. An acquirer that a live merchant
 -- neither has nor had holds back nothing. Returns whether anything changed. (reference: Events of an acquirer)
 --
--- Lock order: the exception, the balance.
+-- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{hold_events}}(p_merchant_id text, p_acquirer text, p_payload jsonb)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
@@ -17,6 +17,7 @@ DECLARE
   held {{acquirer_exceptions}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   SELECT x.* INTO held FROM {{acquirer_exceptions}} x
     WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
   PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);

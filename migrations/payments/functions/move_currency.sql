@@ -6,8 +6,9 @@
 -- Verdict: done; moved when the merchant is in p_currency already, which changes nothing; no-fixed-rate when the currency of
 -- the merchant has no fixed rate to p_currency today. rate: NULL but for done. (reference: Moving to the euro)
 --
--- Lock order: the merchant, its balance, as in change_merchant. Whatever books or makes a transaction locks the balance, and
--- reads its currency under that lock: so each is wholly before the move or after it.
+-- Lock order: the merchant, its balance, as in change_merchant, and its exceptions. Whatever books or makes a transaction locks
+-- the balance, and reads its currency under that lock: so each is wholly before the move or after it. Whatever locks an
+-- exception beside the balance locks the balance first: an exception could still be added after all of them were locked.
 CREATE OR REPLACE FUNCTION {{move_currency}}(p_merchant_id text, p_currency text)
 RETURNS TABLE (verdict text, currency text, rate text, balance bigint)
 LANGUAGE plpgsql

@@ -11,7 +11,7 @@
 --
 -- An exception that the event of this reference has left, and that holds back nothing, is resolved with it.
 --
--- Lock order: the transaction, the key, the exception, the balance. Every function that changes the money of a transaction
+-- Lock order: the transaction, the key, the balance, the exception. Every function that changes the money of a transaction
 -- locks the transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees
 -- the dispute.
 CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_dispute jsonb)
@@ -77,8 +77,8 @@ BEGIN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
-  PERFORM {{resolve_reported}}(merchant, 'event ' || ref);
   ids := {{take_ids}}(merchant, 3);
+  PERFORM {{resolve_reported}}(merchant, 'event ' || ref);
   due := ({{merchant_now}}(merchant) AT TIME ZONE 'UTC')::date + 20;
   INSERT INTO {{disputes}} AS d (
     merchant_id, id, created, transaction_id, amount, currency, reason_code, reason_title, due, acquirer_ref,

@@ -2,7 +2,7 @@
 -- Marks an exception as resolved, unless it is already. Returns the exception, and whether it has waited
 -- until now; no row where the merchant has no such exception. (console reference: Routes of payments)
 --
--- Lock order: the exception, the balance.
+-- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)
 RETURNS TABLE (waited boolean, created timestamptz, payload jsonb, resolved timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -15,6 +15,7 @@ DECLARE
   exception {{acquirer_exceptions}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   SELECT r.* INTO exception FROM {{acquirer_exceptions}} r
     WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id FOR UPDATE;
   PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[p_exception_id]);

@@ -2,7 +2,7 @@
 -- Resolves the exception that a report of an acquirer has left under p_reference, because the report is applied now. An
 -- exception that holds back money is left to the operator: the acquirer may take that money beside.
 --
--- Lock: the exception. A caller locks the balance later, as add_exception does.
+-- Lock: the exception. A caller has locked the balance before, as in move_currency.
 CREATE OR REPLACE FUNCTION {{resolve_reported}}(p_merchant_id text, p_reference text)
 RETURNS void
 LANGUAGE plpgsql
