@@ -67,7 +67,8 @@ BEGIN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
-  -- A view of the merchant, and each payout, values all that is disputed.
+  ids := {{take_ids}}(merchant, 3);
+  -- A view of the merchant, and each payout, values all that is disputed. The lock of the balance lets one dispute at a time in.
   IF held.test AND (
     SELECT count(*) >= 1000 FROM (
       SELECT FROM {{disputes}} d WHERE d.merchant_id = merchant AND d.status = 'open' LIMIT 1000
@@ -77,7 +78,6 @@ BEGIN
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;
-  ids := {{take_ids}}(merchant, 3);
   PERFORM {{resolve_reported}}(merchant, 'event ' || ref);
   due := ({{merchant_now}}(merchant) AT TIME ZONE 'UTC')::date + 20;
   INSERT INTO {{disputes}} AS d (

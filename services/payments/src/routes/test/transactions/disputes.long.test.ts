@@ -2,6 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
+import { countLockWaits } from '../../../../test/lock-waits.ts'
 import { copyDispute } from '../../../../test/open-disputes.ts'
 import {
   basic,
@@ -221,6 +222,24 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     expect(statusAndBody(await requests.post(url, { amount: 1 }))).toEqual(refused)
     await requests.post(`/test/disputes/${dispute.id}/outcomes`, { outcome: 'won' })
     expect((await requests.post(url, { amount: 1 })).statusCode).toBe(201)
+  })
+
+  it('400: opens only the thousandth of two disputes that wait for the balance at once', async () => {
+    const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+    const paid = [await requests.captured(id), await requests.captured(id), await requests.captured(id)]
+    const [first, ...others] = paid.map((transactionId) => `/test/transactions/${transactionId}/disputes`)
+    const { dispute } = (await requests.post(String(first), { amount: 1 })).json()
+    await copyDispute(payments, dispute.id, 998)
+    const answers = await payments.owner.db.transaction().execute(async (trx) => {
+      const balance = trx.selectFrom('merchant_balances').select('merchant_id').where('merchant_id', '=', id)
+      await balance.forUpdate().execute()
+      const both = others.map((url) => requests.post(url, { amount: 1 }).then(statusAndBody))
+      await expect.poll(() => countLockWaits(payments)).toBe(2)
+      return { both }
+    })
+    const refused = refusedField('body', 'a test merchant has at most 1000 open disputes', 'LIMIT_EXCEEDED')
+    const [opened, ...rest] = (await Promise.all(answers.both)).toSorted(([a], [b]) => Number(a) - Number(b))
+    expect([opened?.[0], rest]).toEqual([201, [refused]])
   })
 
   it('409: refuses when the transaction stays locked', async () => {
