@@ -15,11 +15,11 @@ DECLARE
   present record;
   recorded record;
   what text;
-  found_rows int := 0;
+  found_ids text[] := '{}';
   gone text;
 BEGIN
   FOR present IN SELECT * FROM {{row_digests}}(p_merchant_id, p_table, p_ids) LOOP
-    found_rows := found_rows + 1;
+    found_ids := found_ids || present.row_id;
     SELECT e.money, e.party, e.terms INTO recorded FROM {{state_entries}} e
       WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = present.row_id
       ORDER BY e.id DESC LIMIT 1;
@@ -44,13 +44,9 @@ BEGIN
     RAISE EXCEPTION '% of %: % was changed by hand; look with: payments ledger verify', present.row_id, p_table, what
       USING ERRCODE = 'TL001';
   END LOOP;
-  IF found_rows < cardinality(p_ids) THEN
-    SELECT w.id INTO gone FROM unnest(p_ids) AS w (id)
-      WHERE NOT EXISTS (SELECT FROM {{row_digests}}(p_merchant_id, p_table, ARRAY[w.id]) r WHERE r.row_id = w.id)
-        AND EXISTS (
-          SELECT FROM {{state_entries}} e
-          WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = w.id
-        )
+  IF cardinality(found_ids) < cardinality(p_ids) THEN
+    SELECT e.row_id INTO gone FROM {{state_entries}} e
+      WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = ANY (p_ids) AND e.row_id <> ALL (found_ids)
       LIMIT 1;
     IF FOUND THEN
       RAISE EXCEPTION '% of %: the row was deleted by hand; look with: payments ledger verify', gone, p_table

@@ -21,6 +21,7 @@ DECLARE
   fixed numeric;
   description text;
   exceptions text[];
+  held_back record;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
@@ -47,8 +48,14 @@ BEGIN
   -- What payouts hold back for disputes of unknown transactions.
   exceptions := ARRAY(SELECT x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.reserved > 0);
   PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', exceptions);
-  UPDATE {{acquirer_exceptions}} x SET reserved = greatest({{to_euro}}(x.reserved, held.currency), 1)
-    WHERE x.merchant_id = p_merchant_id AND x.id = ANY (exceptions);
+  -- A cluster cannot plan the rate within an UPDATE.
+  FOR held_back IN SELECT x.id, x.reserved FROM {{acquirer_exceptions}} x
+    WHERE x.merchant_id = p_merchant_id AND x.id = ANY (exceptions)
+  LOOP
+    held_back.reserved := greatest({{to_euro}}(held_back.reserved, held.currency), 1);
+    UPDATE {{acquirer_exceptions}} x SET reserved = held_back.reserved
+      WHERE x.merchant_id = p_merchant_id AND x.id = held_back.id;
+  END LOOP;
   PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', exceptions);
   PERFORM {{record_merchant_update}}(p_merchant_id);
   PERFORM {{add_audit}}(p_merchant_id, NULL, 'merchant.currency-moved', jsonb_build_object(

@@ -64,9 +64,10 @@ it('export: holds back what the bank would refuse by name, and pays the others',
   const written = await waitingPayout({ name: 'Юрий ЕООД' })
   const holder = await waitingPayout({
     name: 'مكتبة',
-    bank: { iban: 'GB33BUKB20201555555555', holder: 'Θάλασσα ΑΕ' },
+    bank: { iban: 'GR1601101250000000012300695', holder: 'Θάλασσα ΑΕ' },
   })
   const arabic = await waitingPayout({ name: 'مكتبة' })
+  const british = await waitingPayout({ name: 'Shop Ltd', bank: { iban: 'GB33BUKB20201555555555' } })
   const nameless = await waitingPayout({ name: undefined })
   const outside = await waitingPayout({ name: 'Boğaziçi', bank: { iban: 'TR330006100519786457841326' } })
   const stale = await waitingPayout({ name: 'Short' })
@@ -77,6 +78,11 @@ it('export: holds back what the bank would refuse by name, and pays the others',
       ...arabic,
       merchantName: 'مكتبة',
       reason: 'the name مكتبة of the account holder has letters without a Latin form',
+    },
+    {
+      ...british,
+      merchantName: 'Shop Ltd',
+      reason: 'it crosses the border of the EEA, and PAYMENTS_PAYOUT_ADDRESS does not name the town of the payer',
     },
     {
       ...nameless,
