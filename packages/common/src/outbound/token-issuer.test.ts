@@ -14,11 +14,14 @@ const rulesOf = (jwksUrl: string, keptMs = 1_440 * MINUTE) => ({
   leewaySeconds: 30,
   keptMs,
 })
-const token = await new SignJWT({ sub: 'u1' })
-  .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
-  .setIssuer('https://auth.example')
-  .setExpirationTime(new Date(START + 2_000 * MINUTE))
-  .sign(privateKey)
+const signWith = (kid: string) =>
+  new SignJWT({ sub: 'u1' })
+    .setProtectedHeader({ alg: 'ES256', kid })
+    .setIssuer('https://auth.example')
+    .setExpirationTime(new Date(START + 2_000 * MINUTE))
+    .sign(privateKey)
+const token = await signWith('k1')
+const strangers = await Promise.all(Array.from({ length: 20 }, (_, i) => signWith(`stranger-${i}`)))
 
 describe('keys of the authentication service', () => {
   let answer: { readonly status?: number; readonly body?: object } | undefined
@@ -48,6 +51,65 @@ describe('keys of the authentication service', () => {
     expect(together).toEqual([undefined, undefined])
     expect(service.requests).toHaveLength(2)
     expect(onReadFailure).not.toHaveBeenCalled()
+  })
+
+  /** The outcomes of tokens with unknown keys, one after the other and then at the same time. */
+  const verifyStrangers = async (issuer: TokenIssuer, minutes: number) => {
+    now = START + minutes * MINUTE
+    const verify = (each: string) => issuer.verify(each).catch((error: unknown) => error instanceof NoKeysError)
+    const inTurn: unknown[] = []
+    for (const each of strangers) inTurn.push(await verify(each))
+    return new Set([...inTurn, ...(await Promise.all(strangers.map(verify)))])
+  }
+
+  it.each([
+    ['fails', { status: 500 }],
+    ['finds none', { body: jwks }],
+    ['is no JWKS', { body: {} }],
+  ])('are read again once a minute for unknown keys, where the try %s', async (_outcome, next) => {
+    const issuer = open()
+    expect(await subjectAt(issuer, 0)).toBe('u1')
+    answer = next
+    expect(await verifyStrangers(issuer, 0.9)).toEqual(new Set([undefined]))
+    expect(service.requests).toHaveLength(1)
+    expect(await verifyStrangers(issuer, 1)).toEqual(new Set([undefined]))
+    expect(await verifyStrangers(issuer, 1.9)).toEqual(new Set([undefined]))
+    expect(service.requests).toHaveLength(2)
+    expect(await verifyStrangers(issuer, 2)).toEqual(new Set([undefined]))
+    expect(service.requests).toHaveLength(3)
+    expect(await subjectAt(issuer, 2)).toBe('u1')
+  })
+
+  it('are read once in five seconds for all callers, while there are none', async () => {
+    const issuer = open()
+    answer = { status: 500 }
+    expect(await verifyStrangers(issuer, 0)).toEqual(new Set([true]))
+    expect(await verifyStrangers(issuer, 4.9 / 60)).toEqual(new Set([true]))
+    expect(service.requests).toHaveLength(1)
+    expect(await verifyStrangers(issuer, 5 / 60)).toEqual(new Set([true]))
+    expect(service.requests).toHaveLength(2)
+    answer = { body: jwks }
+    expect(await subjectAt(issuer, 10 / 60)).toBe('u1')
+  })
+
+  it('are read once in five seconds for all callers, once the old keys are too old', async () => {
+    const issuer = open()
+    expect(await subjectAt(issuer, 0)).toBe('u1')
+    answer = { status: 500 }
+    expect(await verifyStrangers(issuer, 1_440)).toEqual(new Set([true]))
+    expect(await verifyStrangers(issuer, 1_440 + 4.9 / 60)).toEqual(new Set([true]))
+    expect(service.requests).toHaveLength(2)
+  })
+
+  it('are read for a key that the service has added a minute after the last try', async () => {
+    const issuer = open()
+    const added = signWith('k2')
+    expect(await subjectAt(issuer, 0)).toBe('u1')
+    answer = { body: { keys: [{ ...jwks.keys[0], kid: 'k2' }] } }
+    now = START + MINUTE
+    const together = await Promise.all([issuer.verify(await added), issuer.verify(await added)])
+    expect(together.map((claims) => claims?.sub)).toEqual(['u1', 'u1'])
+    expect(service.requests).toHaveLength(2)
   })
 
   // ASVS 16.5.2

@@ -42,8 +42,10 @@ export class NoKeysError extends Error {
 /** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
 const NO_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 const FETCH_MS = 5_000
-/** The keys are not read more often than this for an unknown `kid`, or after a failure. */
+/** The keys are not read more often than this for an unknown `kid`, or after a failure while the old keys are good. */
 const COOLDOWN_MS = 60_000
+/** The keys are not read more often than this while no key is good: until then, anybody could make each request read them. */
+const RETRY_MS = 5_000
 /** The keys are read again after this time, so a withdrawn key is refused from then on. */
 const FRESH_MS = 600_000
 
@@ -82,7 +84,8 @@ export async function countPublishedKeys(jwksUrl: string): Promise<number> {
 
 function openKeys(url: string): RemoteJWKSet {
   const source = { outbound: createOutbound([hostOf(url)]), url, origin: 'operator' } as const
-  const cache = { cooldownDuration: COOLDOWN_MS, cacheMaxAge: Number.POSITIVE_INFINITY }
+  // The library waits only after a read that succeeded, and not in parallel with another. So it reads when it is asked alone.
+  const cache = { cooldownDuration: Number.POSITIVE_INFINITY, cacheMaxAge: Number.POSITIVE_INFINITY }
   return openRemoteKeys(source, { timeoutMs: FETCH_MS, ...cache })
 }
 
@@ -93,35 +96,48 @@ function keepKeys(
 ) {
   const keys = openKeys(jwksUrl)
   let readAtMs = Number.NEGATIVE_INFINITY
+  // The end of the last try of any kind. Parallel callers share a try.
   let triedAtMs = Number.NEGATIVE_INFINITY
+  let failure: unknown
   let reading: Promise<void> | undefined
   const msSince = (momentMs: number) => now().getTime() - momentMs
   const areGood = () => msSince(readAtMs) < keptMs
-  const read = async () => {
-    await keys.reload()
-    readAtMs = now().getTime()
+  const tryToRead = async () => {
+    failure = undefined
+    try {
+      await keys.reload()
+      readAtMs = now().getTime()
+    } catch (error) {
+      failure = error
+      if (keys.jwks() !== undefined) onReadFailure?.(error, new Date(readAtMs + keptMs))
+    } finally {
+      triedAtMs = now().getTime()
+      reading = undefined
+    }
   }
-  const readAgain = () => {
-    reading ??= read()
-      .catch((error: unknown) => onReadFailure?.(error, new Date(readAtMs + keptMs)))
-      .finally(() => {
-        triedAtMs = now().getTime()
-        reading = undefined
-      })
-    return reading
+  /** Joins the try that runs, or begins one where the last is this long ago. */
+  const readAfter = async (pauseMs: number) => {
+    if (reading === undefined && msSince(triedAtMs) < pauseMs) return
+    reading ??= tryToRead()
+    await reading
   }
   const find: JWTVerifyGetKey = async (header, token) => {
-    if (keys.jwks() === undefined) await read()
-    else if (msSince(readAtMs) >= FRESH_MS) {
-      // The first request waits for new keys. After a failed try, no request waits for the next one, while the old ones are good.
-      if (msSince(triedAtMs) >= FRESH_MS || !areGood()) await readAgain()
-      else if (msSince(triedAtMs) >= COOLDOWN_MS) void readAgain()
-      if (!areGood()) throw new errors.JOSEError('the keys could not be read again for too long')
+    if (!areGood()) await readAfter(RETRY_MS)
+    // The first request waits for new keys. After a failed try, no request waits for the next one, while the old ones are good.
+    else if (msSince(readAtMs) >= FRESH_MS && msSince(triedAtMs) >= FRESH_MS) await readAfter(0)
+    else if (msSince(readAtMs) >= FRESH_MS) void readAfter(COOLDOWN_MS)
+    if (!areGood()) throw failure ?? new errors.JOSEError('the keys could not be read again for too long')
+    try {
+      return await keys(header, token)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      await readAfter(COOLDOWN_MS)
+      return keys(header, token)
     }
-    return keys(header, token)
   }
   const count = async () => {
-    await read()
+    await readAfter(0)
+    if (failure !== undefined) throw failure
     return keys.jwks()?.keys.length ?? 0
   }
   return { find, count, areGood }
