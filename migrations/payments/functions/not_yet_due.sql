@@ -4,16 +4,17 @@
 --
 -- A capture counts with the parts of it that were taken back, and never below 0. A capture that is worth less than its fee
 -- has lowered the balance already, and must not set other money free. Lines of before the merchant moved to the euro count at the
--- fixed rate. (reference: Available amount)
+-- fixed rate. No more is answered than the largest balance. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{not_yet_due}}(p_merchant_id text, p_since timestamptz)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 AS $$
 DECLARE
   due_id text := {{first_id}}(p_since + interval '1 millisecond');
-  young bigint;
-  taken_back bigint;
-  unanswered bigint;
+  -- A sum may be beyond bigint, where payouts have emptied the balance in between.
+  young numeric;
+  taken_back numeric;
+  unanswered numeric;
   former_currency text;
   opened_id text;
 BEGIN
@@ -22,7 +23,7 @@ BEGIN
     WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount > 0 AND l.balance > 0 AND l.id >= due_id;
   SELECT coalesce(sum(greatest(c.balance, 0) - greatest(c.balance + back.balance, 0)), 0) INTO taken_back
     FROM (
-      SELECT {{reversed_entry}}(e.reference) AS id, sum({{include:line_worth.sql line => l}})::bigint AS balance FROM {{lines}} l
+      SELECT {{reversed_entry}}(e.reference) AS id, sum({{include:line_worth.sql line => l}}) AS balance FROM {{lines}} l
       JOIN {{trail_entries}} e
         ON e.merchant_id = p_merchant_id AND e.transaction_id = l.transaction_id AND e.line_id = l.id
       WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount < 0 AND l.id >= due_id
@@ -39,6 +40,6 @@ BEGIN
     JOIN {{lines}} l ON l.merchant_id = p_merchant_id AND l.id = e.line_id
     WHERE o.merchant_id = p_merchant_id AND o.status = 'open' AND o.kind = 'capture' AND e.balance > 0
       AND e.line_id < due_id;
-  RETURN young - taken_back + unanswered;
+  RETURN least(young - taken_back + unanswered, 9223372036854775807);
 END
 $$;

@@ -23,7 +23,7 @@ DECLARE
   claimed record;
   moment timestamptz;
   ids record;
-  available bigint;
+  available numeric;
   held_back text[];
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
@@ -73,7 +73,7 @@ BEGIN
       RETURN NEXT; RETURN;
     END IF;
     payout := {{post_payout}}(merchant, {{id_at}}(ids.first, ids.tag),
-      {{created_at}}(ids.first), (moment AT TIME ZONE 'UTC')::date, available);
+      {{created_at}}(ids.first), (moment AT TIME ZONE 'UTC')::date, available::bigint);
   END IF;
   PERFORM {{finish_key}}(p_caller, merchant.id, identity_id, 201, payout.id, NULL, NULL);
   RETURN NEXT;

@@ -1,6 +1,7 @@
 -- distribute: everywhere
 -- Writes the ledger for one movement or a hundred: entries, lines, their chain of hashes and balances. Nothing else writes these.
 -- Also adds events and jobs, as add_event and enqueue do. Returns a row for each movement; nth is its place in p_movements.
+-- Raises TL002 when a balance would be beyond bigint.
 --
 -- Rows are computed in variables and inserted table by table: one statement that computes everything takes a millisecond to
 -- start, even for a single movement. Balances are locked in the order of merchants, so that two calls never wait for each other.
@@ -19,8 +20,7 @@ AS $$
 DECLARE
   -- A movement, as the trail has it, and as the ledger and the line have it, in the merchant's currency of now.
   m {{movement}}; booked {{movement}};
-  held {{merchant_balances}};
-  each record;
+  held {{merchant_balances}}; each record;
   number bigint; tag text; journal_kind text; line_kind text; effect bigint;
   journal {{journals}}; journals {{journals}}[] := '{}';
   legs {{entries}}[]; entries {{entries}}[] := '{}';
@@ -30,8 +30,7 @@ DECLARE
   outbox {{outbox}}[] := '{}';
   -- The merchants in order, and the balance of each at the same place.
   merchants text[] := ARRAY(SELECT DISTINCT m.merchant_id FROM unnest(p_movements) m ORDER BY 1);
-  balances {{merchant_balances}}[];
-  place int := 0;
+  balances {{merchant_balances}}[]; place int := 0;
 BEGIN
   IF cardinality(merchants) = 1 THEN
     SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = merchants[1] FOR UPDATE;
@@ -52,8 +51,7 @@ BEGIN
       IF place > 0 THEN balances[place] := held; END IF;
       place := place + 1;
       held := balances[place];
-      tag := right(held.last_id, 8);
-      number := {{next_number}}(held.last_id);
+      tag := right(held.last_id, 8); number := {{next_number}}(held.last_id);
     END IF;
     created := {{created_at}}(number);
     -- A void and a won dispute move no money. A settlement does not concern the merchant's balance, so it has no line.
@@ -92,6 +90,9 @@ BEGIN
       END IF;
     END IF;
     IF line_id IS NOT NULL THEN
+      IF abs(held.balance::numeric + effect) > 9223372036854775807 THEN
+        RAISE EXCEPTION 'the balance of % would be beyond 9223372036854775807', m.merchant_id USING ERRCODE = 'TL002';
+      END IF;
       held.balance := held.balance + effect;
       line := ROW(m.merchant_id, line_id, created, line_kind, effect, booked.fee_flat + booked.fee_rate,
         coalesce(m.description, initcap(CASE line_kind WHEN 'payoutReversal' THEN 'payout' ELSE line_kind END)
@@ -103,8 +104,7 @@ BEGIN
     held.last_id := {{id_at}}(number + 3, tag);
     held.line_count := held.line_count + num_nonnulls(line_id);
     held.chain_length := held.chain_length + num_nonnulls(journal_id, entry_id, line_id);
-    number := number + 4;
-    balance_after := held.balance;
+    number := number + 4; balance_after := held.balance;
     -- Adjustments, settlements of the scheme and a move to the euro have no event.
     IF m.kind NOT IN ('adjustment', 'schemeSettled', 'currencyClosed', 'currencyOpened') THEN
       events := events || ROW(m.merchant_id, held.last_id, created,

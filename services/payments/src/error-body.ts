@@ -175,6 +175,7 @@ export const errorVocabulary: ErrorVocabulary = {
   uriTooLong: (cause) => errors.uriTooLong({ cause }),
   unexpected: (cause) => {
     if (isLockTimeout(cause)) return errors.conflict({ cause })
+    if (isBalanceBeyondLimit(cause)) return errors.balanceBeyondLimit(cause)
     return isRecordChanged(cause) ? errors.recordChanged({ cause }) : errors.internalError({ cause })
   },
   isUnavailable: isDatabaseUnavailable,
@@ -186,6 +187,14 @@ export const errorVocabulary: ErrorVocabulary = {
  */
 function isRecordChanged(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL001'
+}
+
+/**
+ * A balance would be larger than its column.
+ * @see SQL function `post`
+ */
+function isBalanceBeyondLimit(cause: unknown): boolean {
+  return cause instanceof pg.DatabaseError && cause.code === 'TL002'
 }
 
 /**

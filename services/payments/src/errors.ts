@@ -149,13 +149,13 @@ export function invalidFields(fields: readonly FieldError[], cause?: unknown): H
 }
 
 /** The 400 of a rule about one field. */
-function fieldInvalid(field: string, code: FieldErrorCode, message: string): HttpError {
-  return invalidFields([{ field, message, code }])
+function fieldInvalid(field: string, code: FieldErrorCode, message: string, cause?: unknown): HttpError {
+  return invalidFields([{ field, message, code }], cause)
 }
 
 // Rules of endpoints about one field. Schemas say what a value must look like (`requests/`).
 export const bodyMalformed = (cause: unknown): HttpError =>
-  invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
+  fieldInvalid('body', 'FORMAT', 'is not a well-formed request', cause)
 export const idempotencyKeyMalformed = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
 export const idempotencyKeyMissing = (): HttpError => fieldInvalid('Idempotency-Key', 'REQUIRED', FIELD_TEXTS.required)
@@ -203,6 +203,8 @@ export const currencyWithoutRate = (): HttpError => fieldInvalid('currency', 'UN
 export const unknownSource = (field: string): HttpError =>
   fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
 export const payoutSkipped = (reason: PayoutSkip): HttpError => fieldInvalid('balance', 'LIMIT_EXCEEDED', reason)
+export const balanceBeyondLimit = (cause: unknown): HttpError =>
+  fieldInvalid('balance', 'LIMIT_EXCEEDED', 'would be beyond 9223372036854775807', cause)
 /** Stands beside other errors of the same body. */
 export const immutable = (field: string): FieldError => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' })
 
@@ -220,10 +222,7 @@ export function paymentRefused(errorCode: number, { replayed }: { readonly repla
  * 400 of the checkout for a payment that was refused (reference: Checkout errors).
  * @throws RangeError when no processing error has the status code, which a row past the service may hold
  */
-export function orderRefused(
-  statusCode: string,
-  { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },
-): HttpError {
+export function orderRefused(statusCode: string, { replayed, details }: Omit<CardRefusal, 'message'>): HttpError {
   const { message } = processingError(processingErrorOf(statusCode))
   return toRefusal(statusCode, { message, details, replayed })
 }

@@ -101,6 +101,15 @@ const INSECURE = {
 
 /** The ways to each error of a rule, by its name in `errors.ts`. */
 export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
+  balanceBeyondLimit: [
+    field('balance', 'LIMIT_EXCEEDED', 'would be beyond 9223372036854775807', async (world) => {
+      const { payments, owner } = world
+      const { id } = await createTestMerchant(payments, owner, { test: true, currency: 'EUR' })
+      const full = { balance: 9_223_372_036_854_775_807n }
+      await payments.database.db.updateTable('merchant_balances').set(full).where('merchant_id', '=', id).execute()
+      return call(world, 'POST', `/transactions/${await customerPayment(payments, id)}/captures`, { amount: 300 })
+    }),
+  ],
   disputeAlreadyLost: [
     {
       status: 409,
