@@ -36,10 +36,12 @@ BEGIN
   taken := coalesce(p_quantity, r.remaining);
   PERFORM {{apply_movement}}(ROW(NULL, r.product_id, r.location_id, 'ship', -taken, -taken, NULL, NULL,
     NULL, r.reference, NULL, r.id, p_caller.actor, NULL)::{{movements}});
+  -- The level may have been free only after the end of the reservation.
   UPDATE {{reservations}} v
     SET remaining = v.remaining - taken, status = CASE v.remaining WHEN taken THEN 'committed' ELSE v.status END
-    WHERE v.id = r.id
+    WHERE v.id = r.id AND (v.expires_at > clock_timestamp()) IS NOT FALSE
     RETURNING v.* INTO r;
+  IF NOT FOUND THEN PERFORM {{refuse}}('expired', NULL); END IF;
   answer := {{reservation_json}}(r);
 
   IF p_caller.key IS NOT NULL THEN

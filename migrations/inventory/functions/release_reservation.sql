@@ -15,6 +15,10 @@ DECLARE
   r {{reservations}};
 BEGIN
   SELECT * INTO r FROM {{reservations}} v WHERE v.id = p_id FOR UPDATE;
+  IF r.status = 'active' THEN
+    -- The reservation may end while this waits for the level.
+    PERFORM FROM {{stock_levels}} l WHERE l.product_id = r.product_id AND l.location_id = r.location_id FOR NO KEY UPDATE;
+  END IF;
   IF r.status = 'active' AND r.expires_at <= clock_timestamp() THEN RETURN 'expired'; END IF;
   IF r.status = 'active' THEN PERFORM {{end_reservation}}(r, 'release', 'released', p_actor); END IF;
   RETURN coalesce(r.status, 'not-found');

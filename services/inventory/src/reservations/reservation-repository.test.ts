@@ -13,7 +13,12 @@ import type { InventoryTables } from '../database.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
-import { callCommitReservation, callExpireReservations, callReserve } from './reservation-repository.ts'
+import {
+  callCommitReservation,
+  callExpireReservations,
+  callReleaseReservation,
+  callReserve,
+} from './reservation-repository.ts'
 
 let stock: StockDatabase
 let productId: number
@@ -48,6 +53,10 @@ const verdicts = (answers: readonly { verdict: string }[]) =>
   Object.fromEntries(
     [...Map.groupBy(answers, ({ verdict }) => verdict)].map(([verdict, { length }]) => [verdict, length]),
   )
+
+const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+/** Waits until this many statements wait for a lock. */
+const expectWaiting = (count = 1) => expect.poll(() => stock.query(WAITING)).toHaveLength(count)
 
 describe('parallel calls', () => {
   it('make exactly 100 of 200 reservations of 1 with 100 available', async () => {
@@ -86,6 +95,39 @@ describe('parallel calls', () => {
     )
     expect(verdicts(answers)).toEqual({ done: 1, committed: 39 })
     expect(await level()).toEqual({ on_hand: 0, reserved: 0 })
+  })
+
+  it('change no reservation whose time ends while they wait for its level', async () => {
+    await begin(9)
+    const ids = [
+      (await reserve(2, 1)).body?.id ?? 0,
+      (await reserve(3, 1)).body?.id ?? 0,
+      (await reserve(4, 1)).body?.id ?? 0,
+    ]
+    const [all = 0, part = 0, released = 0] = ids
+    await using late = new AsyncDisposableStack()
+    await stock.db.transaction().execute(async (trx) => {
+      await sql`SELECT FROM inventory.stock_levels WHERE product_id = ${productId} FOR UPDATE`.execute(trx)
+      const answers = Promise.all([
+        callCommitReservation(stock.lanes, withKey('late', 'content'), { id: all, quantity: undefined }),
+        callCommitReservation(stock.lanes, NOBODY, { id: part, quantity: 1 }),
+        callReleaseReservation(stock.lanes, null, released),
+      ])
+      late.defer(async () =>
+        expect(await answers).toEqual([
+          callResult({ verdict: 'expired' }),
+          callResult({ verdict: 'expired' }),
+          'expired',
+        ]),
+      )
+      await expectWaiting(3)
+      const over = 'SELECT FROM inventory.reservations WHERE id = ANY ($1) AND expires_at <= clock_timestamp()'
+      await expect.poll(() => stock.query(over, [ids]), { timeout: 5_000 }).toHaveLength(3)
+    })
+    await late.disposeAsync()
+    expect(await level()).toEqual({ on_hand: 9, reserved: 9 })
+    expect(await callExpireReservations(stock.lanes, 20)).toBe(3)
+    expect(await level()).toEqual({ on_hand: 9, reserved: 0 })
   })
 
   it('expire each reservation once, and skip those that are locked', async () => {
@@ -177,9 +219,6 @@ describe('a product or location with stock', () => {
     )
   })
 
-  const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  /** Waits until a statement waits for a lock. */
-  const expectWaiting = () => expect.poll(() => stock.query(WAITING)).toHaveLength(1)
   const receive = (db: Kysely<InventoryTables>) =>
     sql<{ verdict: string }>`
       SELECT verdict FROM inventory.move_stock(NULL, ${JSON.stringify([
