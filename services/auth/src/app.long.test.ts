@@ -114,7 +114,7 @@ describe('requests', () => {
   ])('400: %s reads a form with 100 fields and refuses more', async (url, read) => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }
     const ask = (payload: string) => app.inject({ method: 'POST', url, payload, headers })
-    expect(bodyOrPage(await ask('a&'.repeat(99)))).toEqual(read)
+    expect(bodyOrPage(await ask(Array.from({ length: 99 }, (_, index) => `f${index}&`).join('')))).toEqual(read)
     for (const form of ['a&'.repeat(100), '&'.repeat(16_000)]) {
       const text = 'Could not parse request body as a form: more than 100 fields'
       const oauth = url.startsWith('/token') ? { error: 'invalid_request', error_description: text } : {}
