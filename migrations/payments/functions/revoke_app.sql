@@ -34,7 +34,10 @@ BEGIN
   END IF;
   DELETE FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = p_app_id;
   IF FOUND THEN
-    PERFORM {{record_event}}(p_merchant_id, 'app.revoked', p_app_id, NULL);
+    -- The event keeps the app, because clean-up may delete it from now on.
+    PERFORM {{record_event}}(
+      p_merchant_id, 'app.revoked', p_app_id, (SELECT to_jsonb(a) FROM {{apps}} a WHERE a.id = p_app_id)
+    );
     PERFORM {{add_audit}}(
       p_merchant_id, identity_id, 'app.revoked', jsonb_build_object('appId', p_app_id)
     );

@@ -22,6 +22,11 @@ const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
 const bytes = Buffer.alloc(32)
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0')
 
+interface ListedEvent {
+  readonly type: string
+  readonly data: unknown
+}
+
 describe('cleanUp', () => {
   it('deletes stale rows and keeps others', async () => {
     const { db } = payments.database
@@ -117,6 +122,31 @@ describe('cleanUp', () => {
     )
     expect(statusAndBody(await ask(unused))).toEqual(refusals.unauthorized)
     for (const valid of [used, fresh, member]) expect((await ask(valid)).statusCode).toBe(200)
+  })
+
+  it('keeps the app in events of a merchant, also in the answer to a repeat', async () => {
+    const { db } = payments.database
+    const [member, partner] = [await createTestApp(payments), await createTestApp(payments)]
+    const { id } = await createTestMerchant(payments, member)
+    const created = ago(31 * 24)
+    await db.updateTable('apps').set({ created }).where('id', '=', partner.id).execute()
+    await db.updateTable('app_keys').set({ created }).where('app_id', '=', partner.id).execute()
+    const url = `/merchants/${id}/apps`
+    const headers = { ...member.headers, 'idempotency-key': 'k' }
+    const add = () => payments.app.inject({ method: 'POST', url, headers, payload: { appId: partner.id } })
+    const first = await add()
+    await payments.app.inject({ method: 'DELETE', url: `${url}/${partner.id}`, headers: { ...member.headers } })
+    expect(await cleanUp({ db: payments.service.db, placement, config: { unusedAppDays: 30 } })).toEqual(
+      deletedRows({ apps: 1 }),
+    )
+    const events = await payments.app.inject({ url: `/merchants/${id}/events?limit=9`, headers: { ...member.headers } })
+    const app = { id: partner.id, created: created.toISOString() }
+    expect([events.statusCode, events.json().map(({ type, data }: ListedEvent) => ({ type, data }))]).toEqual([
+      200,
+      ['app.revoked', 'app.added'].map((type) => ({ type, data: { app } })),
+    ])
+    const repeat = await add()
+    expect([repeat.statusCode, repeat.body]).toEqual([201, first.body])
   })
 
   it('leaves locked rows for the next run', async () => {

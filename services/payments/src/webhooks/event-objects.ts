@@ -112,9 +112,9 @@ const objects: Readonly<Record<Noun, EventObject>> = {
         created: new Date(created),
       }),
   ),
-  // Without the key hint, which may have changed since. A name never changes.
+  // Without the key hint, which may have changed since. The event keeps the app, because clean-up deletes unused apps.
   app: eventObject(
-    () => sql<AppJson>`(SELECT to_jsonb(o) FROM ${sql.table('apps')} o WHERE o.id = r.object_id)`,
+    () => sql<AppJson>`r.data`,
     ({ id, name, created }) => viewAppMember({ id, name, keyHint: null, created: new Date(created) }),
   ),
   user: eventObject(
