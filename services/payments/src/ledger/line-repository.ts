@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Credentials } from '../access/caller.ts'
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import type { AccessResult } from '../access/verdict.ts'
@@ -28,10 +28,13 @@ interface LineColumns {
 
 const source = {
   table: 'lines',
-  columns: () => sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
+  // A cluster plans the query of the journals only where the merchant is a value of the statement.
+  columns: (
+    merchantId: RawBuilder<unknown>,
+  ) => sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
     r.transaction_id, r.amount, r.currency, (
       SELECT j.cause_id FROM ${sql.table('journals')} j
-      WHERE j.merchant_id = r.merchant_id AND j.kind = 'currencyOpened' AND j.id > r.id
+      WHERE j.merchant_id = ${merchantId} AND j.kind = 'currencyOpened' AND j.id > r.id
     ) AS former_currency`,
 }
 
@@ -63,7 +66,7 @@ export async function listLines(
 
 const linesOfAll = listOfAll<LineColumns>('lines_of_all', {
   table: 'lines',
-  columns: source.columns(),
+  columns: source.columns(sql`r.merchant_id`),
   filters: ['merchant_id'],
 })
 
