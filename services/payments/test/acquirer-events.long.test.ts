@@ -229,8 +229,8 @@ it.each(['infinity', '-infinity', '10000-01-01T00:00:00Z', '1969-12-31T23:59:59.
 
 describe('a merchant whose event fails', () => {
   /** Changes the dispute by hand, so that its end fails, or changes it back. */
-  const shift = (days: number) =>
-    sql`UPDATE ${sql.table('disputes')} SET due = due + ${days} * interval '1 day' WHERE merchant_id = ${merchant.id}`.execute(
+  const shift = (by: number) =>
+    sql`UPDATE ${sql.table('disputes')} SET reason_code = reason_code + ${by}::int WHERE merchant_id = ${merchant.id}`.execute(
       payments.owner.db,
     )
   const payOut = async () => {
@@ -259,8 +259,8 @@ describe('a merchant whose event fails', () => {
     await report(opened('D1', { amount: 100 }))
     await shift(1)
     await report(closed('E1', 'D1', 'won'))
-    await sql`SELECT ${sql.table('resolve_exception')}(${merchant.id}, id) FROM ${sql.table('acquirer_exceptions')}
-      WHERE merchant_id = ${merchant.id}`.execute(payments.owner.db)
+    const id = sql`${sql.table('exception_id')}('waiting north')`
+    await sql`SELECT ${sql.table('resolve_exception')}(${merchant.id}, ${id})`.execute(payments.owner.db)
     await report()
     await shift(-1)
     expect(await payOut()).toEqual(WAITS)
@@ -276,7 +276,7 @@ describe('a merchant whose event fails', () => {
 
 it('events of one merchant that wait do not hide those of others', async () => {
   await report(opened('D1'))
-  await sql`UPDATE ${sql.table('disputes')} SET due = due + interval '1 day' WHERE merchant_id = ${merchant.id}`.execute(
+  await sql`UPDATE ${sql.table('disputes')} SET reason_code = 1 WHERE merchant_id = ${merchant.id}`.execute(
     payments.owner.db,
   )
   const waiting = Array.from({ length: EVENTS_MAX }, (_, n) => ({ type: 'fraud', reference: `F-${n}` }))
