@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBenchFolder } from './bench-folder.ts'
 import { go, java } from './clients/compiled-languages.ts'
-import type { Language } from './clients/language.ts'
+import { type Language, tryLanguage } from './clients/language.ts'
 import { python, typescript } from './clients/script-languages.ts'
 import { findMissing } from './clients/toolchains.ts'
 import { runCommand } from './command-line.ts'
@@ -48,22 +48,11 @@ async function tryLanguages(wanted: readonly Language[], folder: string): Promis
   await using started = new AsyncDisposableStack()
   const status = await startStack(join(folder, 'data'), started)
   const env = { ...process.env, ...status } as Readonly<Record<string, string>>
-  for (const { name, generate, doJobs } of wanted) {
-    const home = join(folder, name)
+  for (const language of wanted) {
+    const home = join(folder, language.name)
     mkdirSync(home)
-    await tryStep(`${name}: clients of three services are generated and compiled`, () => generate(home))
-    if (doJobs) await tryStep(`${name}: the main jobs are done`, () => doJobs(home, env))
-  }
-}
-
-/** One step. A failure does not keep the other languages from being tried. */
-async function tryStep(success: string, step: () => Promise<unknown>): Promise<void> {
-  try {
-    await step()
-    say(success)
-  } catch (error) {
-    say(`not so: ${success}\n${error instanceof Error ? error.message : String(error)}`)
-    process.exitCode = 1
+    // A failure does not keep the other languages from being tried.
+    if (!(await tryLanguage(language, { home, env }, say))) process.exitCode = 1
   }
 }
 

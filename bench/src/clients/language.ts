@@ -13,6 +13,30 @@ export interface Language {
   readonly doJobs?: (home: string, env: Readonly<Record<string, string>>) => Promise<unknown>
 }
 
+/**
+ * Generates the clients of a language, and does the main jobs with them. Clients that are not sound do no jobs.
+ * @param say takes a line for each step: what it did, or why it failed
+ * @returns whether each step succeeded
+ */
+export async function tryLanguage(
+  { name, generate, doJobs }: Language,
+  { home, env }: { readonly home: string; readonly env: Readonly<Record<string, string>> },
+  say: (line: string) => void,
+): Promise<boolean> {
+  const tryStep = async (success: string, step: () => Promise<unknown>): Promise<boolean> => {
+    try {
+      await step()
+      say(`${name}: ${success}`)
+      return true
+    } catch (error) {
+      say(`not so: ${name}: ${success}\n${error instanceof Error ? error.message : String(error)}`)
+      return false
+    }
+  }
+  if (!(await tryStep('clients of three services are generated and compiled', () => generate(home)))) return false
+  return doJobs === undefined || tryStep('the main jobs are done', () => doJobs(home, env))
+}
+
 /** The services that clients are generated of. */
 export const SERVICES = ['auth', 'payments', 'inventory']
 

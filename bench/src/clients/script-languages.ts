@@ -41,11 +41,16 @@ export const python: Language = {
   doJobs: (home, env) => runProgram({ program: join(home, 'venv/bin/python'), args: ['main.py'], cwd: home, env }),
 }
 
-/** A Python program that imports every module of the packages that its arguments name. */
+/** A Python program that imports every module of the packages that its arguments name, and names each that fails. */
 const IMPORT_ALL = `import importlib, pkgutil, sys
+failed = []
 for name in sys.argv[1:]:
     for module in pkgutil.walk_packages(importlib.import_module(name).__path__, name + "."):
-        importlib.import_module(module.name)`
+        try:
+            importlib.import_module(module.name)
+        except Exception as error:
+            failed.append(f"{module.name}: {error!r}")
+sys.exit("\\n".join(failed) or 0)`
 
 const TYPESCRIPT_PACKAGES = [
   'openapi-typescript@7.13.0',
