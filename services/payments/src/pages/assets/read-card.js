@@ -8,12 +8,16 @@ const EXPIRIES = [
 
 /** The month and the year of an expiry, as texts. Undefined for anything else. */
 export function readExpiry(text) {
-  const plain = asciiDigits(text)
+  const plain = plainExpiry(text).trim()
+  return EXPIRIES.map((form) => form.exec(plain)?.groups).find((groups) => groups !== undefined)
+}
+
+/** Digits, dashes and slashes of any script as those of ASCII, without characters that nobody sees. */
+function plainExpiry(text) {
+  return asciiDigits(text)
     .replaceAll(/\p{Cf}/gu, '')
     .replaceAll(/[\p{Pd}\u2212]/gu, '-')
     .replaceAll(/[\u2044\u2215\uff0f]/g, '/')
-    .trim()
-  return EXPIRIES.map((form) => form.exec(plain)?.groups).find((groups) => groups !== undefined)
 }
 
 /** The decimal digits of a text, in any script, without what stands between them. */
@@ -32,13 +36,15 @@ function asciiDigits(text) {
 }
 
 /**
- * The slash behind the month writes itself, and is welcome to be typed too. No card expires from 2000 to 2009 any more, so 02/0
- * is the beginning of a year with its century, as in 2029-03.
+ * An expiry while it is typed. The slash behind the month writes itself, and takes the place of each separator that is typed
+ * there. No card expires from 2000 to 2009 any more, so 02/0 is the beginning of a year with its century, as in 2029-03, and
+ * 12/0 is January with such a year, as in 12029.
  */
 export function slash(text) {
-  return text
+  return plainExpiry(text)
     .replace(/^([2-9])$/, '0$1')
     .replace(/^(0[1-9]|1[0-2])$/, '$1/')
-    .replace(/\/+/, '/')
+    .replace(/^(0[1-9]|1[0-2])\/[/.\-\s]+$/, '$1/')
     .replace(/^02\/0$/, '20')
+    .replace(/^12\/0$/, '120')
 }
