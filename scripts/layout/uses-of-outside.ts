@@ -8,11 +8,11 @@ const PURE_MODULES = new Set(['node:buffer', 'node:path/posix', 'node:querystrin
 const PURE_PACKAGES = new Set([
   '@simplewebauthn/server/helpers',
   'csv-parse',
+  'entities',
   'ibantools',
   'ipaddr.js',
   'jose',
   'leven',
-  'entities',
   'libphonenumber-js/min',
   'lru-cache',
   'negotiator',

@@ -102,6 +102,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
       claimsBody({
         sub: signedIn.user.id,
         email: signedIn.email,
+        email_verified: false,
         user_metadata: { name: 'Ann' },
         amr: [proof('password')],
         session_id: signedIn.sessionId,
