@@ -70,7 +70,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       CONSTRAINT ${names.local('transactions_funding_ck')} CHECK (funding_currency ~ '^[A-Z]{3}$'),
       CONSTRAINT ${names.local('transactions_amount_ck')} CHECK (amount BETWEEN 0 AND 999999999999),
       CONSTRAINT ${names.local('transactions_acquirer_ck')} CHECK (
-        test OR NOT successful OR acquirer_ref IS NOT NULL
+        test OR NOT successful OR coalesce(acquirer, '') <> '' AND coalesce(acquirer_ref, '') <> ''
       ),
       CONSTRAINT ${names.local('transactions_reference_ck')} CHECK (length(reference) <= 255),
       CONSTRAINT ${names.local('transactions_last4_ck')} CHECK (last4 ~ '^[0-9]{4}$'),

@@ -71,6 +71,10 @@ BEGIN
   IF p_payment ->> 'acquirer' IS DISTINCT FROM (CASE WHEN NOT merchant.test THEN merchant.acquirer END) THEN
     RAISE EXCEPTION 'the merchant has another acquirer' USING ERRCODE = 'serialization_failure';
   END IF;
+  -- Nobody moves the money of a live merchant without an acquirer, whoever calls.
+  IF NOT merchant.test AND coalesce(merchant.acquirer, '') = '' THEN
+    RAISE EXCEPTION 'the merchant has no acquirer' USING ERRCODE = 'check_violation';
+  END IF;
   SELECT n.* INTO made FROM {{new_id}}(right(p_payment #>> '{instrument,id}', 8)) n;
   attempt_id := made.id;
   INSERT INTO {{instruments}} (

@@ -21,6 +21,9 @@ DECLARE
   caller {{caller}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  IF coalesce(p_outcome, '') NOT IN ('approved', 'declined', 'unknown') THEN
+    RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
   IF attempt.state <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;

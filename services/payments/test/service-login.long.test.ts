@@ -6,7 +6,7 @@ import { adjustCommand } from '../src/commands/adjust.ts'
 import { ledgerCommand } from '../src/commands/ledger.ts'
 import { runOperatorChange } from '../src/operators/operator-change-repository.ts'
 import { submitOperation } from '../src/use-cases/submit-operation.ts'
-import { createLiveMerchant } from './live-merchant.ts'
+import { createLiveMerchant, settle } from './live-merchant.ts'
 import { actorOf } from './operators.ts'
 import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 import { commandRunner } from './run-command.ts'
@@ -109,6 +109,7 @@ describe('an authorization that no acquirer gave', () => {
 
   it.each<End>([
     ['approved', null, null],
+    ['approved', null, ''],
     ['declined', null, 'n-1'],
     ['unknown', null, 'n-1'],
     ['approved', 12, 'n-1'],
@@ -118,6 +119,47 @@ describe('an authorization that no acquirer gave', () => {
     await expect(finish(merchant.id, attempt, end)).rejects.toHaveProperty('code', CONTRADICTION)
     await finish(merchant.id, attempt, ['approved', null, 'n-1'])
     expect(await merchant.violations()).toEqual([])
+  })
+
+  it('is refused at a live merchant without an acquirer, whatever the call names', async () => {
+    const merchant = await live()
+    await settle(payments.owner.db, merchant.id, { acquirer: null })
+    const payment = { currency: 'EUR', amount: 1_000, descriptor: 'x', acquirer: null, tokens: [], instrument: {} }
+    const call = sql`SELECT * FROM ${sql.table('begin_payment')}(
+      NULL, ${merchant.id}, NULL, ${JSON.stringify(payment)}::jsonb, '\\x00', decode(repeat('00', 32), 'hex'))`
+    await expect(attack(call)).rejects.toHaveProperty('code', CONTRADICTION)
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it('is stored once, with an outcome', async () => {
+    const merchant = await live()
+    const attempt = await begin(merchant.id, 1_000)
+    for (const outcome of ['sent', 'reversed', '']) {
+      const odd = finish(merchant.id, attempt, [outcome, 12, null])
+      await expect(odd).rejects.toHaveProperty('code', '22023')
+      const charge = sql`SELECT * FROM ${sql.table('finish_charge')}(${merchant.id}, ${attempt}, ${outcome}, 12, NULL)`
+      await expect(attack(charge)).rejects.toHaveProperty('code', '22023')
+    }
+    await finish(merchant.id, attempt, ['approved', null, 'n-1'])
+    const { rows } = await attack(sql`
+      SELECT verdict FROM ${sql.table('finish_payment')}(${merchant.id}, ${attempt}, 'approved', NULL, NULL, 'n-2', NULL)`)
+    expect(rows).toEqual([{ verdict: 'settled' }])
+  })
+
+  it('is reported by ledger verify when two transactions have it', async () => {
+    const merchant = await live()
+    const ids = [await merchant.charge(100), await merchant.charge(100)].sort()
+    for (const id of ids) {
+      await sql`UPDATE ${sql.table('transactions')} SET acquirer_ref = 'n-9' WHERE merchant_id = ${merchant.id} AND id = ${id}`.execute(
+        payments.owner.db,
+      )
+      await sql`SELECT ${sql.table('record_states')}(${merchant.id}, 'transactions', ARRAY[${id}])`.execute(
+        payments.owner.db,
+      )
+    }
+    const message = 'has the authorization of another transaction'
+    const found = { merchantId: merchant.id, invariant: 18, table: 'transactions', message }
+    expect(await merchant.violations()).toEqual(ids.map((id) => ({ ...found, id })))
   })
 
   it('is refused for a charge from a transaction, too', async () => {
@@ -150,7 +192,8 @@ describe('an authorization that no acquirer gave', () => {
     const finding = (message: string) => ({
       ...{ merchantId: merchant.id, invariant: 18, table: 'transactions', id, message },
     })
-    const check = 'CHECK (test OR NOT successful OR acquirer_ref IS NOT NULL) NOT VALID'
+    const check =
+      "CHECK (test OR NOT successful OR coalesce(acquirer, '') <> '' AND coalesce(acquirer_ref, '') <> '') NOT VALID"
     await change(
       'ALTER TABLE payments.transactions DROP CONSTRAINT transactions_acquirer_ck',
       'ALTER TABLE payments.transactions DROP CONSTRAINT transactions_amount_ck',

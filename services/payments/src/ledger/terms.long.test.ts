@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
+import { settle } from '../../test/live-merchant.ts'
 import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
@@ -131,7 +132,9 @@ describe('what the login of the service chooses', () => {
           NULL, ${live}, NULL, ${JSON.stringify(payment)}::jsonb, '\\x00', sha256('x'))`)
     }
     await expect(begin('north')).rejects.toHaveProperty('code', '40001')
-    const [begun] = (await begin(null)).rows
+    await expect(begin(null)).rejects.toHaveProperty('code', '23514')
+    await settle(payments.owner.db, live, { acquirer: 'north' })
+    const [begun] = (await begin('north')).rows
     await attack(sql`
       SELECT FROM ${sql.table('finish_payment')}(${live}, ${begun?.attempt_id}, 'approved', NULL, NULL, 'x', NULL)`)
     const stored = payments.owner.db.selectFrom('transactions').select('test').where('merchant_id', '=', live)

@@ -37,16 +37,26 @@ async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transacti
   return rows.map(({ id }) => toStrayTerms(table, id, 'is test at a live merchant, or live at a test one'))
 }
 
-/** Transactions that no acquirer can have authorized: live ones without its reference, and those beyond the bound of amounts. */
+/**
+ * Transactions that no acquirer can have authorized: live ones without an acquirer or its reference, those of one authorization
+ * twice, and those beyond the bound of amounts.
+ */
 async function listUnauthorized(db: Db, merchantId: string) {
-  const { rows } = await sql<{ id: string; isBeyond: boolean }>`
-    SELECT t.id, t.amount > ${AMOUNT_MAX} AS "isBeyond" FROM ${sql.table('transactions')} t
-    WHERE t.merchant_id = ${merchantId} AND (
-      t.amount > ${AMOUNT_MAX} OR NOT t.test AND t.successful AND t.acquirer_ref IS NULL
-    ) LIMIT ${STRAY_MAX}`.execute(db)
-  return rows.map(({ id, isBeyond }) =>
-    toStrayTerms('transactions', id, isBeyond ? `is of more than ${AMOUNT_MAX}` : 'was authorized by no acquirer'),
-  )
+  const { rows } = await sql<{ id: string; message: string }>`
+    SELECT judged.id, judged.message FROM (
+      SELECT t.id, CASE
+        WHEN t.amount > ${AMOUNT_MAX} THEN ${`is of more than ${AMOUNT_MAX}`}
+        WHEN t.test OR NOT t.successful THEN NULL
+        WHEN coalesce(t.acquirer, '') = '' OR coalesce(t.acquirer_ref, '') = '' THEN 'was authorized by no acquirer'
+        WHEN EXISTS (
+          SELECT FROM ${sql.table('transactions')} o
+          WHERE o.merchant_id = t.merchant_id AND o.acquirer_ref = t.acquirer_ref AND o.acquirer = t.acquirer
+            AND NOT o.test AND o.successful AND o.id <> t.id
+        ) THEN 'has the authorization of another transaction'
+      END AS message
+      FROM ${sql.table('transactions')} t WHERE t.merchant_id = ${merchantId}
+    ) judged WHERE judged.message IS NOT NULL ORDER BY judged.id LIMIT ${STRAY_MAX}`.execute(db)
+  return rows.map(({ id, message }) => toStrayTerms('transactions', id, message))
 }
 
 /** Transactions in a currency that the merchant did not have, or no longer, when they moved money. */

@@ -217,7 +217,7 @@ describe('a search by a mode among the transactions of one merchant', () => {
         WHERE t.merchant_id = ${testShop}`.execute(mixed.database.db)
     await insertAs('instruments', sql`jsonb_build_object('merchant_id', ${liveShop}::text)`, 1)
     const numbered = sql`'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL, 'reference', 'order'`
-    const live = sql`jsonb_build_object(${numbered}, 'merchant_id', ${liveShop}::text, 'test', false, 'acquirer_ref', 'ref_1')`
+    const live = sql`jsonb_build_object(${numbered}, 'merchant_id', ${liveShop}::text, 'test', false, 'acquirer', 'north', 'acquirer_ref', 'ref_1')`
     await insertAs('transactions', live, COUNT)
     await insertAs('transactions', sql`jsonb_build_object(${numbered})`, COUNT)
     await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
