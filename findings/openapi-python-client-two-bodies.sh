@@ -5,8 +5,8 @@
 # every one before 3.14. An optional parameter, or one media type, is the way out.
 set -euo pipefail
 command -v python3 >/dev/null || { echo 'python3 is missing'; exit 2; }
-python3 -c 'import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null ||
-  { echo 'Python 3.10 to 3.13 with venv is missing'; exit 2; }
+python3 -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null ||
+  { echo 'Python 3.11 to 3.13 with venv is missing'; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

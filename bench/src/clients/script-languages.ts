@@ -15,9 +15,9 @@ export const python: Language = {
   name: 'python',
   toolchains: [
     {
-      name: 'Python 3.10 with venv',
+      name: 'Python 3.11 with venv',
       program: 'python3',
-      args: ['-c', 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))'],
+      args: ['-c', 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))'],
     },
   ],
   generate: async (home) => {
