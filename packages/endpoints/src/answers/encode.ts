@@ -34,6 +34,7 @@ export function encode(value: unknown, options: EncodeOptions): Encoded | Promis
   if (value === undefined) return { type: undefined, body: undefined }
   if (typeof value === 'string') return encodeText(value, options)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return encodeJson(value, options)
+  if (isAsyncIterable(value)) return encodeIterator(value[Symbol.asyncIterator](), options)
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null) return encodeJson(value, options)
   return encodeObject(value, options)
@@ -67,7 +68,6 @@ function encodeObject(value: object, options: EncodeOptions): Encoded | Promise<
     const type = options.type ?? (fileType === undefined ? bytesType : withCharset(fileType))
     return fromReadable(value).then((body) => ({ type, body }))
   }
-  if (isAsyncIterable(value)) return encodeIterator(value[Symbol.asyncIterator](), options)
   return encodeJson(value, options)
 }
 
@@ -146,8 +146,10 @@ function jsonArray(iterator: AsyncIterator<unknown>, stringify: (value: unknown)
   return fromIterator(iterator, item, () => (before === '[' ? '[]' : ']'))
 }
 
-function isAsyncIterable(value: object): value is AsyncIterable<unknown> {
-  return Symbol.asyncIterator in value
+/** Whether the values of an object are streamed. A stream of Node.js or of the web is one of bytes. */
+export function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  if (typeof value !== 'object' || value === null || !(Symbol.asyncIterator in value)) return false
+  return !(value instanceof ReadableStream) && !isReadable(value)
 }
 
 /**

@@ -42,6 +42,26 @@ class Gateway extends Controller {
   }
 }
 
+/** A cursor of a database, which is no iterator itself, and does its work when it is first read. */
+class Cursor {
+  readonly #begin: () => void
+
+  constructor(begin: () => void) {
+    this.#begin = begin
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<string> {
+    const rows = ['a', 'b']
+    return {
+      next: async () => {
+        if (rows.length === 2) this.#begin()
+        const value = rows.shift()
+        return value === undefined ? { done: true, value } : { done: false, value }
+      },
+    }
+  }
+}
+
 /** Sets the answer before its first value. */
 class Begun extends Controller {
   async *GET() {
@@ -61,6 +81,17 @@ class Begun extends Controller {
   async *GET_refused() {
     this.#set()
     yield await Promise.reject(new Conflict('too late'))
+  }
+  GET_cursor() {
+    return new Cursor(() => this.#set())
+  }
+  GET_literal() {
+    return { [Symbol.asyncIterator]: () => new Cursor(() => this.#set())[Symbol.asyncIterator]() }
+  }
+  GET_lost() {
+    return new Cursor(() => {
+      throw new Conflict('too late')
+    })
   }
   async *GET_status(status: string) {
     this.response.status = Number(status)
@@ -117,6 +148,17 @@ it('what an async generator sets before its first value counts', async () => {
   })
 })
 
+it.each([['cursor'], ['literal']])(
+  'what an async iterable without next sets before its first value counts: %s',
+  async (path) => {
+    expect(await all.ask({ path: `/begun/${path}` })).toEqual({
+      status: 201,
+      headers: { ...set, 'content-type': 'text/event-stream; charset=utf-8' },
+      body: 'data: a\n\ndata: b\n\n',
+    })
+  },
+)
+
 it('what a generator without values sets counts', async () => {
   const { status, headers } = await all.app.inject({ path: '/begun/empty' })
   expect([status, headers.get('content-type'), headers.get('x-set')]).toEqual([
@@ -131,14 +173,16 @@ it('what a generator sets before its first value counts', async () => {
   expect([status, headers['x-set'], body]).toEqual([201, 'yes', '["a","b"]'])
 })
 
-it('409: an error before the first value is an answer of its own', async () => {
-  const { status, body } = await all.ask({ path: '/begun/refused' })
+it.each([['refused'], ['lost']])('409: an error before the first value is an answer of its own: %s', async (path) => {
+  const { status, body } = await all.ask({ path: `/begun/${path}` })
   expect([status, JSON.parse(body)]).toEqual([409, errorBody(409, 'CONFLICT', 'too late')])
 })
 
 it.each([
   ['', 201],
   ['/sync', 201],
+  ['/cursor', 201],
+  ['/literal', 201],
   ['/refused', 409],
   ['/status/202', 202],
   ['/status/204', 204],

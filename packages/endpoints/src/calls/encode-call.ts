@@ -1,6 +1,6 @@
 import { type Answer, buildAnswer, isStream } from '../answers/answer.ts'
 import { type ByteStream, exactly, fromWebStream, readFirstBytes } from '../answers/byte-stream.ts'
-import { type Encoded, encode } from '../answers/encode.ts'
+import { type Encoded, encode, isAsyncIterable } from '../answers/encode.ts'
 import { isWebResponse } from '../answers/web-response.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
@@ -15,8 +15,9 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
     return buildEncoded(call, status, { type: undefined, body })
   }
   if (isIterator(value)) return encodeBegun(call, [...value], route)
-  if (!isAsyncIterator(value)) return encodeBegun(call, value, route)
-  return begin(value, call.incoming.signal()).then((begun) => encodeBegun(call, begun, route))
+  if (!isAsyncIterable(value)) return encodeBegun(call, value, route)
+  const iterator = value[Symbol.asyncIterator]()
+  return begin(iterator, call.incoming.signal()).then((begun) => encodeBegun(call, begun, route))
 }
 
 /** Encodes a value. What its generator sets before its first `yield` is set by now. */
@@ -33,23 +34,12 @@ function encodeBegun(call: Call, value: unknown, route: Route | undefined): Answ
 }
 
 function isIterator(value: unknown): value is IterableIterator<unknown> {
-  return hasNext(value) && Symbol.iterator in value && !('toJSON' in value)
-}
-
-/** Whether a value is an async generator or another iterator. A stream of Node.js or of the web has no `next`. */
-function isAsyncIterator(value: unknown): value is AsyncIterableIterator<unknown> {
-  return hasNext(value) && Symbol.asyncIterator in value
-}
-
-function hasNext(value: unknown): value is { readonly next: () => unknown } {
-  return typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
+  if (typeof value !== 'object' || value === null || 'toJSON' in value) return false
+  return 'next' in value && typeof value.next === 'function' && Symbol.iterator in value
 }
 
 /** Runs an iterator up to its first value. The iterator that it returns begins with that value. */
-async function begin(
-  iterator: AsyncIterableIterator<unknown>,
-  signal: AbortSignal,
-): Promise<AsyncIterableIterator<unknown>> {
+async function begin(iterator: AsyncIterator<unknown>, signal: AbortSignal): Promise<AsyncIterableIterator<unknown>> {
   const leave = (): void => void new Promise((resolve) => resolve(iterator.return?.())).catch(() => {})
   if (signal.aborted) leave()
   else signal.addEventListener('abort', leave, { once: true })
@@ -62,10 +52,10 @@ async function begin(
 
 /** An iterator whose first value has been read. */
 class BegunIterator implements AsyncIterableIterator<unknown> {
-  readonly #iterator: AsyncIterableIterator<unknown>
+  readonly #iterator: AsyncIterator<unknown>
   #first: IteratorResult<unknown> | undefined
 
-  constructor(iterator: AsyncIterableIterator<unknown>, first: IteratorResult<unknown>) {
+  constructor(iterator: AsyncIterator<unknown>, first: IteratorResult<unknown>) {
     this.#iterator = iterator
     this.#first = first
   }
