@@ -30,10 +30,14 @@ export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
     if (operators === undefined) refusePath()
-    await admitOperator(context, await findOperator(context, operators), actions)
+    await judgeOperator(context, operators, actions)
   }
   return [Object.assign(guard, OPERATOR_ANSWERS)]
 }
+
+const LIMIT_ANSWERS = {
+  429: 'More requests of a client in a minute than are allowed, where they are limited',
+} as const
 
 /**
  * Refuses a client that has sent too many requests. Counts before anything else is known of the request, but
@@ -45,7 +49,7 @@ const limitRate: Guard = Object.assign(
     const deps = depsOf(context)
     if (operatorsOf(context) === undefined) await countRequest(deps, context.request.ip)
   },
-  { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
+  { responses: LIMIT_ANSWERS },
 )
 
 /** @throws tooManyRequests when the client has used up its requests of this minute */
@@ -80,15 +84,9 @@ const TOKEN_ANSWERS = {
  */
 async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
   const { request } = context
-  const { tokenVerifier, rateLimits } = depsOf(context)
+  const { tokenVerifier } = depsOf(context)
   const operators = operatorsOf(context)
-  if (operators !== undefined) {
-    const operator = await findOperator(context, operators)
-    // An operator counts by themselves: a told address could be that of any client, or another one in each request.
-    await countRequest({ rateLimits }, operator === undefined ? request.ip : `operator ${operator.actor.id}`)
-    await admitOperator(context, operator, actions)
-    return
-  }
+  if (operators !== undefined) return judgeOperator(context, operators, actions)
   if (tokenVerifier === undefined) return
   const identity = await verifyToken(request.header('authorization'), tokenVerifier)
   addLogFields(request, { actor: identity.actor })
@@ -124,8 +122,24 @@ const OPERATOR_ANSWERS = {
       description: 'The operator key of a console, beside the access token of the operator who acts as bearer',
     },
   },
-  responses: { 401: 'No good operator key with a good access token', 404: 'The service has no operator keys' },
+  responses: {
+    ...LIMIT_ANSWERS,
+    401: 'No good operator key with a good access token',
+    404: 'The service has no operator keys',
+  },
 } as const
+
+/** Counts the request of an operator, and judges it. @throws tooManyRequests, and as `admitOperator` does */
+async function judgeOperator(
+  context: GuardContext,
+  operators: NonNullable<GuardDeps['operators']>,
+  actions: MethodActions,
+): Promise<void> {
+  const operator = await findOperator(context, operators)
+  // An operator counts by themselves: a told address could be that of any client, or another one in each request.
+  await countRequest(depsOf(context), operator === undefined ? context.request.ip : `operator ${operator.actor.id}`)
+  await admitOperator(context, operator, actions)
+}
 
 /** Recognizes the operator of a request. @throws serviceUnavailable while the token cannot be verified */
 function findOperator(

@@ -9,18 +9,20 @@ const LIMIT = { INVENTORY_RATE_LIMIT: '3', INVENTORY_RATE_LIMIT_STORE: 'postgres
 let inventory: TestInventory
 let other: TestReplica
 let alone: TestReplica
-let console: TestReplica
 beforeAll(async () => {
   inventory = await startInventory(LIMIT)
   other = await startReplica(inventory.databaseUrl, LIMIT)
   alone = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2', INVENTORY_TRUSTED_PROXIES: '1' })
-  console = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2' }, { operators: testOperators })
 })
 afterAll(async () => {
-  await Promise.all([other?.close(), alone?.close(), console?.close()])
+  await Promise.all([other?.close(), alone?.close()])
   await inventory.close()
 })
 
+const startConsole = async () => {
+  const console = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2' }, { operators: testOperators })
+  return { ...console, [Symbol.asyncDispose]: () => console.close() }
+}
 const get = ({ app }: TestReplica, remoteAddress: string, headers = {}) =>
   app.inject({ url: '/users/1', remoteAddress, headers })
 /** 200, or the whole refusal. */
@@ -67,21 +69,33 @@ describe('INVENTORY_RATE_LIMIT', () => {
     expect([...outcomes, await ask('2001:db8:0:1::1')]).toEqual([200, 200, LIMITED, 200])
   })
 
-  it('counts an operator by themselves, and not by the address of a client that they name', async () => {
-    const ask = async (role: OperatorRole, told: string) => {
-      const headers = { ...operatorHeaders(role), 'x-trestle-operator-address': told }
-      const { statusCode, json } = await console.app.inject({ url: '/products', remoteAddress: '192.0.2.6', headers })
-      return statusCode === 200 ? 200 : json()
-    }
-    expect([await ask('viewer', ONE), await ask('viewer', TWO), await ask('viewer', ONE)]).toEqual([200, 200, LIMITED])
-    expect(await ask('support', ONE)).toBe(200)
-    expect(await outcomesOf(console, ONE, 3)).toEqual([200, 200, LIMITED])
-  })
+  it.each(['/products', '/operator/low-stock'])(
+    'counts an operator of %s by themselves, and not by the address of a client that they name',
+    async (url) => {
+      await using console = await startConsole()
+      const ask = async (role: OperatorRole, told: string) => {
+        const headers = { ...operatorHeaders(role), 'x-trestle-operator-address': told }
+        const { statusCode, json } = await console.app.inject({ url, remoteAddress: '192.0.2.6', headers })
+        return statusCode === 200 ? 200 : json()
+      }
+      const outcomes = [await ask('viewer', ONE), await ask('viewer', TWO), await ask('viewer', ONE)]
+      expect(outcomes).toEqual([200, 200, LIMITED])
+      expect(await ask('support', ONE)).toBe(200)
+      expect(await outcomesOf(console, ONE, 3)).toEqual([200, 200, LIMITED])
+    },
+  )
 
-  it('counts requests with an operator key and no good token by the address that they come from', async () => {
+  const { 'x-trestle-operator-key': key = '', authorization = '' } = operatorHeaders('viewer')
+  it.each<[string, string, Record<string, string>]>([
+    ['a good key and a bad token', '/products', { 'x-trestle-operator-key': key, authorization: 'Bearer ended' }],
+    ['a good key and a bad token', '/operator/me', { 'x-trestle-operator-key': key, authorization: 'Bearer ended' }],
+    ['a bad key', '/operator/me', { 'x-trestle-operator-key': `${key}-`, authorization }],
+    ['no key', '/operator/overview', { authorization }],
+  ])('counts requests with %s at %s by the address that they come from', async (_credentials, url, credentials) => {
+    await using console = await startConsole()
     const refused = refusedBody(401, 'OPERATOR_UNAUTHORIZED', UNAUTHORIZED)
-    const headers = { ...operatorHeaders('viewer'), authorization: 'Bearer ended', 'x-trestle-operator-address': TWO }
-    const ask = async () => (await console.app.inject({ url: '/products', remoteAddress: '192.0.2.7', headers })).json()
+    const headers = { ...credentials, 'x-trestle-operator-address': TWO }
+    const ask = async () => (await console.app.inject({ url, remoteAddress: '192.0.2.7', headers })).json()
     expect([await ask(), await ask(), await ask()]).toEqual([refused, refused, LIMITED])
     expect(await outcomesOf(console, TWO, 2)).toEqual([200, 200])
   })

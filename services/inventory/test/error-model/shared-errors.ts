@@ -72,6 +72,7 @@ const DOCUMENTS = new Set(['get /docs', 'get /openapi.json'])
 const OPEN = new Set(['get /', 'get /health', 'get /ready', ...DOCUMENTS])
 const isOfOperators = (operation: string): boolean => operation.includes(' /operator/')
 const isGuarded = (operation: string): boolean => !OPEN.has(operation) && !isOfOperators(operation)
+const isLimited = (operation: string): boolean => isGuarded(operation) || isOfOperators(operation)
 const isRead = (operation: string): boolean => operation.startsWith('get ')
 const readsBody = (operation: string): boolean => !isRead(operation)
 const isImport = (operation: string): boolean =>
@@ -232,8 +233,9 @@ export const sharedErrors: ErrorCases = {
   unsupportedFileType: ofAll(isImport, (world, request, operation) =>
     sendAllowed(world, operation, withHeaders(request, { 'content-type': 'text/plain' })),
   ),
-  tooManyRequests: ofAll(isGuarded, async (world, request) => {
-    const service = await world.service({ INVENTORY_RATE_LIMIT: '1' })
+  tooManyRequests: ofAll(isLimited, async (world, request, operation) => {
+    const instead = isOfOperators(operation) ? { operators: testOperators } : {}
+    const service = await world.service({ INVENTORY_RATE_LIMIT: '1' }, instead)
     const remoteAddress = `10.0.0.${++addresses}`
     await service.app.inject({ url: '/users/1', remoteAddress })
     return send(service, { ...request, remoteAddress })
