@@ -1,4 +1,4 @@
-import { normaliseEmail } from '../requests/identifier.ts'
+import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import type { AttributeMapping, CustomProviderSettings } from './custom-provider.ts'
 import { InexactNumber, toForeignKey } from './foreign-json.ts'
 import type { ExternalProfile, IdTokenClaims, ListedEmail } from './provider.ts'
@@ -50,7 +50,7 @@ function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): Li
   const vouching = [carrier, ...later].filter((claims) => {
     const own = findClaim(mapping, claims, 'email') ?? ''
     // What is no text, such as a list, may name another address.
-    return own === '' || normaliseEmail(readAttribute(mapping, claims, 'email') ?? '') === normaliseEmail(email)
+    return own === '' || lowerAToZ(readAttribute(mapping, claims, 'email') ?? '') === lowerAToZ(email)
   })
   return { email, isVerified: findFirst(vouching, (claims) => readVerified(mapping, claims)) === true }
 }

@@ -83,6 +83,7 @@ describe('a custom provider whose userinfo completes the id_token', () => {
     ]),
     [{ email: EMAIL }, { email_verified: 'true' }],
     [{ email: EMAIL, email_verified: 'true' }, {}],
+    [{ email: 'kim@example.com' }, { email: '\u212aim@example.com', email_verified: true }],
   ])('takes an address as unverified that its own part does not vouch for: %j with %j', async (claims, profile) => {
     const { query } = await signIn({ idToken: json(claims), userinfo: json(profile) })
     expect(query).toEqual(unverified('custom:openid'))

@@ -134,6 +134,41 @@ describe('rate limits', () => {
   })
 })
 
+describe('users by their tokens', () => {
+  const ADDRESSES = new Map([
+    ['kelvin', '\u212aate@example.com'],
+    ['kate', 'kate@example.com'],
+    ['grace', 'grace@example.com'],
+    ['GRACE', 'GRACE@Example.com'],
+  ])
+  let payments: TestPayments
+  beforeAll(async () => {
+    const rateLimits = { requestsPerSecond: 2 }
+    payments = await startPayments({ rateLimits, verifyUser: async (token) => ADDRESSES.get(token) })
+  })
+  afterAll(() => payments.close())
+
+  /** The addresses that are answered 200, and the refusals. */
+  const outcomesOf = (...tokens: string[]) =>
+    Promise.all(
+      tokens.map(async (token) => {
+        const response = await payments.app.inject({ url: '/me', headers: { authorization: `Bearer ${token}` } })
+        return response.statusCode === 200 ? response.json().identity.email : statusAndBody(response)
+      }),
+    )
+
+  it('429: count together in any case of the letters A to Z', async () => {
+    const outcomes = await outcomesOf('grace', 'GRACE', 'grace', 'GRACE', 'grace')
+    expect(outcomes.filter((outcome) => typeof outcome !== 'string')).toEqual([refusals.rateLimited])
+  })
+
+  it('200: use up no requests of a user whose address has another letter', async () => {
+    const outcomes = await outcomesOf(...Array.from({ length: 5 }, () => 'kelvin'))
+    expect(outcomes).toContainEqual(refusals.rateLimited)
+    expect(await outcomesOf('kate')).toEqual(['kate@example.com'])
+  })
+})
+
 describe('keys of an address that has used its failures up', () => {
   const counted: string[] = []
   const memory = memoryStore()

@@ -1,3 +1,4 @@
+import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -40,7 +41,7 @@ export const authenticate = fp(
     const admitUser = async (authorization = ''): Promise<Credentials> => {
       const userEmail = await userTokens?.verify(BEARER.exec(authorization)?.[1] ?? '')
       if (!userTokens || userEmail === undefined) refuseUnknown()
-      await refuseRequest(`user ${userEmail.toLowerCase()}`)
+      await refuseRequest(userKey(userEmail))
       await userTokens.register(userEmail)
       return { keyMac: null, userEmail }
     }
@@ -52,9 +53,9 @@ export const authenticate = fp(
         request.identityId = identityId
       }
       request.caller = { ...credentials, repeat: undefined, onIdentified }
-      if (key === undefined) await reply.countForCaller(`user ${credentials.userEmail?.toLowerCase()}`)
+      if (credentials.userEmail !== null) await reply.countForCaller(userKey(credentials.userEmail))
       // The statement that judges an unknown key runs after the body has arrived. Anybody can present as many as they like.
-      else if (goodKeys.has(key.name)) await reply.countForCaller(`key ${key.name}`)
+      else if (key !== undefined && goodKeys.has(key.name)) await reply.countForCaller(`key ${key.name}`)
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {
@@ -83,6 +84,11 @@ export const authenticate = fp(
 const UNAUTHORIZED = unauthorized.code
 const GOOD_KEYS_MAX = 10_000
 const BEARER = /^bearer +([\w.-]+) *$/i
+
+/** The user of an address counts as one in any case of A to Z, as the identity is (reference: Tokens of users). */
+function userKey(email: string): string {
+  return `user ${lowerAToZ(email)}`
+}
 
 function merchantIdOf(params: unknown): string | undefined {
   if (typeof params !== 'object' || params === null || !('merchantId' in params)) return undefined

@@ -44,6 +44,14 @@ it('limits the invitations to an address in an hour, whoever invites, and the an
   expect(sink.mails.filter(ofEve)).toHaveLength(2)
 })
 
+it('sends an invitation to an address that differs from another by a letter beyond A to Z', async () => {
+  for (const email of ['\u212aim@example.com', '\u212aim@Example.com']) expect(await invite(email)).toBe(201)
+  const ofKelvin = ({ to }: MailSink['mails'][number]) => to?.[0]?.address?.startsWith('\u212aim@') === true
+  for (const _ of [1, 2]) await sink.take(ofKelvin)
+  expect(await invite('kim@example.com')).toBe(201)
+  expect((await sink.take(({ to }) => to?.[0]?.address === 'kim@example.com')).subject).toContain('merchant')
+})
+
 describe('a mail beyond the limit of its address', () => {
   /** Runs the job of an invitation that was sent, with a limit and a mail server of the test's own. */
   async function prepareJob(email = 'grace@example.com') {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
+import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
@@ -41,9 +42,9 @@ async function sendInvitation(
   return 'sent'
 }
 
-/** A digest of the address that ignores case. */
+/** A digest of the address that ignores the case of A to Z. */
 function digestOf(email: string): string {
-  return createHash('sha256').update(email.toLowerCase()).digest('base64url')
+  return createHash('sha256').update(lowerAToZ(email)).digest('base64url')
 }
 
 /** Takes invitation mails from the queue. Without a mail server they wait there. */

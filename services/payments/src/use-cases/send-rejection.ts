@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
+import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
@@ -28,7 +29,7 @@ async function sendRejection(
   const { merchantId } = job
   const mail = await findMail(lanes, job)
   if (!mail) return 'dropped'
-  const address = createHash('sha256').update(mail.to.toLowerCase()).digest('base64url')
+  const address = createHash('sha256').update(lowerAToZ(mail.to)).digest('base64url')
   // The first attempt has counted the mail: a slow mail server must not use up the limit of the address.
   if (attempt === 1 && (await rateLimits.mails.consume(`rejection ${address}`)) !== undefined) {
     logger.warn({ merchant_id: merchantId }, 'a merchant has had too many mails about rejections: one was not sent')
