@@ -1,5 +1,7 @@
 // A webhook is an address to which a merchant wants its events sent. The secrets that sign them are sealed, so the database
 // alone lets nobody sign. The previous secret stays for a while, so that a client changes over without a gap.
+//
+// The URL is stored as it was parsed, so its scheme is the one by which events are sent.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
@@ -14,7 +16,8 @@ export const createWebhooks: MigrationSource = (names) => ({
         secret_sealed bytea NOT NULL,
         previous_sealed bytea,
         previous_until timestamptz(3),
-        disabled timestamptz(3)
+        disabled timestamptz(3),
+        CONSTRAINT ${names.local('webhooks_url_ck')} CHECK (url ~ '^https?://')
       )`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
--- Adds a webhook to a merchant. p_url: NULL to check access only. p_secret_sealed: the sealed secret. p_allow_http: whether
--- events of a test merchant may be sent without TLS.
+-- Adds a webhook to a merchant. p_url: as it was parsed; NULL to check access only. p_secret_sealed: the sealed secret.
+-- p_allow_http: whether events of a test merchant may be sent without TLS.
 --
 -- Verdict: that of judge_access or claim_key; not-https; too-many; done with the row.
 --
@@ -28,7 +28,7 @@ BEGIN
   ids := {{take_ids}}(p_merchant_id, 1);
   SELECT m.test INTO is_test FROM {{merchants}} m WHERE m.id = p_merchant_id;
   verdict := CASE
-    WHEN p_url LIKE 'http://%' AND NOT (p_allow_http AND is_test) THEN 'not-https'
+    WHEN NOT starts_with(p_url, 'https://') AND NOT (p_allow_http AND is_test) THEN 'not-https'
     WHEN (SELECT count(*) FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id) >= 10
       THEN 'too-many'
     ELSE 'done'

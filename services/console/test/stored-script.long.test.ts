@@ -129,7 +129,7 @@ async function fillPayments(payments: RunningService): Promise<readonly string[]
     `INSERT INTO payments.acquirer_exceptions (merchant_id, id, payload, created)
       VALUES ($2, '6901f3a0000000000000000e', jsonb_build_object('type', $1::text, 'acquirer', $1, 'reason', $1), now())`,
     `INSERT INTO payments.webhooks (merchant_id, id, created, url, events, secret_sealed)
-      VALUES ($2, '6901f3a0000000000000000f', now(), $1, '{}', '')`,
+      VALUES ($2, '6901f3a0000000000000000f', now(), 'https://shop.example/' || $1, '{}', '')`,
   ]) {
     await payments.query(statement, [SCRIPTS, SHOP_ID])
   }

@@ -70,13 +70,14 @@ describe('payments doctor', () => {
           'ok    prepared transactions: none lacks anything',
         ]
       : []
-    expect(after.lines.slice(-9 - ofCluster.length)).toEqual([
+    expect(after.lines.slice(-10 - ofCluster.length)).toEqual([
       ...ofCluster,
       'ok    clock: agrees with that of the database',
       'ok    SMTP: answers',
       'ok    URLs: http://localhost:8082',
       'ok    acquirers: none, live merchants take no payments',
       'ok    vault keys: open what they have sealed',
+      'ok    webhooks: take events by the schemes that are allowed',
       'ok    exchange rates: the embedded ones, for test merchants',
       'ok    bank accounts: 0 of live merchants, all of their countries',
       'ok    data of currencies and banks: of 2026-11-29 or later',
@@ -127,7 +128,7 @@ describe('payments doctor', () => {
         'ok    settings',
         'ok    log file: none, lines go to standard output',
         'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, clock, ' +
-          'acquirers, vault keys, exchange rates, bank accounts, dead jobs; start PostgreSQL, or correct PAYMENTS_DATABASE_URL',
+          'acquirers, vault keys, webhooks, exchange rates, bank accounts, dead jobs; start PostgreSQL, or correct PAYMENTS_DATABASE_URL',
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8082',
         'ok    data of currencies and banks: of 2026-11-29 or later',
@@ -169,6 +170,26 @@ describe('payments doctor', () => {
       `wrong bank accounts: no IBAN of its country, so no file pays: merchant ${'a'.repeat(24)}; ask these merchants, then run: payments merchants bank <id> <iban>, and payments payouts fail <id> for each that waits`,
       'wrong dead jobs: 1 of clean_up (no room); look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
     ])
+  })
+
+  it('names webhooks by http where it is not allowed', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query(`
+      INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created)
+      VALUES (repeat('e', 24), repeat('e', 8), gen_random_uuid(), 'DKK', true, 'a@shop.example', '', 'Shop', 'DK', '{}', '{}', now());
+      INSERT INTO payments.webhooks (merchant_id, id, created, url, events, secret_sealed)
+      VALUES (repeat('e', 24), repeat('d', 24), now(), 'http://shop.example:8080/', '{}', '')`)
+    const linesWith = async (changes: object) =>
+      (await examine({ ...changes })).lines.filter((line) => line.includes(' webhooks: '))
+    expect(await linesWith({})).toEqual([
+      `wrong webhooks: 1 by http, which is not allowed, so nothing is sent: ${'d'.repeat(24)}; ask these merchants for https URLs, or set PAYMENTS_WEBHOOK_ALLOW_HTTP for test merchants`,
+    ])
+    const allowed = ['ok    webhooks: take events by the schemes that are allowed']
+    expect(await linesWith({ PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true' })).toEqual(allowed)
+    await client.query(`DELETE FROM payments.webhooks WHERE id = repeat('d', 24)`)
+    await client.end()
+    expect(await linesWith({})).toEqual(allowed)
   })
 
   it('says when the data of currencies and banks are older than a year', async () => {

@@ -15,6 +15,7 @@ import { openPaymentsDatabase } from '../open-database.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { findSealSamples } from '../vault/rotation-repository.ts'
 import { OpenError } from '../vault/seal.ts'
+import { listWebhooksWithoutTls } from '../webhooks/webhook-repository.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { beforeMigrations, clusterChecks, distributionCheck, SERVERS } from './cluster-checks.ts'
 import { moneyChecks } from './money-checks.ts'
@@ -96,6 +97,16 @@ const checks: readonly Check<Subject>[] = [
       const ids = [...new Set(shut.map(({ keyId }) => keyId))]
       if (ids.length > 0) throw new Error(`what was sealed with key ${ids.join(', ')} does not open`)
       return 'open what they have sealed'
+    },
+  },
+  {
+    name: 'webhooks',
+    advice: 'ask these merchants for https URLs, or set PAYMENTS_WEBHOOK_ALLOW_HTTP for test merchants',
+    needs: ['database', SERVERS],
+    run: async ({ config, database }) => {
+      const ids = await listWebhooksWithoutTls(database.db, config.webhooks.allowHttp)
+      if (ids.length === 0) return 'take events by the schemes that are allowed'
+      throw new Error(`${ids.length} by http, which is not allowed, so nothing is sent: ${ids.slice(0, 20).join(', ')}`)
     },
   },
   ...moneyChecks,

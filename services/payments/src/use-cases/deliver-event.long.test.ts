@@ -9,6 +9,7 @@ import {
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { settle } from '../../test/live-merchant.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -159,6 +160,22 @@ describe.concurrent('deliveries', () => {
     expect(new Set(at('/apps-only').map(({ body }) => JSON.parse(body).type))).toEqual(
       new Set(['app.added', 'app.revoked']),
     )
+  })
+
+  it('sends nothing in clear for a merchant that is live by now', async ({ expect }) => {
+    const { id, update } = await listen('/in-clear')
+    await settle(payments.owner.db, id, { test: false })
+    await update('Secret')
+    const output = async () =>
+      (
+        await sql<{ message: string }>`
+          SELECT output ->> 'message' AS message FROM ${JOB}
+          WHERE name = 'webhook_delivery' AND data ->> 'merchantId' = ${id} AND output IS NOT NULL`.execute(
+          payments.database.db,
+        )
+      ).rows
+    await expect.poll(output, { timeout: 20_000 }).toEqual([{ message: 'not sent: http is not allowed' }])
+    expect(at('/in-clear')).toEqual([])
   })
 
   it('signs with the previous secret too, while it is good', async ({ expect }) => {

@@ -15,7 +15,7 @@ import {
   turnSecondsOf,
 } from '../webhooks/delivery.ts'
 import { type DeliveryAttempt, toAnsweredAttempt } from '../webhooks/delivery-attempt.ts'
-import { toDelivery } from '../webhooks/webhook.ts'
+import { isSchemeAllowed, toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
 type DeliverDeps = QueueDeps & Pick<PaymentsDeps, 'lanes' | 'webhooks' | 'now' | 'logger' | 'meter'>
@@ -35,6 +35,7 @@ const SILENCES: readonly (string | undefined)[] = [NO_ANSWER, NAME_SILENT]
 /** The status by which a webhook says that it takes no more events. */
 const GONE = 410
 const LATER_SECONDS_MAX = 3_600
+const WITHOUT_TLS = 'not sent: http is not allowed'
 const RESTING = 'not tried: there was no answer several times'
 
 /**
@@ -92,7 +93,8 @@ async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: 
   return sent
 }
 
-async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Delivery): Promise<Sent> {
+async function send({ webhooks, now }: DeliverDeps, { event, url, test, secrets }: Delivery): Promise<Sent> {
+  if (!isSchemeAllowed(url, { test, allowHttp: webhooks.allowHttp })) return { error: WITHOUT_TLS }
   const time = now()
   const sealed = [
     secrets.current,

@@ -108,6 +108,8 @@ describe('callCreateWebhook', () => {
     ['a live merchant', false, true, 'not-https'],
   ])('decides on a URL with http: for %s', async (_case, test, allowHttp, expected) => {
     const merchantId = await merchant(test)
+    const odd = { url: 'HTTP://shop.example', events: [] }
+    if (!test) expect((await create(merchantId, { webhook: odd, allowHttp })).outcome?.verdict).toBe('not-https')
     const webhook = { url: 'http://shop.example', events: [] }
     expect((await create(merchantId, { webhook, allowHttp })).outcome?.verdict).toBe(expected)
     expect(await list(merchantId)).toHaveLength(expected === 'created' ? 1 : 0)

@@ -163,11 +163,14 @@ function toWebhook(row: WebhookColumns): Webhook {
 export interface Delivery {
   readonly event: MerchantEvent
   readonly url: string
+  /** Whether the merchant is a test merchant. */
+  readonly test: boolean
   readonly secrets: SealedSecrets
 }
 
 type DeliveryColumns = EventColumns & {
   readonly url: string
+  readonly is_test: boolean
   readonly secret_sealed: Buffer
   readonly previous_sealed: Buffer | null
   readonly previous_until: Date | null
@@ -177,7 +180,8 @@ const findQuery = withOwner(
   prepare(
     'find_delivery',
     (p: DeliveryJob) => sql<DeliveryColumns>`
-    SELECT ${eventColumns(sql`${p.merchantId}`)}, w.url, w.secret_sealed, w.previous_sealed, w.previous_until
+    SELECT ${eventColumns(sql`${p.merchantId}`)}, w.url, w.secret_sealed, w.previous_sealed, w.previous_until,
+      (SELECT m.test FROM ${sql.table('merchants')} m WHERE m.id = w.merchant_id) AS is_test
     FROM ${sql.table('webhooks')} w
     JOIN ${sql.table('events')} r ON r.merchant_id = w.merchant_id AND r.id = ${p.eventId}
     WHERE w.merchant_id = ${p.merchantId} AND w.id = ${p.webhookId} AND w.disabled IS NULL`,
@@ -189,9 +193,18 @@ const findQuery = withOwner(
 export async function findDelivery(lanes: Lanes, job: DeliveryJob): Promise<Delivery | undefined> {
   const row = await lanes.read.first(findQuery, job)
   if (!row) return undefined
-  const { url, secret_sealed, previous_sealed, previous_until, ...event } = row
+  const { url, is_test, secret_sealed, previous_sealed, previous_until, ...event } = row
   const secrets = { current: secret_sealed, previous: previous_sealed, previousUntil: previous_until }
-  return { event: toEvent(event), url, secrets }
+  return { event: toEvent(event), url, test: is_test, secrets }
+}
+
+/** The webhooks that take events by http and may not, by id: the merchant is live, or http is not allowed. */
+export async function listWebhooksWithoutTls(db: Db, allowHttp: boolean): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    SELECT w.id FROM ${sql.table('webhooks')} w JOIN ${sql.table('merchants')} m ON m.id = w.merchant_id
+    WHERE w.disabled IS NULL AND NOT starts_with(w.url, 'https://') AND NOT (m.test AND ${allowHttp}::boolean)
+    ORDER BY w.id`.execute(db)
+  return rows.map(({ id }) => id)
 }
 
 const disableQuery = prepare(

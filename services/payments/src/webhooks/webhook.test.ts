@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isWebhookUrl, signDelivery, WEBHOOK_URL_PATTERN } from './webhook.ts'
+import { isSchemeAllowed, isWebhookUrl, signDelivery, toWebhookUrl, WEBHOOK_URL_PATTERN } from './webhook.ts'
 
 describe('isWebhookUrl', () => {
   it.each([
@@ -32,6 +32,32 @@ describe('isWebhookUrl', () => {
     ['', false],
   ])('accepts %s as the URL of a webhook, as its pattern does: %s', (url, expected) => {
     expect([isWebhookUrl(url), new RegExp(WEBHOOK_URL_PATTERN).test(url)]).toEqual([expected, expected])
+  })
+})
+
+describe('toWebhookUrl', () => {
+  it.each([
+    ['HTTP://shop.example:8080/x', 'http://shop.example:8080/x'],
+    ['http:/shop.example:8080', 'http://shop.example:8080/'],
+    ['http:shop.example:8080', 'http://shop.example:8080/'],
+    ['http:\\\\shop.example:8080', 'http://shop.example:8080/'],
+    ['ht\ttp://shop.example:8080/', 'http://shop.example:8080/'],
+    ['HTTPS://Bücher.example:443/hook', 'https://xn--bcher-kva.example/hook'],
+    ['example.com', 'example.com'],
+  ])('stores %j as %s', (text, stored) => {
+    expect(toWebhookUrl(text)).toBe(stored)
+  })
+})
+
+describe('isSchemeAllowed', () => {
+  it.each([
+    ['https://shop.example/', false, false, true],
+    ['http://shop.example:8080/', true, true, true],
+    ['http://shop.example:8080/', true, false, false],
+    ['http://shop.example:8080/', false, true, false],
+    ['HTTP:shop.example:8080', false, true, false],
+  ])('judges %s of a test merchant (%s) where http is allowed (%s): %s', (url, test, allowHttp, expected) => {
+    expect(isSchemeAllowed(url, { test, allowHttp })).toBe(expected)
   })
 })
 

@@ -33,6 +33,19 @@ export function isWebhookUrl(text: string): boolean {
   return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED_PORT_MIN
 }
 
+/** The URL as it is parsed when events are sent, which is how it is stored. A text that is no URL stays as it is. */
+export function toWebhookUrl(text: string): string {
+  return URL.parse(text)?.href ?? text
+}
+
+/** Whether the scheme of a stored URL allows deliveries: https, or http for a test merchant where the operator allows it. */
+export function isSchemeAllowed(
+  url: string,
+  { test, allowHttp }: { readonly test: boolean; readonly allowHttp: boolean },
+): boolean {
+  return new URL(url).protocol === 'https:' || (test && allowHttp)
+}
+
 const HOST = '([^\\u0000-\\u0020\\u007f#%/:<>?@\\[\\\\\\]^|]+|\\[[0-9A-Fa-f:.]+\\])'
 const PORT =
   '(10(2[4-9]|[3-9][0-9])|1[1-9][0-9]{2}|[2-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'

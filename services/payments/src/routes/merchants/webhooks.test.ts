@@ -82,6 +82,29 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     expect(statusAndBody(await create({ url }))).toEqual([201, { webhook: { ...NEW, url } }])
   })
 
+  it('201: stores and shows the URL as it was parsed', async () => {
+    const { url } = await createdWebhook({ url: 'HTTPS:shop.example:443/a b' })
+    expect(url).toBe('https://shop.example/a%20b')
+    expect((await list()).json().map((listed: { url: string }) => listed.url)).toEqual([url])
+  })
+
+  it.each([
+    'HTTP://shop.example:8080/x',
+    'http:/shop.example:8080',
+    'http:shop.example:8080',
+    'http:\\\\shop.example:8080',
+  ])('400: refuses %s for live merchants', async (url) => {
+    const live = (await createTestMerchant(payments, member)).id
+    expect(statusAndBody(await create({ url }, {}, live))).toEqual(
+      refusedField(
+        'url',
+        'must be an https URL: http is for test merchants where PAYMENTS_WEBHOOK_ALLOW_HTTP is set',
+        'FORMAT',
+      ),
+    )
+    expect((await list(undefined, {}, live)).json()).toEqual([])
+  })
+
   it('400: refuses http for live merchants', async () => {
     const url = 'http://shop.example:8080/'
     const live = (await createTestMerchant(payments, member)).id

@@ -10,7 +10,7 @@ import { ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
 import { deleteWebhook } from '../../use-cases/delete-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
-import { isWebhookUrl, WEBHOOK_URL_PATTERN } from '../../webhooks/webhook.ts'
+import { isWebhookUrl, toWebhookUrl, WEBHOOK_URL_PATTERN } from '../../webhooks/webhook.ts'
 import { listWebhooks } from '../../webhooks/webhook-repository.ts'
 import {
   SIGNATURE,
@@ -25,6 +25,7 @@ const WebhookParams = z.object({ merchantId: pathId(), webhookId: pathId() })
 
 const url = text()
   .trim()
+  .overwrite(toWebhookUrl)
   .max(2048)
   .refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl })
   .meta({
