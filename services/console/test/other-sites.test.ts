@@ -155,6 +155,21 @@ describe('a link of another site to a sign-in', () => {
   })
 })
 
+describe('a sign-in that was to lead to a form', () => {
+  it('opens no form, though the page around a question is one', async () => {
+    await createUser(auth, 'led@example.com', 'admin')
+    const opened: string[] = []
+    const forms = ['/locations/1', '/locations/1/deletion', '/locations/new', '/products/new', '/movements/new']
+    for (const path of forms) {
+      const browser = test.browser()
+      await browser.open(`/sign-in?next=${path}`)
+      opened.push((await browser.submit('/sign-in', { email: 'led@example.com', password: PASSWORD })).path)
+      expect((await browser.open(path)).path).toBe(path)
+    }
+    expect(opened).toEqual(['/locations', '/locations', '/locations', '/products', '/stock'])
+  })
+})
+
 describe('a frame of another site', () => {
   it('is forbidden by every page, also by those that say that nothing is there', async () => {
     const browser = await test.signedIn('admin')

@@ -12,7 +12,7 @@ import type { FormProof, Problem } from '../pages/form.ts'
 import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
-import { answerDone, isLedToForm, requireAction, visitOf } from './operator.ts'
+import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
 import { refusePath } from './refuse-path.ts'
 
@@ -68,15 +68,15 @@ export function addChangeRoutes<Params, Shown>(
  * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part
  * that the object does not have
  */
-function askChange<Shown>(
+async function askChange<Shown>(
   request: FastifyRequest,
   reply: FastifyReply,
   changeable: Changeable<Shown>,
   { name, shown, given }: NamedChange<Shown>,
-): FastifyReply {
+): Promise<FastifyReply> {
   const change = requireChange(changeable, name)
   const { form } = requireAction(request, change.action)
-  if (isLedToForm(request)) return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
+  if (isLedToForm(request)) return leadAround(request, reply, (changeable.shownAt ?? changeable.pathOf)(shown))
   const linked = requirePart(linkedFields(change, shown, given))
   return sendPage(request, reply, questionPage(changeable, { change, shown, given: linked, proof: form }))
 }

@@ -125,6 +125,17 @@ export function isLedToForm(request: FastifyRequest): boolean {
   return isLedByOthers(request) || visitOf(request).session.isNew === true
 }
 
+/**
+ * Leads the browser from a form to the page around it. No page was opened yet after a sign-in, and the page around a question may
+ * be a form itself.
+ * @throws notSignedIn
+ */
+export async function leadAround(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
+  const { session } = visitOf(request)
+  if (session.isNew === true) await writeSession(reply, session)
+  return reply.redirect(path, 303)
+}
+
 interface SignedInSession {
   readonly session: Session
   readonly tokens: AuthTokens

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { askedAgain } from '../plugins/asked-changes.ts'
 import { LocationBody } from '../plugins/location-form.ts'
-import { answerDone, isLedToForm, requireAction, visitOf } from '../plugins/operator.ts'
+import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { INVENTORY, RecordId } from '../service-calls/inventory-answer.ts'
 import { locationPage } from '../stock/stock-forms.ts'
@@ -26,7 +26,7 @@ export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get('/locations/:locationId', { schema: { params: Params } }, async (request, reply) => {
     const { calls, form: proof } = requireAction(request, 'locations.change')
-    if (isLedToForm(request)) return reply.redirect(INVENTORY.locations, 303)
+    if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.locations)
     const { value, etag = '' } = await calls.read('inventory', locationPath(request.params.locationId), LocationView)
     return sendPage(request, reply, locationPage(value, { proof }, { id: value.id, etag }))
   })

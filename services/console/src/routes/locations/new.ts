@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { askedAgain } from '../../plugins/asked-changes.ts'
 import { LocationBody } from '../../plugins/location-form.ts'
-import { answerDone, isLedToForm, requireAction, visitOf } from '../../plugins/operator.ts'
+import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { INVENTORY } from '../../service-calls/inventory-answer.ts'
 import { locationPage } from '../../stock/stock-forms.ts'
@@ -12,7 +12,7 @@ import { locationPage } from '../../stock/stock-forms.ts'
 export const newLocationRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/locations/new', (request, reply) => {
     const { form: proof } = requireAction(request, 'locations.change')
-    if (isLedToForm(request)) return reply.redirect(INVENTORY.locations, 303)
+    if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.locations)
     return sendPage(request, reply, locationPage({ code: '', name: '', active: true }, { proof }))
   })
 

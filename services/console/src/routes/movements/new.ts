@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { FORM_TEXTS } from '../../errors.ts'
-import { isLedToForm, requireAction } from '../../plugins/operator.ts'
+import { isLedToForm, leadAround, requireAction } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { findProduct, readLevel, readLocations } from '../../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
@@ -31,7 +31,7 @@ async function showForm(
   query: MoveQuery,
 ): Promise<FastifyReply> {
   const { calls, role, form: proof } = requireAction(request, `stock.${query.type}`)
-  if (isLedToForm(request)) return reply.redirect(INVENTORY.stock, 303)
+  if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.stock)
   const [product, locations] = await Promise.all([productOf(calls, query), readLocations(calls)])
   const location = locations.find(({ id }) => id === query.location)
   if (product !== undefined && location !== undefined) {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { askedAgain } from '../../plugins/asked-changes.ts'
-import { answerDone, isLedToForm, requireAction, visitOf } from '../../plugins/operator.ts'
+import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
 import { fieldsOf } from '../../products/attribute-form.ts'
@@ -20,7 +20,7 @@ type EditBody = z.output<typeof EditBody>
 export const editProductRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/:productId/edit', { schema: { params: Params, querystring: Query } }, async (request, reply) => {
     const { form: proof } = requireAction(request, 'products.change')
-    if (isLedToForm(request)) return reply.redirect(productPath(request.params.productId), 303)
+    if (isLedToForm(request)) return leadAround(request, reply, productPath(request.params.productId))
     const product = await readProduct(request, request.params.productId)
     const form = { proof, mayUseForm: hasFields(product), ...shownFields(product, request.query.as) }
     return sendPage(request, reply, editProductPage(product, product.version, form))

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { askedAgain } from '../../plugins/asked-changes.ts'
-import { answerDone, isLedToForm, requireAction, visitOf } from '../../plugins/operator.ts'
+import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
 import { newProductPage } from '../../products/product-form.ts'
@@ -15,7 +15,7 @@ const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
 export const newProductRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/new', { schema: { querystring: Query } }, async (request, reply) => {
     const { form: proof } = requireAction(request, 'products.change')
-    if (isLedToForm(request)) return reply.redirect(INVENTORY.products, 303)
+    if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.products)
     return sendPage(
       request,
       reply,
