@@ -60,8 +60,11 @@ export interface AskedChange<Shown> {
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
   /** The path to which the operator is led afterwards, where that is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields, answer: unknown) => string
-  /** A page that shows its answer once, in place of the redirect. For secrets: nothing else keeps them. */
-  readonly shows?: (shown: Shown, answer: unknown) => Html
+  /**
+   * A page that shows its answer once, in place of the redirect: for secrets, which nothing else keeps, and for more than fits
+   * into a notice. Undefined leaves the redirect.
+   */
+  readonly shows?: (shown: Shown, answer: unknown) => Html | undefined
 }
 
 /** A part of an object, such as one of its sessions, which a field of the question names. */

@@ -1,4 +1,4 @@
-import { html } from '@trestle/common/documents/html.ts'
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
@@ -14,7 +14,6 @@ const Exported = z.object({
     .array(z.object({ payoutId: z.string(), merchantName: z.string().nullable(), reason: z.string() }))
     .default([]),
 })
-const NAMED_MAX = 5
 
 const OUTCOMES = [
   NO_CHOICE,
@@ -105,26 +104,32 @@ export const allPayoutsChanges: Changeable<undefined> = {
           ...(day.trim() === '' ? {} : { executionDate: day.trim() }),
         },
       }),
-      done: (_shown, _given, answer) => {
-        const exported = Exported.safeParse(answer)
-        if (!exported.success) return 'No payout waits for the bank'
-        const { batch, waiting, held } = exported.data
-        const more = waiting === 0 ? '' : `, and ${count(waiting)} payouts still wait: make files again`
-        const made = batch ? `The files for the bank are made${more}` : 'No payout can go to the bank'
-        return [made, ...describeHeld(held)].join('. ')
+      done: (_shown, _given, answer) => describeExport(answer),
+      shows: (_shown, answer) => {
+        const { held = [] } = Exported.safeParse(answer).data ?? {}
+        return held.length === 0 ? undefined : html`<p>${describeExport(answer)}.</p>${describeHeld(held)}`
       },
       leadsTo: () => BATCHES_PATH,
     },
   ],
 }
 
-/** Names payouts that the bank would refuse, and why. */
-function describeHeld(held: z.infer<typeof Exported>['held']): readonly string[] {
-  if (held.length === 0) return []
-  const named = held.slice(0, NAMED_MAX).map(({ payoutId, merchantName, reason }) => {
+function describeExport(answer: unknown): string {
+  const exported = Exported.safeParse(answer)
+  if (!exported.success) return 'No payout waits for the bank'
+  const { batch, waiting } = exported.data
+  const more = waiting === 0 ? '' : `, and ${count(waiting)} payouts still wait: make files again`
+  return batch ? `The files for the bank are made${more}` : 'No payout can go to the bank'
+}
+
+/**
+ * Names each payout that the bank would refuse, and why. Merchants choose their names, so the list may be too
+ * long for a notice.
+ */
+function describeHeld(held: z.infer<typeof Exported>['held']): Html {
+  const items = held.map(({ payoutId, merchantName, reason }) => {
     const merchant = merchantName === null ? '' : ` of ${merchantName}`
-    return `payout ${payoutId}${merchant}: ${reason}`
+    return html`<li><a href="${payoutPath(payoutId)}">Payout ${payoutId}</a>${merchant}: ${reason}</li>`
   })
-  const more = held.length > NAMED_MAX ? [`and ${count(held.length - NAMED_MAX)} more`] : []
-  return [`Held back: ${[...named, ...more].join('; ')}`]
+  return html`<p>The bank would refuse these payouts, so they are held back and still wait:</p><ul>${items}</ul>`
 }

@@ -99,8 +99,8 @@ async function answerChange<Shown>(
   const outcome = await sendChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
     const path = change.leadsTo?.(shown, given, outcome.body) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
-    if (change.shows !== undefined) {
-      const main = change.shows(shown, outcome.body)
+    const main = change.shows?.(shown, outcome.body)
+    if (main !== undefined) {
       const title = change.title?.(shown, given) ?? change.label
       return sendPage(request, reply, shownOncePage(changeable, { title, path, main }))
     }

@@ -20,6 +20,23 @@ describe('a sealed session', () => {
     expect(() => createSessionSeal([])).toThrow('a session cannot be sealed without a secret')
   })
 
+  it.each(['x', '\u85cf', '\u{1f600}', '"', '\0'])(
+    'fits into a cookie, however long its notice is: %j',
+    async (character) => {
+      const sealed = await seal(current).seal({
+        ...session,
+        refreshToken: 'r'.repeat(64),
+        toast: character.repeat(9_000),
+      })
+      expect(sealed.length).toBeLessThan(3_500)
+      const { toast = '' } = (await seal(current).open(sealed)) ?? {}
+      expect([toast.slice(-1), toast.slice(0, -1).replaceAll(character, '')]).toEqual(['\u2026', ''])
+      const fitting = character.repeat(250)
+      const kept = await seal(current).open(await seal(current).seal({ ...session, toast: fitting }))
+      expect(kept).toEqual({ ...session, toast: fitting })
+    },
+  )
+
   it('shows nothing of what it holds', async () => {
     // Longer than what random bytes have in them by chance.
     const held = { ...session, id: 'session-of-ada', refreshToken: 'refresh-token-of-ada', toast: 'Refunded' }

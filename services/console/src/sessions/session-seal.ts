@@ -18,7 +18,7 @@ const Session = z.object({
   /** No page was opened since the sign-in. */
   isNew: z.literal(true).optional(),
   /** The notice of the last change on the next page. */
-  toast: z.string().optional(),
+  toast: z.string().transform(cutNotice).optional(),
 })
 
 /** The content of the cookie of a session (console reference: Sessions of the console). No access token. */
@@ -32,6 +32,22 @@ export const LIFE_MS = 12 * 3_600_000
 /** Whether a session is over by the clock of the console. Auth may have ended it before. */
 export function isOver({ signedInAt, usedAt }: Pick<Session, 'signedInAt' | 'usedAt'>, now: Date): boolean {
   return now.getTime() - usedAt >= IDLE_MS || now.getTime() - signedInAt >= LIFE_MS
+}
+
+/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis). Sealed, a notice takes four thirds of its bytes. */
+const NOTICE_BYTES_MAX = 2_000
+
+/** Cuts a notice that is too long for the cookie. */
+function cutNotice(text: string): string {
+  const bytesOf = (part: string) => Buffer.byteLength(JSON.stringify(part)) - 2
+  if (bytesOf(text) <= NOTICE_BYTES_MAX) return text
+  const characters = [...text]
+  let bytes = bytesOf('\u2026')
+  const end = characters.findIndex((character) => {
+    bytes += bytesOf(character)
+    return bytes > NOTICE_BYTES_MAX
+  })
+  return `${characters.slice(0, end).join('')}\u2026`
 }
 
 /** Seals cookies, and proves that a form came from a page of its session. */
