@@ -76,6 +76,9 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       CONSTRAINT ${names.local('transactions_last4_ck')} CHECK (last4 ~ '^[0-9]{4}$'),
       CONSTRAINT ${names.local('transactions_tds_ck')} CHECK (tds IN ('attempt', 'full')),
       CONSTRAINT ${names.local('transactions_error_ck')} CHECK (successful = (error_code IS NULL)),
+      CONSTRAINT ${names.local('transactions_code_ck')} CHECK (
+        error_code BETWEEN 1 AND 22 OR error_code BETWEEN 25 AND 31
+      ),
       CONSTRAINT ${names.local('transactions_parts_ck')} CHECK (
         pending >= 0 AND captured >= 0 AND refunded >= 0 AND voided >= 0 AND lost >= 0 AND disputed >= lost
       ),

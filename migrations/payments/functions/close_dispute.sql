@@ -27,6 +27,9 @@ DECLARE
   moment timestamptz;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  IF p_outcome NOT IN ('won', 'lost') THEN
+    RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF p_merchant_id IS NULL THEN
     SELECT d.* INTO dispute FROM {{owners}}(p_dispute_id) o
       JOIN {{disputes}} d ON d.merchant_id = o.merchant_id AND d.id = p_dispute_id;

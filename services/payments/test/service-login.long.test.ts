@@ -162,6 +162,16 @@ describe('an authorization that no acquirer gave', () => {
     expect(await merchant.violations()).toEqual(ids.map((id) => ({ ...found, id })))
   })
 
+  it('is declined with no error that the reference does not list', async () => {
+    const merchant = await live()
+    const attempt = await begin(merchant.id, 1_000)
+    for (const code of [9_999, 23, 24, 32, 0, -1]) {
+      await expect(finish(merchant.id, attempt, ['declined', code, null])).rejects.toHaveProperty('code', CONTRADICTION)
+    }
+    await finish(merchant.id, attempt, ['declined', 31, null])
+    expect(await merchant.violations()).toEqual([])
+  })
+
   it('is refused for a charge from a transaction, too', async () => {
     const merchant = await live()
     await merchant.charge(100)
@@ -212,6 +222,14 @@ describe('an authorization that no acquirer gave', () => {
       'ALTER TABLE payments.transactions ADD CONSTRAINT transactions_amount_ck CHECK (amount BETWEEN 0 AND 999999999999)',
     )
   })
+})
+
+it.each([
+  sql`SELECT * FROM ${sql.table('close_payout')}(NULL, repeat('a', 24), 'created')`,
+  sql`SELECT * FROM ${sql.table('close_dispute')}(NULL, NULL, repeat('a', 24), 'open')`,
+  sql`SELECT * FROM ${sql.table('close_operation')}(NULL, repeat('a', 24), 'open', NULL)`,
+])('a function refuses an outcome that is none, before it reads a row: %#', async (call) => {
+  await expect(call.execute(payments.owner.db)).rejects.toHaveProperty('code', '22023')
 })
 
 it('the service can write no row of the audit log, by a statement or by the function', async () => {
