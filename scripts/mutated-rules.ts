@@ -101,7 +101,7 @@ export const mutations: readonly Mutation[] = [
   {
     breaks: 'live money is authorized with the reference of its acquirer',
     file: 'migrations/payments/0013-create-transactions.ts',
-    text: 'test OR NOT successful OR acquirer_ref IS NOT NULL',
+    text: "test OR NOT successful OR coalesce(acquirer, '') <> '' AND coalesce(acquirer_ref, '') <> ''",
     replacement: 'true',
     test: 'services/payments/test/service-login.long.test.ts',
   },

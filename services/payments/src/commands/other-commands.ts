@@ -62,7 +62,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
         .description(
-          'check settings, log file, database, standby, migrations, cluster, clock, mail server, URLs, acquirers, vault keys, exchange rates, bank accounts, the age of the data about currencies and banks, and dead jobs, and say what to do',
+          'check settings, log file, database, standby, migrations, cluster, clock, mail server, URLs, acquirers, vault keys, webhooks by http, exchange rates, bank accounts, the age of the data about currencies and banks, and dead jobs, and say what to do',
         )
         .action(async () => {
           if (!(await doctor(load, print, now))) process.exitCode = 1

@@ -226,7 +226,9 @@ describe('a WebAuthn factor', () => {
       }),
     )
     expect(answers.map(({ statusCode }) => statusCode).toSorted()).toEqual([200, 422])
-    expect(refusalsIn(answers)).toEqual([[422, errorBody(...WRONG)]])
+    // The first one ends the other challenges of its factor, before or after the second one has read its own.
+    const gone = errorBody(422, 'mfa_factor_not_found', 'MFA factor with the provided challenge ID not found')
+    expect([errorBody(...WRONG), gone].map((body) => [[422, body]])).toContainEqual(refusalsIn(answers))
   })
 
   it('400: refuses a malformed answer of an authenticator', async () => {
