@@ -67,9 +67,12 @@ export class CsvReader {
     return this.#line
   }
 
-  /** The records that end in this piece. @throws recordTooLong for a longer record than is allowed */
-  push(text: string): CsvRecord[] {
-    const records: CsvRecord[] = []
+  /**
+   * The records that end in this piece.
+   * @param records gets them, also those in front of a record that is too long
+   * @throws recordTooLong for a longer record than is allowed
+   */
+  push(text: string, records: CsvRecord[] = []): CsvRecord[] {
     let from = 0
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at)

@@ -41,4 +41,19 @@ describe('gatherBatches', () => {
     const batches = await batchesOf([[product(1)], [product(2)], [product(3)]], [0, 999, 1_000])
     expect(batches.map((batch) => batch.products.map(({ line }) => line))).toEqual([[1, 2], [3]])
   })
+
+  it('gives the records in front of the place where a file breaks off', async () => {
+    async function* breakOff() {
+      yield [product(1), brokenRecord(2, 'no JSON')]
+      throw new Error('a bad byte')
+    }
+    const batches: RecordBatch[] = []
+    const read = async () => {
+      for await (const batch of gatherBatches(breakOff(), () => 0)) batches.push(batch)
+    }
+    await expect(read()).rejects.toThrow('a bad byte')
+    expect(batches.map(({ products: good, problems }) => [...good, ...problems].map(({ line }) => line))).toEqual([
+      [1, 2],
+    ])
+  })
 })

@@ -22,24 +22,31 @@ const ATTRIBUTES_LENGTH_MAX = 4_194_304
 const WAIT_MS_MAX = 1_000
 
 /**
- * Gathers the records of a file until a batch is full, or has waited for long enough. The last batch may be empty.
+ * Gathers the records of a file until a batch is full, or has waited for long enough. The last batch may be empty. When the file
+ * breaks off, the records in front of that place are the last batch, so each record that was read is in the report.
  * @param now milliseconds since any time; asked only when records arrive
+ * @throws what the records throw, behind the last batch
  */
 export async function* gatherBatches(
   records: AsyncIterable<readonly ImportRecord[]>,
   now: () => number,
 ): AsyncGenerator<RecordBatch, void> {
   let batch = beginBatch(now())
-  for await (const arrived of records) {
-    for (const record of arrived) {
-      addRecord(batch, record)
-      if (!isFull(batch)) continue
+  try {
+    for await (const arrived of records) {
+      for (const record of arrived) {
+        addRecord(batch, record)
+        if (!isFull(batch)) continue
+        yield batch
+        batch = beginBatch(now())
+      }
+      if (!isLate(batch, now())) continue
       yield batch
       batch = beginBatch(now())
     }
-    if (!isLate(batch, now())) continue
-    yield batch
-    batch = beginBatch(now())
+  } catch (error) {
+    if (countRecords(batch) > 0) yield batch
+    throw error
   }
   yield batch
 }

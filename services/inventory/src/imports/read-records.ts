@@ -4,7 +4,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { fileNotUtf8, fileTooLarge, headerMissing, RECORD_TEXTS } from '../import-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
-import { CsvReader, checkRecordLength } from './csv-reader.ts'
+import { CsvReader, type CsvRecord, checkRecordLength } from './csv-reader.ts'
 import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordProblem } from './import-record.ts'
 
 /** The formats of a file of products. */
@@ -26,7 +26,7 @@ export interface ReadPlace {
 }
 
 /**
- * Reads the records of a file while it comes, and checks each.
+ * Reads the records of a file while it comes, and checks each. When it breaks off, those in front of that place come first.
  * @param place is kept up to date, also when the file breaks off
  * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header;
  * headerBroken, tooManyColumns, columnsUnknown, columnTwice, skuColumnMissing, attributesColumnMissing for a wrong header of CSV
@@ -40,15 +40,17 @@ export async function* readRecords(
   const splitter = format === 'csv' ? splitCsv(limits.attributesBytesMax) : splitLines()
   const toRecord = (read: Read): ImportRecord =>
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
-  const take = (split: () => readonly Read[]): readonly ImportRecord[] => {
+  function* take(reads: Iterable<Read>): Generator<readonly ImportRecord[], void> {
+    const records: ImportRecord[] = []
     try {
-      return split().map(toRecord)
+      for (const read of reads) records.push(toRecord(read))
     } finally {
       place.line = splitter.line()
+      yield records
     }
   }
-  for await (const text of decode(bytes, limits.bytesMax)) yield take(() => splitter.push(text))
-  yield take(() => splitter.end())
+  for await (const text of decode(bytes, limits.bytesMax)) yield* take(splitter.push(text))
+  yield* take(splitter.end())
 }
 
 /** The bounds of a file that comes over HTTP, by the settings of the service. */
@@ -61,10 +63,10 @@ export function importLimits(config: {
 
 type Read = RawProduct | RecordProblem
 
-/** Takes a file in pieces, and returns the records that are complete. */
+/** Takes a file in pieces, and gives the records that are complete, those in front of an error too. */
 interface Splitter {
-  readonly push: (text: string) => readonly Read[]
-  readonly end: () => readonly Read[]
+  readonly push: (text: string) => Iterable<Read>
+  readonly end: () => Iterable<Read>
   readonly line: () => number
 }
 
@@ -79,19 +81,15 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
     const within = piece.subarray(0, Math.max(0, piece.byteLength - Math.max(0, size - bytesMax)))
     const all = Buffer.concat([rest, within])
     const whole = all.subarray(0, all.byteLength - openCharacter(all))
-    rest = all.subarray(whole.byteLength)
     const good = isUtf8(whole) ? whole : whole.subarray(0, goodLines(whole))
+    rest = all.subarray(good.byteLength)
     const text = decoder.decode(good)
     yield hasBegun ? text : text.replace(/^\uFEFF/, '')
     hasBegun ||= text !== ''
-    requireUtf8({ isUtf8: good === whole })
+    if (good !== whole) break
     if (size > bytesMax) throw fileTooLarge({ bytesMax })
   }
-  requireUtf8({ isUtf8: rest.byteLength === 0 })
-}
-
-function requireUtf8({ isUtf8 }: { readonly isUtf8: boolean }): void {
-  if (!isUtf8) throw fileNotUtf8()
+  if (rest.byteLength > 0) throw fileNotUtf8()
 }
 
 /** How many bytes at the end begin a character that goes on in the next piece: at most three. */
@@ -128,27 +126,30 @@ function splitCsv(attributesBytesMax: number): Splitter {
   let headerLine: number | undefined
   // The separator is known once the header is there. A quote outside of pairs keeps the header open.
   const head = { text: '', length: 0, quotes: 0, hasName: false, isComplete: false }
-  const readAll = (records: ReturnType<CsvReader['push']>): Read[] => {
-    const [first] = records
-    if (read === undefined && first !== undefined) {
-      headerLine = first.lastLine
-      read = readCsvHeader(first, attributesBytesMax)
-      return records.slice(1).map(read)
+  function* readAll(split: (records: CsvRecord[]) => unknown): Generator<Read, void> {
+    const records: CsvRecord[] = []
+    try {
+      split(records)
+    } finally {
+      for (const record of records) {
+        headerLine ??= record.lastLine
+        if (read === undefined) read = readCsvHeader(record, attributesBytesMax)
+        else yield read(record)
+      }
     }
-    return read === undefined ? [] : records.map(read)
   }
-  const begin = (): Read[] => {
+  const begin = (): Iterable<Read> => {
     const [lines = '', rows = '', named, cells = ''] = SEPARATOR_LINE.exec(head.text) ?? []
     // These lines stay, as empty lines, so that the lines of the file keep their numbers.
     const text = rows.replaceAll(/[^\r\n]/g, '') + head.text.slice(lines.length)
     const saved = cells.replaceAll(' ', '').at(-1)
     reader = new CsvReader(saved ?? named ?? findSeparator(text.slice(0, head.length)))
-    return readAll(reader.push(text))
+    return readAll((records) => reader?.push(text, records))
   }
   return {
     line: () => (read === undefined ? headerLine : undefined) ?? reader?.line ?? 1,
     push: (text) => {
-      if (reader !== undefined) return readAll(reader.push(text))
+      if (reader !== undefined) return readAll((records) => reader?.push(text, records))
       head.text += text
       for (const character of text) {
         head.length += character.length
@@ -161,11 +162,10 @@ function splitCsv(attributesBytesMax: number): Splitter {
       checkRecordLength(head.text.length, { line: 1 })
       return []
     },
-    end: () => {
-      const rest = reader === undefined ? begin() : []
-      const last = [...rest, ...readAll(reader?.end() ?? [])]
+    *end() {
+      if (reader === undefined) yield* begin()
+      yield* readAll((records) => records.push(...(reader?.end() ?? [])))
       if (read === undefined) throw headerMissing()
-      return last
     },
   }
 }
@@ -188,15 +188,16 @@ function splitLines(): Splitter {
   let line = 0
   let isAfterReturn = false
   let isEnded = false
-  const readAll = (lines: readonly string[]): Read[] =>
-    lines.flatMap((text) => {
+  function* readAll(lines: readonly string[]): Generator<Read, void> {
+    for (const text of lines) {
       checkRecordLength(text.length, { line: line + 1 })
       line++
-      return text.trim() === '' ? [] : [readJsonLine(line, text)]
-    })
+      if (text.trim() !== '') yield readJsonLine(line, text)
+    }
+  }
   return {
     line: () => (isEnded ? line : line + 1),
-    push: (text) => {
+    *push(text) {
       // The second half of a CRLF, whose CR has ended the line already.
       const piece = isAfterReturn && text.startsWith('\n') ? text.slice(1) : text
       if (text !== '') isAfterReturn = text.endsWith('\r')
@@ -204,9 +205,8 @@ function splitLines(): Splitter {
       const [first = '', ...others] = piece.split(/\r\n|\n|\r/)
       const lines = [rest + first, ...others]
       rest = lines.pop() ?? ''
-      const read = readAll(lines)
+      yield* readAll(lines)
       checkRecordLength(rest.length, { line: line + 1 })
-      return read
     },
     end: () => {
       isEnded = true

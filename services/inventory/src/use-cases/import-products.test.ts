@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { importReport } from '../../test/bodies.ts'
+import { envelopeOf, importReport, refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 let inventory: TestInventory
@@ -118,3 +118,35 @@ describe('changes of a locked product', () => {
     await Promise.all(own)
   })
 })
+
+const CSV_FILE = { type: 'text/csv', text: 'sku,attributes\nA,{}\nB,{\nC,{}\n', wrong: 3 }
+const NDJSON_FILE = {
+  type: 'application/x-ndjson',
+  text: '{"sku":"A","attributes":{}}\n{"sku":"B","attributes":"{"}\n{"sku":"C","attributes":{}}\n',
+  wrong: 2,
+}
+
+it.each([
+  ['CSV', CSV_FILE, '', ['A', 'C']],
+  ['NDJSON', NDJSON_FILE, '', ['A', 'C']],
+  ['atomic', CSV_FILE, '?atomic=true', []],
+])(
+  '413: counts the records in front of one that is too long: %s',
+  async (_case, { type, text, wrong }, query, skus) => {
+    const answer = await inventory.app.inject({
+      method: 'POST',
+      url: `/products/import${query}`,
+      headers: { 'content-type': type },
+      payload: `${text}${'x'.repeat(1_100_000)}`,
+    })
+    const line = wrong + 2
+    const errors = [{ line: wrong, sku: 'B', type: 'VALIDATION_ERROR', description: expect.any(String) }]
+    expect(envelopeOf(answer)).toEqual(
+      refusedBody(413, 'PAYLOAD_TOO_LARGE', `The record on line ${line} is longer than 1048576 characters.`, {
+        report: importReport({ received: 3, created: skus.length, failed: 1, line, errors }),
+      }),
+    )
+    const stored = await inventory.query('SELECT sku FROM inventory.products ORDER BY id')
+    expect(stored.map(({ sku }) => sku)).toEqual(skus)
+  },
+)
