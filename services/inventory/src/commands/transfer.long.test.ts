@@ -98,7 +98,7 @@ it('inventory import exits with 1 for a failed record, which it names', async ()
 it('inventory import says how far it came with a file that breaks off', async () => {
   const file = { 'products.csv': Buffer.from('sku,attributes\nGOOD,{}\ncaf\xe9,{}\n', 'latin1') }
   const { status, stdout, stderr } = await run(to, ['import', 'products.csv'], file)
-  const counts = '0 received, 0 created, 0 updated, 0 skipped, 0 failed'
+  const counts = '1 received, 1 created, 0 updated, 0 skipped, 0 failed'
   expect([status, stdout, stderr]).toEqual([1, `broke off at line 3: ${counts}\n`, 'The file is not UTF-8.\n'])
 }, 180_000)
 

@@ -73,4 +73,6 @@ let serial = 0
 export const unique = (): string => `ERROR-${++serial}`
 
 /** The report of an import that ended at a line before a record was stored. */
-export const brokenOff = (line: number) => ({ details: { report: importReport({ received: 0, line }) } })
+export const brokenOff = (line: number, stored = 0) => ({
+  details: { report: importReport({ received: stored, created: stored, line }) },
+})

@@ -53,7 +53,7 @@ export const fileErrors: ErrorCases = {
   fileTooLarge: [
     {
       operation: 'post /products/import',
-      expected: errors.fileTooLarge({ bytesMax: 20 }, brokenOff(3)),
+      expected: errors.fileTooLarge({ bytesMax: 20 }, brokenOff(3, 1)),
       raise: async (world) => {
         // A file without Content-Length, whose size shows only at the end.
         const port = await world.listen(await world.service({ INVENTORY_IMPORT_MAX_BYTES: '20' }))

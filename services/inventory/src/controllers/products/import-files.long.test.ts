@@ -44,7 +44,7 @@ describe('an import that ends early', () => {
     ['CSV', csvOf(600), {}, 602],
     ['NDJSON', linesOf(600), NDJSON, 601],
   ])('400: tells counts and line of %s with a bad byte, and logs them', async (format, start, headers, line) => {
-    const counts = { received: 500, created: 500, line }
+    const counts = { received: 600, created: 600, line }
     const response = await post(Buffer.concat([Buffer.from(start), LATIN_1, Buffer.from(start)]), '', {
       ...headers,
       'x-request-id': `bad-${format}`,
@@ -53,9 +53,9 @@ describe('an import that ends early', () => {
     expect(envelopeOf(response)).toEqual(refusedBody(400, 'BAD_REQUEST', 'The file is not UTF-8.', { report }))
     const [logged] = (await inventory.logLines()).filter(({ request_id }) => request_id === `bad-${format}`)
     expect(logged).toHaveProperty('verdict', 'broken-off')
-    expect(logged).toHaveProperty('created', 500)
+    expect(logged).toHaveProperty('created', 600)
     expect(logged).toHaveProperty('line', line)
-    expect(await stored()).toHaveLength(500)
+    expect(await stored()).toHaveLength(600)
   })
 
   it('200: counts and names each line that an open quote has swallowed', async () => {
