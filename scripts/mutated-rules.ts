@@ -213,8 +213,8 @@ export const mutations: readonly Mutation[] = [
   {
     breaks: 'a reservation that is over cannot be committed',
     file: 'migrations/inventory/functions/commit_reservation.sql',
-    text: 'ELSIF r.expires_at <= clock_timestamp() THEN',
-    replacement: 'ELSIF false THEN',
-    test: 'services/inventory/src/use-cases/commit-reservation.test.ts',
+    text: '(v.expires_at > clock_timestamp()) IS NOT FALSE',
+    replacement: 'true',
+    test: 'services/inventory/src/reservations/reservation-repository.test.ts',
   },
 ]
