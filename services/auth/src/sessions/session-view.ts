@@ -9,7 +9,7 @@ import { ClaimsAnswer, failHook, requireHookAnswer } from '../hooks/hook-answer.
 import type { Hooks } from '../hooks/hooks.ts'
 import { announceUser } from '../hooks/user-created-job.ts'
 import { Metadata, withoutConsoleRole } from '../users/metadata.ts'
-import { shownAppMetadata } from '../users/user.ts'
+import { emailClaims, shownAppMetadata } from '../users/user.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import { nameInError } from './name-in-error.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
@@ -163,8 +163,7 @@ function toClaims(
     aud: user.audience,
     iat: issuedAtSeconds,
     exp: expiresAtSeconds,
-    email: user.emailAsWritten ?? '',
-    ...(user.email !== null && user.emailConfirmedAt === null && { email_verified: false }),
+    ...emailClaims(user),
     phone: user.phone ?? '',
     app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,

@@ -4,7 +4,7 @@ import { secretSigningKey } from '../access-tokens/signing-key.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { AuthDeps } from '../deps.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
-import { requireUser, shownAppMetadata } from '../users/user.ts'
+import { emailClaims, requireUser, shownAppMetadata } from '../users/user.ts'
 
 /** A token to sign. */
 export interface IssueTokenInput {
@@ -56,8 +56,7 @@ async function describeUser({ lanes }: Pick<AuthDeps, 'lanes'>, userId: string):
   return {
     sub: user.id,
     aud: user.audience,
-    email: user.emailAsWritten ?? '',
-    ...(user.email !== null && user.emailConfirmedAt === null && { email_verified: false }),
+    ...emailClaims(user),
     phone: user.phone ?? '',
     app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,

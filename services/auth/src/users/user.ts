@@ -1,4 +1,5 @@
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
+import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
 import { consoleUserProtected } from '../operator-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
@@ -114,4 +115,14 @@ export function leaveToOperators({ consoleRole }: Pick<User, 'consoleRole'>): vo
 /** The name of a user in the audit log: the phone number, else the email, else empty. */
 export function auditName(user: Pick<User, 'email' | 'phone'>): string {
   return user.phone ?? user.email ?? ''
+}
+
+/** The claims of access tokens about the email of a user (reference: Access tokens). */
+export function emailClaims({
+  email,
+  emailAsWritten,
+  emailConfirmedAt,
+}: Pick<User, 'email' | 'emailAsWritten' | 'emailConfirmedAt'>): Pick<AccessTokenClaims, 'email' | 'email_verified'> {
+  const isUnconfirmed = email !== null && emailConfirmedAt === null
+  return { email: emailAsWritten ?? '', ...(isUnconfirmed && { email_verified: false }) }
 }
