@@ -5,7 +5,7 @@ import { startInventory, startReplica, type TestInventory, type TestReplica } fr
 import { stockRequests } from './stock-requests.ts'
 import { runStorm } from './stock-storm.ts'
 
-// The full storm: STORM_OPERATIONS=20000 npx vitest run services/inventory/test/stock-storm.test.ts
+// The full storm: STORM_OPERATIONS=20000 npx vitest run services/inventory/test/stock-storm.long.test.ts
 const given = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
 const options = {
   seed: given('SEED', Math.floor(Math.random() * 2 ** 31)),

@@ -6,7 +6,7 @@ import { replay } from './ledger-replay.ts'
 import { createTestApp, secondProcess, startPayments, type TestPayments } from './payments-app.ts'
 import { runStorm } from './storm.ts'
 
-// The full storm: STORM_OPERATIONS=20000 STORM_WORKERS=50 STORM_MERCHANTS=20 npx vitest run services/payments/test/storm.test.ts
+// The full storm: STORM_OPERATIONS=20000 STORM_WORKERS=50 STORM_MERCHANTS=20 npx vitest run services/payments/test/storm.long.test.ts
 const setting = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
 const options = {
   seed: setting('SEED', Math.floor(Math.random() * 2 ** 31)),

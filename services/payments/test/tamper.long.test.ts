@@ -11,7 +11,7 @@ import { runStorm } from './storm.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 import { alter, disarm, readColumns, readRows, remove, restore } from './tamper.ts'
 
-// The full test: TAMPER_ROWS=1000 npx vitest run services/payments/test/tamper.test.ts
+// The full test: TAMPER_ROWS=1000 npx vitest run services/payments/test/tamper.long.test.ts
 const rowCount = Number(process.env.TAMPER_ROWS ?? 3)
 const seed = Number(process.env.TAMPER_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
