@@ -57,6 +57,7 @@ it.each([
   ['Юрий ЕООД №1', 'Yuriy EOOD No1'],
   ['Θάλασσα ΑΕ ☕', 'Thalassa AE .'],
   ['Nguye\u0302\u0303n Ａｂ²', 'Nguyen Ab2'],
+  ['Oʻzbek Gʼijduvon Kaʽaba Solʹ', "O'zbek G'ijduvon Ka'aba Sol'"],
 ])('writes the name %j as %j', (name, written) => {
   expect(toSepaName(name, 70)).toBe(written)
 })
