@@ -15,8 +15,8 @@ export interface PreparedQuery<Input, Row> {
 }
 
 /**
- * Finds the owner of an object of a distributed database, by a name of the object. Empty when nobody owns it,
- * and never null: Citus ends the server when it gets NULL as the owner (citusdata/citus issue 7242).
+ * Finds the owner of an object of a distributed database, by a name of the object. Empty when nobody owns it: functions of a
+ * distributed database are always called with an owner (decision 36).
  */
 export type FindOwner = (name: string) => Promise<string>
 

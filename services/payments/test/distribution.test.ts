@@ -176,7 +176,7 @@ describe('the places of functions', () => {
     expect(ofMerchants).toContain('webhooks')
   })
 
-  it('are no argument for what a statement joins with something: Citus 13 ends the server by such a call', () => {
+  it('are called by themselves, which Citus carries out everywhere', () => {
     const root = join(import.meta.dirname, '..', 'src')
     const statements = globSync('**/*.ts', { cwd: root })
       .filter((path) => !path.endsWith('.test.ts'))

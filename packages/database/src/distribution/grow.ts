@@ -117,7 +117,7 @@ export function isolateOwner(
 const GONE_MS = 1_000
 
 /**
- * Writes wait meanwhile. Citus 13.2 also has a mode that copies while rows are written. It does not always end (decision 36).
+ * Writes wait meanwhile: the time of a mode that copies while rows are written is not known beforehand (decision 36).
  */
 async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Promise<void> {
   await sql`

@@ -69,9 +69,8 @@ function parseAll(checks: readonly Check[]): Promise<readonly ZodSafeParseResult
 }
 
 /**
- * Validates values again that made a schema throw. Zod compares the `length` of any value with the bounds of a text or list, and
- * JavaScript throws when that `length` is an object whose `toString` is not a function: `{"title":{"length":{"toString":0}}}`.
- * Without such members, the schema refuses the value by its type.
+ * Validates values again that made a schema throw: a bound may convert a member of a value to a text or a number, and an object
+ * from a request may have no working conversion. Without such members, the schema refuses the value by its type.
  * @throws the fault itself when the values are valid without these members: then the schema has a defect
  */
 async function listRefusals(checks: readonly Check[], fault: unknown): Promise<readonly ZodSafeParseResult<unknown>[]> {

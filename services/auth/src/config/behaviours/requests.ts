@@ -80,7 +80,7 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
     reason: 'Browsers need no gateway.',
   },
   {
-    subject: 'Bad values: `code_challenge_method`, a token whose `exp` is text, a body `null` with required members',
+    subject: 'Values out of form in bodies, queries and tokens',
     ours: 'Refused with 400 or 403',
     theirs: 'Ignored, or 500',
     reason: 'A mistake is told where it is made.',
