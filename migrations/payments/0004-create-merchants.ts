@@ -4,7 +4,9 @@
 // - `key`: the public key, by which the checkout names the merchant. It authenticates nobody.
 // - `holder`: who owns the account of `iban`. NULL: the company of `name`.
 // - `acquirer`: the name of the company that moves the merchant's money. NULL: none, so a live merchant cannot be paid.
-// - `claim`: the permissions, as booleans such as `canCapture`.
+// - `claim`: the permissions, as booleans such as `canCapture`. One that is absent would be neither allowed nor refused.
+// - `pricing`: `rate` in basis points, and amounts of money by the name of their fee. Operators write both by a function with
+//   free arguments, so the table refuses a fee that would pay the merchant, and text where a function reads a number.
 // - `tds_mode`: which outcomes of 3-D Secure let a payment go on. `attempt`: all but a rejection; `full`: authentication alone.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
@@ -38,6 +40,25 @@ export const createMerchants: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('merchants_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$'),
         CONSTRAINT ${names.local('merchants_tag_ck')} CHECK (tag ~ '^[0-9a-f]{8}$'),
         CONSTRAINT ${names.local('merchants_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
+        CONSTRAINT ${names.local('merchants_email_ck')} CHECK (email LIKE '%_@_%'),
+        CONSTRAINT ${names.local('merchants_descriptor_ck')} CHECK (descriptor COLLATE "C" ~ '^[ -~]{2,22}$'),
+        CONSTRAINT ${names.local('merchants_iban_ck')} CHECK (iban COLLATE "C" ~ '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$'),
+        CONSTRAINT ${names.local('merchants_acquirer_ck')} CHECK (acquirer <> ''),
+        CONSTRAINT ${names.local('merchants_claim_ck')} CHECK (
+          jsonb_typeof(claim) = 'object'
+          AND claim ?& ARRAY['canChargeCard', 'canSaveCard', 'canTransferToCard', 'canCapture', 'canRefund', 'canVoid']
+          AND NOT jsonb_path_exists(claim, '$.keyvalue() ? (@.value.type() != "boolean")')
+        ),
+        CONSTRAINT ${names.local('merchants_pricing_ck')} CHECK (
+          jsonb_typeof(pricing) = 'object' AND pricing ?& ARRAY['rate', 'flat', 'dispute']
+          AND jsonb_typeof(pricing -> 'rate') = 'number'
+          AND jsonb_path_exists(pricing, '$.rate ? (@ >= 0 && @ <= 10000)')
+          AND NOT jsonb_path_exists(pricing, '$.keyvalue() ? (@.key != "rate" && !(
+            @.value.type() == "object" && @.value.amount.type() == "number" && @.value.amount >= 0
+            && @.value.amount.floor() == @.value.amount
+            && @.value.currency.type() == "string" && @.value.currency like_regex "^[A-Z]{3}$"
+          ))')
+        ),
         CONSTRAINT ${names.local('merchants_tds_mode_ck')} CHECK (tds_mode IN ('attempt', 'full'))
       )`.execute(db)
     await createSearch(db, names)

@@ -13,7 +13,7 @@ export const createTrailEntries: MigrationSource = (names) => ({
     // worth of the excess, and its amount 0 where captures cover nothing.
     //
     // An entry of negative amount takes back an entry that the acquirer rejected. Its gross may have either sign: rates differ
-    // from capture to capture.
+    // from capture to capture. It alone gives fees back.
     await sql`
       CREATE TABLE ${names.id('trail_entries')} (${merchantRow(names, 'trail_entries')},
         transaction_id text COLLATE "C" NOT NULL,
@@ -40,6 +40,7 @@ export const createTrailEntries: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('trail_entries_amount_ck')} CHECK (
           amount > 0 AND gross >= 0 OR amount = 0 AND gross = 0 AND kind IN ('disputeWon', 'disputeLost') OR amount < 0 AND coalesce(left(reference, 9), '') = 'rejected '
         ),
+        CONSTRAINT ${names.local('trail_entries_fee_ck')} CHECK (amount < 0 OR fee_flat >= 0 AND fee_rate >= 0),
         CONSTRAINT ${names.local('trail_entries_balance_ck')} CHECK (
           balance = CASE WHEN kind = 'capture' THEN gross ELSE -gross END - fee_flat - fee_rate
           OR kind = 'disputeLost' AND balance < -gross - fee_flat - fee_rate

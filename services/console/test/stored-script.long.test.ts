@@ -121,7 +121,7 @@ async function fillUsers(auth: RunningService): Promise<readonly string[]> {
 async function fillPayments(payments: RunningService): Promise<readonly string[]> {
   await seedTransactions(payments, [1_250])
   for (const statement of [
-    `UPDATE payments.merchants SET name = $1, website = $1, email = $1, descriptor = $1, company_number = $1, iban = $1
+    `UPDATE payments.merchants SET name = $1, website = $1, email = $1 || '@shop.example', company_number = $1, holder = $1
       WHERE id = $2`,
     'UPDATE payments.apps a SET name = $1 FROM payments.merchant_apps m WHERE m.app_id = a.id AND m.merchant_id = $2',
     `UPDATE payments.transactions SET descriptor = $1, reference = $1, custom = jsonb_build_object($1::text, $1::text)

@@ -83,7 +83,7 @@ describe('a row that was changed by hand', () => {
     const { id } = await createWithBalance()
     const { rows } = await sql<{ pricing: object }>`
       SELECT pricing FROM ${sql.table('merchants')} WHERE id = ${id}`.execute(payments.owner.db)
-    await setMerchant(id, sql`iban = ${FORGED}, pricing = pricing || '{"rate":-200000}'`)
+    await setMerchant(id, sql`iban = ${FORGED}, pricing = pricing || '{"rate":9000}'`)
     const before = await violations(id)
     expect(before).toHaveLength(2)
     expect(await call('PUT', `/merchants/${id}`, { name: 'x' })).toEqual({

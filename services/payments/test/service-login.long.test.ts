@@ -224,6 +224,66 @@ describe('an authorization that no acquirer gave', () => {
   })
 })
 
+describe('terms that no merchant may have', () => {
+  const money = (amount: unknown, currency: unknown = 'EUR') => ({ amount, currency })
+  it.each([
+    ['pricing', { pricing: { rate: -1 } }],
+    ['pricing', { pricing: { rate: 10_001 } }],
+    ['pricing', { pricing: { rate: '135' } }],
+    ['pricing', { pricing: { rate: [135] } }],
+    ['pricing', { pricing: { rate: null } }],
+    ['pricing', { pricing: { flat: money(-1) } }],
+    ['pricing', { pricing: { flat: money('25') } }],
+    ['pricing', { pricing: { flat: money([25]) } }],
+    ['pricing', { pricing: { flat: money(0.5) } }],
+    ['pricing', { pricing: { flat: money(25, 'euro') } }],
+    ['pricing', { pricing: { flat: money(25, null) } }],
+    ['pricing', { pricing: { flat: { amount: 25 } } }],
+    ['pricing', { pricing: { flat: 25 } }],
+    ['pricing', { pricing: { dispute: null } }],
+    ['pricing', { pricing: { dispute: [money(2_500)] } }],
+    ['pricing', { pricing: { refund: money(-1) } }],
+    ['pricing', { pricing: [] }],
+    ['claim', { claim: { canCapture: 'perhaps' } }],
+    ['claim', { claim: { canCapture: null } }],
+    ['claim', { claim: { canVoid: 1 } }],
+    ['claim', { claim: [true] }],
+    ['iban', { iban: 'not an iban' }],
+    ['iban', { iban: 'dk5000400440116243' }],
+    ['iban', { iban: '' }],
+    ['acquirer', { acquirer: '' }],
+  ])('are refused in the %s of an operator: %j', async (column, change) => {
+    const merchant = await live()
+    const call = sql`SELECT FROM ${sql.table('change_merchant')}(${merchant.id}, ${JSON.stringify(change)}::jsonb)`
+    await expect(call.execute(payments.operators.db)).rejects.toHaveProperty('constraint', `merchants_${column}_ck`)
+    expect(await merchant.violations()).toEqual([])
+  })
+
+  it.each([
+    ['email', { email: '' }],
+    ['email', { email: '@shop.example' }],
+    ['descriptor', { descriptor: '' }],
+    ['descriptor', { descriptor: 'Café' }],
+    ['descriptor', { descriptor: 'x'.repeat(23) }],
+  ])('are refused as the %s that its member sends: %j', async (column, change) => {
+    const merchant = await live()
+    const { rows } = await sql<{ mac: string }>`
+      SELECT encode(mac, 'hex') AS mac FROM ${sql.table('app_keys')} WHERE app_id = ${app.id}`.execute(
+      payments.owner.db,
+    )
+    const call = sql`SELECT FROM ${sql.table('update_merchant')}(
+      ROW(decode(${rows[0]?.mac}, 'hex'), NULL, NULL, NULL, NULL, NULL)::${sql.table('caller')},
+      ${merchant.id}, ${JSON.stringify(change)}::jsonb, '{}')`
+    await expect(attack(call)).rejects.toHaveProperty('constraint', `merchants_${column}_ck`)
+  })
+
+  it('are no claim without one of its permissions', async () => {
+    const { id } = await live()
+    const forget = sql`UPDATE ${sql.table('merchants')} SET claim = claim - 'canSaveCard' WHERE id = ${id}`
+    await expect(forget.execute(payments.owner.db)).rejects.toHaveProperty('constraint', 'merchants_claim_ck')
+  })
+})
+
 it.each([
   sql`SELECT * FROM ${sql.table('close_payout')}(NULL, repeat('a', 24), 'created')`,
   sql`SELECT * FROM ${sql.table('close_dispute')}(NULL, NULL, repeat('a', 24), 'open')`,

@@ -13,12 +13,15 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createMigratedDatabase } from '../../test/payments-app.ts'
 import { loadPaymentsConfig } from '../config.ts'
+import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
 import { openOperatorDeps } from './operator-deps.ts'
 
+/** The columns claim and pricing of a merchant. */
+const TERMS = `'${JSON.stringify(DEFAULT_CLAIM)}', '{"rate":0,"flat":{"currency":"EUR","amount":0},"dispute":{"currency":"EUR","amount":0}}'`
 const sink = await startMailSink()
 let database: TemporaryDatabase
 beforeEach(async () => {
@@ -151,7 +154,7 @@ describe('payments doctor', () => {
     await client.connect()
     await client.query(`
       INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created, acquirer, iban)
-      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, '', '', '', 'DK', '{}', '{}', now(), 'gone', 'DE5137040044053201300');
+      VALUES (repeat('a', 24), repeat('a', 8), gen_random_uuid(), 'DKK', false, 'a@shop.example', '', 'Shop', 'DK', ${TERMS}, now(), 'gone', 'DE5137040044053201300');
       INSERT INTO payments_jobs.job (name, source_name, source_output, data)
       VALUES ('clean_up_dead', 'clean_up', '{"message": "no room"}', '{}')`)
     await client.end()
@@ -177,7 +180,7 @@ describe('payments doctor', () => {
     await client.connect()
     await client.query(`
       INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created)
-      VALUES (repeat('e', 24), repeat('e', 8), gen_random_uuid(), 'DKK', true, 'a@shop.example', '', 'Shop', 'DK', '{}', '{}', now());
+      VALUES (repeat('e', 24), repeat('e', 8), gen_random_uuid(), 'DKK', true, 'a@shop.example', '', 'Shop', 'DK', ${TERMS}, now());
       INSERT INTO payments.webhooks (merchant_id, id, created, url, events, secret_sealed)
       VALUES (repeat('e', 24), repeat('d', 24), now(), 'http://shop.example:8080/', '{}', '')`)
     const linesWith = async (changes: object) =>
@@ -209,7 +212,7 @@ describe('payments doctor', () => {
     await client.connect()
     await client.query(`
       INSERT INTO payments.merchants (id, tag, key, currency, test, email, website, descriptor, country, claim, pricing, created)
-      VALUES (repeat('b', 24), repeat('b', 8), gen_random_uuid(), 'DKK', true, '', '', '', 'DK', '{}', '{}', now())`)
+      VALUES (repeat('b', 24), repeat('b', 8), gen_random_uuid(), 'DKK', true, 'a@shop.example', '', 'Shop', 'DK', ${TERMS}, now())`)
     await client.query(
       `INSERT INTO payments.instruments (merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry)
       VALUES ($1, $2, now(), $3, 1, $4, '424242', '4242', '2066-08-31')`,

@@ -18,6 +18,7 @@ import { commandRunner } from '../../test/run-command.ts'
 import { merchantsCommand } from '../commands/merchants.ts'
 import { payoutsCommand } from '../commands/payouts.ts'
 import type { PaymentsTables } from '../database.ts'
+import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import { migrateOptions } from '../migrations.ts'
 import { type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 
@@ -147,8 +148,8 @@ it('money is written only by functions, also under a prefix', async () => {
     website: 'https://example.com',
     descriptor: 'Coffee',
     country: 'DK',
-    claim: {},
-    pricing: {},
+    claim: DEFAULT_CLAIM,
+    pricing: { rate: 1, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
   }
   await sql`SELECT ${sql.table('seed_merchant')}(${JSON.stringify(merchant)}::jsonb)`.execute(owner.db)
   const change = sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, '{"pricing":{"rate":5}}')`

@@ -113,6 +113,15 @@ describe('what the login of the service chooses', () => {
     },
   )
 
+  it('gives no fee back in an entry that takes nothing back', async () => {
+    const { id } = await createCaptured()
+    for (const fees of [sql`fee_flat = -500, fee_rate = 0`, sql`fee_flat = 0, fee_rate = -500`]) {
+      const forged = byHand(sql`
+        UPDATE ${sql.table('trail_entries')} SET ${fees}, balance = gross + 500 WHERE transaction_id = ${id}`)
+      await expect(forged).rejects.toHaveProperty('constraint', 'trail_entries_fee_ck')
+    }
+  })
+
   it('refuses test money at a live merchant', async () => {
     const live = await createMerchant({ test: false })
     const cardId = `${'5'.repeat(16)}${live.slice(16)}`
@@ -162,7 +171,8 @@ describe('ledger verify finds', () => {
   beforeAll(() =>
     byHand(sql`
       ALTER TABLE ${sql.table('trail_entries')}
-        DROP CONSTRAINT trail_entries_amount_ck, DROP CONSTRAINT trail_entries_balance_ck`),
+        DROP CONSTRAINT trail_entries_amount_ck, DROP CONSTRAINT trail_entries_balance_ck,
+        DROP CONSTRAINT trail_entries_fee_ck`),
   )
   const trail = (id: string, assignment: RawBuilder<unknown>) =>
     byHand(sql`UPDATE ${sql.table('trail_entries')} SET ${assignment} WHERE transaction_id = ${id}`)
