@@ -2,6 +2,9 @@
 -- Voids what is left of authorizations older than p_days by the merchant's clock, of at most p_limit transactions. Returns how
 -- many it has looked at, and how many it has voided. When it has looked at p_limit, there may be more.
 --
+-- The login of the service chooses p_days, so the function refuses a number below 0: it would void authorizations that are made
+-- now.
+--
 -- A pending amount only shrinks, so a transaction is looked at once: expired_id is the place to continue from. (reference:
 -- Expiry of authorizations)
 --
@@ -23,6 +26,9 @@ DECLARE
   movements {{movement}}[];
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  IF (p_days >= 0) IS NOT TRUE THEN
+    RAISE EXCEPTION 'authorizations expire after 0 days or more' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   SELECT b.expired_id INTO since_id FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id;
   FOR old IN
     SELECT t.* FROM {{transactions}} t

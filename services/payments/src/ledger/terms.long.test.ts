@@ -167,6 +167,16 @@ describe('what the login of the service chooses', () => {
   })
 })
 
+describe('the expiry of authorizations', () => {
+  it.each([-1, -36_500, null])('refuses %j days, and voids nothing', async (days) => {
+    const { merchantId, id } = await createCaptured()
+    const expire = sql`SELECT FROM ${sql.table('expire_authorizations')}(${merchantId}, ${days}::int, 100)`
+    await expect(attack(expire)).rejects.toHaveProperty('code', INVALID)
+    const left = payments.owner.db.selectFrom('transactions').select(['pending', 'voided']).where('id', '=', id)
+    expect(await left.execute()).toEqual([{ pending: 500n, voided: 0n }])
+  })
+})
+
 describe('ledger verify finds', () => {
   beforeAll(() =>
     byHand(sql`
