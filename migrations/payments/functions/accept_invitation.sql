@@ -15,11 +15,13 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   held record;
-  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+  moment timestamptz;
 BEGIN
   SELECT u.merchant_id, u.user_id INTO held FROM {{invitations}} i
     JOIN {{merchant_users}} u ON u.merchant_id = i.merchant_id AND u.user_id = i.user_id
     WHERE i.token_hash = p_token_hash FOR UPDATE OF u;
+  -- The invitation may have expired while this waited for the membership.
+  moment := date_trunc('milliseconds', clock_timestamp());
   PERFORM FROM {{invitations}} i
     WHERE i.token_hash = p_token_hash AND i.used IS NULL AND i.expires > moment;
   IF NOT FOUND THEN RETURN; END IF;

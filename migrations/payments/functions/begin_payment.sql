@@ -29,9 +29,10 @@ BEGIN
   verdict := 'done';
   IF p_session_id IS NOT NULL THEN
     SELECT s.* INTO session FROM {{payment_sessions}} s
-      WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.expires > clock_timestamp() FOR UPDATE;
+      WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id FOR UPDATE;
+    -- The session may have expired while this waited for its row.
     verdict := CASE
-      WHEN session.id IS NULL THEN 'gone'
+      WHEN (session.expires > clock_timestamp()) IS NOT TRUE THEN 'gone'
       WHEN session.transaction_id IS NOT NULL THEN 'finished'
       WHEN session.attempt_id IS NOT NULL THEN 'running'
       ELSE 'done'

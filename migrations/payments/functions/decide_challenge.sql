@@ -9,10 +9,15 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+  moment timestamptz;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM FROM {{payment_sessions}} s WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id FOR UPDATE;
+  -- The session may have expired while this waited for its row.
+  moment := clock_timestamp();
   UPDATE {{payment_sessions}} s SET outcome = p_outcome
     WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.outcome IS NULL AND s.attempt_id IS NULL
-      AND s.expires > now() AND s.challenged > now() - interval '10 minutes';
+      AND s.expires > moment AND s.challenged > moment - interval '10 minutes';
 END
 $$;

@@ -16,7 +16,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
-  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+  moment timestamptz;
 BEGIN
   PERFORM FROM {{registration}} r WHERE NOT r.is_closed FOR SHARE;
   IF NOT FOUND THEN
@@ -24,6 +24,9 @@ BEGIN
     RETURN NEXT; RETURN;
   END IF;
   IF p_code_hash IS NOT NULL THEN
+    -- The invitation may expire while this waits for its row.
+    PERFORM FROM {{app_invitations}} i WHERE i.code_hash = p_code_hash FOR UPDATE;
+    moment := date_trunc('milliseconds', clock_timestamp());
     UPDATE {{app_invitations}} i SET used = moment
       WHERE i.code_hash = p_code_hash AND i.used IS NULL AND i.expires > moment;
     IF NOT FOUND THEN
