@@ -38,6 +38,7 @@ beforeAll(async () => {
     return answer.promise
   })
   app.post('/things', () => ({}))
+  app.get('/orders/:orderId', () => ({}))
   app.get('/endless', (_request, reply) => {
     reply.type('text/plain')
     return new Readable({
@@ -109,6 +110,20 @@ describe('the log line of a request', () => {
     socket.resume()
     await once(socket, 'close')
     await expect.poll(ended).toEqual(['/broken-off 500'])
+  })
+
+  it.each([
+    ['/orders/4242424242424242', '/orders/[redacted] 200'],
+    ['/orders/4242%204242%204242%204242', '/orders/[redacted] 200'],
+    ['/orders/4242-4242-4242-4242', '/orders/[redacted] 200'],
+    [`/orders/${'%34%32'.repeat(8)}`, '/orders/[redacted] 200'],
+    ['/none/378282246310005/captures', '/none/[redacted]/captures 400'],
+    ['/orders/4242424242424241', '/orders/4242424242424241 200'],
+    ['/orders/424242424242', '/orders/424242424242 200'],
+    ['/orders/6901f3a0000000000000000e', '/orders/6901f3a0000000000000000e 200'],
+  ])('shows of the path %s no card number', async (path, expected) => {
+    await app.inject(path)
+    expect(ended()).toEqual([expected])
   })
 
   it('is written for each request of a connection', async () => {

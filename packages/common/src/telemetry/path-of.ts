@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { REDACTED_MEMBERS } from './redaction.ts'
+import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 /** The path of a URL without its query, which may hold tokens. */
 export function pathOf(url: string): string {
@@ -15,15 +15,31 @@ export function routeOf(request: FastifyRequest): string | undefined {
 
 /**
  * The path of a request in logs and traces. If a parameter is a secret, it is the pattern of the route. The same holds for a
- * path without a route that looks like such a route: a mail program or a proxy may have changed the link.
+ * path without a route that looks like such a route: a mail program or a proxy may have changed the link. A card number that
+ * somebody has typed in the place of an id is not shown.
  */
 export function shownPath(request: FastifyRequest): string {
   const url = routeOf(request)
-  if (url !== undefined) return placeOfSecret(url) ? braceRoute(url) : pathOf(request.url)
+  if (url !== undefined) return placeOfSecret(url) ? braceRoute(url) : withoutCards(pathOf(request.url))
   const path = pathOf(request.url)
   const plain = decodeAscii(path).toLowerCase()
   for (const [secret, place] of secrets) if (place?.test(plain)) return braceRoute(secret)
-  return path
+  return withoutCards(path)
+}
+
+/** A segment of digits, blanks and hyphens, as they are or percent-encoded. */
+const NUMBER_SEGMENT = /(?<=\/)(?:[\d+-]|%[0-9a-f]{2}){13,}(?=\/|$)/gi
+
+function withoutCards(path: string): string {
+  return path.replaceAll(NUMBER_SEGMENT, (segment) => (isCardNumber(decodeAscii(segment)) ? CENSOR : segment))
+}
+
+/** Whether a text is a number of a card: 13 to 19 digits of which the last is the check digit (Luhn). */
+function isCardNumber(text: string): boolean {
+  const digits = text.replaceAll(/[ +-]/g, '')
+  if (!/^[1-9]\d{12,18}$/.test(digits)) return false
+  const worths = [...digits].reverse().map((digit, place) => (place % 2 === 0 ? digit : String(Number(digit) * 2)))
+  return [...worths.join('')].reduce((sum, digit) => sum + Number(digit), 0) % 10 === 0
 }
 
 /** For each known route, a pattern of where its secret stands. Undefined: it has no secret. */
