@@ -136,6 +136,20 @@ it('inventory export writes the products that match to standard output', async (
   expect(line).toMatch(/^1,S-0🧦,12345678901234567890\.10,"\{"".*"odd""/su)
 }, 180_000)
 
+it.each([
+  [['sku=A', 'sku=B'], 'sku: must be given once'],
+  [['attributes.a=1', 'sku[prefix]=A', 'attributes.a=2'], 'attributes.a: must be given once'],
+  [['sort=sku'], 'sort=sku: is no filter; pass --sort'],
+])(
+  'inventory export refuses the filters %j, and writes no file',
+  async (filters, problem) => {
+    const refused = await run(from, ['export', 'out.csv', '--filter', ...filters])
+    expect([refused.status, refused.stderr]).toEqual([1, `--filter ${problem}\n`])
+    expect(() => refused.read('out.csv')).toThrow('ENOENT')
+  },
+  180_000,
+)
+
 it('inventory export --flatten takes paths that commas join', async () => {
   const exported = await run(from, ['export', 'out.csv', '--flatten', 'big,odd', 'no.such'])
   expect([exported.status, exported.stderr]).toEqual([0, ''])

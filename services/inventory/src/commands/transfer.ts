@@ -6,6 +6,7 @@ import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { csvForm, jsonLines, readColumnPaths } from '../exports/export-form.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
 import { storingOf } from '../imports/storing.ts'
@@ -167,13 +168,16 @@ async function runExport(
 }
 
 function readFilters(filters: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    filters.map((filter) => {
-      const equals = filter.indexOf('=')
-      if (equals < 1) throw new Error(`--filter ${filter}: must be name=value`)
-      return [filter.slice(0, equals), filter.slice(equals + 1)]
-    }),
-  )
+  const read = new Map<string, string>()
+  for (const filter of filters) {
+    const equals = filter.indexOf('=')
+    if (equals < 1) throw new Error(`--filter ${filter}: must be name=value`)
+    const name = filter.slice(0, equals)
+    if (name === 'sort') throw new Error(`--filter ${filter}: is no filter; pass --sort`)
+    if (read.has(name)) throw new Error(`--filter ${name}: ${FIELD_TEXTS.givenTwice}`)
+    read.set(name, filter.slice(equals + 1))
+  }
+  return Object.fromEntries(read)
 }
 
 function formatOf(file: string): ImportFormat {
