@@ -20,7 +20,7 @@ const tags = [
 const TAGGED = /(?:ProductsWithProductId|LocationsWithLocationId|StockWithProductIdLocationId)$/
 const DOCUMENTS: ReadonlySet<string> = new Set(['getOpenapiJson', 'getDocs'])
 /** Lists with pages. */
-const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|OperatorImports)$/
+const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|Operator(?:Imports|LowStock|Audit))$/
 /** Operations that take an Idempotency-Key (reference: Idempotency keys). */
 const REPEATABLE =
   /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId|OperatorImports)$/

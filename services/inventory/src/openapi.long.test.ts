@@ -96,6 +96,15 @@ describe('buildOpenApi', () => {
     ])
   })
 
+  it('names the header Link of every list', () => {
+    const { paths } = document
+    const lists = Object.keys(paths).filter((path) =>
+      paths[path].get?.parameters?.some(({ name }: { name: string }) => name === 'cursor'),
+    )
+    expect(lists).toContain('/operator/audit')
+    expect(lists.filter((path) => paths[path].get.responses[200].headers.Link === undefined)).toEqual([])
+  })
+
   it('makes the same document each time', async () => {
     expect(JSON.parse(JSON.stringify(await buildOpenApi()))).toEqual(document)
   })

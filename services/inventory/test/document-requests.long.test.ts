@@ -45,6 +45,10 @@ const TEXTS = [
   '\t',
   'a\u0001',
   'a\u0085',
+  'a\u0000',
+  '\u0000',
+  ' \n',
+  'a\nb ',
   'x'.repeat(255),
   'x'.repeat(256),
   '🙂'.repeat(255),
@@ -65,6 +69,29 @@ describe('the service', () => {
     for (const [at, text] of TEXTS.entries()) {
       const isTaken = (await post('/locations', { code: `N${at}`, name: text })) === 201
       expect([text, isTaken]).toEqual([text, takes(text, name)])
+    }
+  })
+
+  it.each([
+    ['reason', { type: 'adjust', productId: 1, locationId: 2, delta: 1 }],
+    ['reference', { type: 'receive', productId: 1, locationId: 2, quantity: 9, reason: 'a' }],
+  ])('takes as its document says each text as %s of a movement', async (name, movement) => {
+    const { properties } = document.components.schemas.MovementLine.oneOf.find((form: { properties: object }) =>
+      Object.keys(movement).every((member) => member in form.properties),
+    )
+    for (const text of TEXTS) {
+      const isTaken = (await post('/movements', { ...movement, [name]: text })) === 201
+      expect([text, isTaken]).toEqual([text, takes(text, properties[name])])
+    }
+  })
+
+  it('takes as its document says each text as reference of a reservation', async () => {
+    await post('/movements', { type: 'receive', productId: 1, locationId: 2, quantity: 99 })
+    const { reference } = bodyOf('/reservations').properties
+    for (const text of TEXTS) {
+      const isTaken =
+        (await post('/reservations', { productId: 1, locationId: 2, quantity: 1, reference: text })) === 201
+      expect([text, isTaken]).toEqual([text, takes(text, reference)])
     }
   })
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { PageKeywords } from '../pagination/page-query.ts'
 import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, validationError } from '../request-errors.ts'
+import { TEXT_PATTERN } from '../requests/free-text.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { ATTRIBUTES_FORMS, PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 import { INCLUDES } from './product-view.ts'
@@ -14,6 +15,8 @@ const FILTERS_LENGTH_MAX = 6_000
 
 /** How any JSON begins. */
 const JSON_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)`
+/** A text without U+0000, which PostgreSQL cannot store. */
+const STORABLE = String.raw`^[^\x00]*$`
 
 const Once = z.string({ error: FIELD_TEXTS.givenTwice })
 
@@ -35,13 +38,18 @@ export const FilterKeywords = z
       .oneOf(...PRODUCT_SORTS)
       .default('id')
       .meta({ description: 'The order. A leading - is descending' }),
-    sku: Once.optional().meta({ maxLength: SKU_LENGTH_MAX, description: 'Only the product with this SKU' }),
+    sku: Once.optional().meta({
+      maxLength: SKU_LENGTH_MAX,
+      pattern: STORABLE,
+      description: 'Only the product with this SKU',
+    }),
     'sku[in]': Once.optional().meta({
-      pattern: '^,*[^,]+(,+[^,]+){0,99},*$',
+      pattern: String.raw`^,*[^,\x00]+(,+[^,\x00]+){0,99},*$`,
       description: 'Only products with one of up to 100 SKUs, separated by commas',
     }),
     'sku[prefix]': Once.optional().meta({
       maxLength: SKU_LENGTH_MAX,
+      pattern: STORABLE,
       description: 'Only products whose SKU begins with this',
     }),
     contains: Once.optional().meta({
@@ -52,7 +60,7 @@ export const FilterKeywords = z
     q: Once.optional().meta({
       minLength: 1,
       maxLength: 200,
-      pattern: String.raw`\S`,
+      pattern: TEXT_PATTERN,
       description:
         'Only products with these words in sku or attribute values. The last word may be the beginning of one',
     }),

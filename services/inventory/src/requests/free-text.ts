@@ -3,11 +3,13 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 
 const LENGTH_MAX = 255
+/** The pattern of a text for people, for the API document: some character that is no white space, and no U+0000. */
+export const TEXT_PATTERN = String.raw`^\s*[^\s\x00][^\x00]*$`
 
 /** A text for people that PostgreSQL can store. Its length is counted in code points, as PostgreSQL counts it. */
 export const FreeText = z
   .string({ error: ({ input }) => (input === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString) })
-  .meta({ minLength: 1, maxLength: LENGTH_MAX, pattern: String.raw`\S` })
+  .meta({ minLength: 1, maxLength: LENGTH_MAX, pattern: TEXT_PATTERN })
   .superRefine((text, context) => {
     const problem = findTextProblem(text)
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
