@@ -25,7 +25,7 @@ export const operatorSettings = group('Operators', {
 })
 
 function amounts() {
-  const problem = 'must be CUR:amount,… with currencies that can be charged, each once, and amounts in minor units'
+  const problem = 'must be CUR:amount,… with known currencies, each once, and amounts in minor units'
   return parsed<Amounts>({ form: 'list of `CUR:amount`', problem }, parseAmounts).default(new Map())
 }
 

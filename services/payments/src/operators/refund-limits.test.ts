@@ -11,6 +11,10 @@ describe('the limits of refunds', () => {
     )
   })
 
+  it('are read in currencies that have ended, whose payments are still refunded', () => {
+    expect(parseAmounts('BGN:20000')).toEqual(new Map([['BGN', 20_000]]))
+  })
+
   it.each(['', 'EUR', 'EUR:', 'EUR:0', 'EUR:-1', 'EUR:1.5', 'eur:1', 'XXX:1', 'EUR:1,EUR:2', 'EUR:1000000000000'])(
     'are not read from %j',
     (text) => {

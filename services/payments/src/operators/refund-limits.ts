@@ -1,4 +1,4 @@
-import { CHARGEABLE } from '../money/currencies.ts'
+import { isCurrency } from '../money/currencies.ts'
 
 /** Amounts in minor units by currency. */
 export type Amounts = ReadonlyMap<string, number>
@@ -49,12 +49,15 @@ export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }:
 
 const ENTRY = /^(?<currency>[A-Z]{3}):(?<amount>[1-9]\d{0,11})$/
 
-/** Reads `EUR:10000,DKK:75000`. Undefined when an entry is malformed, or a currency cannot be charged or comes twice. */
+/**
+ * Reads `EUR:10000,DKK:75000`, also in currencies that have ended: what was paid in them is refunded as before. Undefined when an
+ * entry is malformed, or a currency is not listed or comes twice.
+ */
 export function parseAmounts(text: string): Amounts | undefined {
   const entries = text.split(',').map((entry) => ENTRY.exec(entry.trim())?.groups)
   const amounts = new Map<string, number>()
   for (const { currency = '', amount = '' } of entries.map((groups) => groups ?? {})) {
-    if (!CHARGEABLE.some((known) => known === currency) || amounts.has(currency)) return undefined
+    if (!isCurrency(currency) || amounts.has(currency)) return undefined
     amounts.set(currency, Number(amount))
   }
   return amounts
