@@ -205,6 +205,7 @@ describe('payments merchants create', () => {
     [['--test', '--country', 'XX'], '--country must be a country code of ISO 3166-1'],
     [['--test', '--name', ''], '--name must be at least 1 characters'],
     [[...LIVE, '--iban', 'DK5100400440116243'], '--iban must have right check digits'],
+    [[...LIVE, '--iban', 'DE5137040044053201300'], '--iban must be an IBAN of its country'],
     [['--test', '--app', 'x'], '--app must be 24 hexadecimal digits'],
     [['--test', '--app', UNKNOWN_ID], `there is no app ${UNKNOWN_ID} with a good key`],
   ])('refuses %j, and makes nothing', async (options, message) => {

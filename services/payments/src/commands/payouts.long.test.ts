@@ -463,10 +463,13 @@ describe('payments payouts', () => {
     expect((await events.execute()).filter(({ type }) => type === 'merchant.updated')).toHaveLength(2)
   })
 
-  it('merchant bank: refuses an account that is no IBAN', async () => {
+  it.each([
+    ['DK51 0040 0440 1162 43', 'the account must be an IBAN'],
+    ['DE5137040044053201300', 'the account must be an IBAN of its country'],
+    ['XX0912345678', 'the account must be an IBAN of its country'],
+  ])('merchant bank: refuses the account %s', async (iban, message) => {
     const id = await merchantWithMoney('EUR', { bank: undefined })
-    const message = 'the account must be an IBAN'
-    await expect(run('merchants', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toHaveProperty('message', message)
+    await expect(run('merchants', 'bank', id, iban)).rejects.toHaveProperty('message', message)
   })
 
   it('merchant bank: refuses an unknown merchant', async () => {

@@ -193,6 +193,16 @@ describe('payments seed, after the whole file', () => {
       `the key of app ${'a'.repeat(24)} is that of app ${app.id}`,
     ],
     [
+      'a live merchant with an account of no country',
+      { merchants: [{ ...merchant, id: 'a'.repeat(24), test: false, bank: { iban: 'XX0912345678' } }] },
+      'merchants.0.bank.iban: must be an IBAN of its country',
+    ],
+    [
+      'a merchant in a currency that has ended',
+      { merchants: [{ ...merchant, id: 'a'.repeat(24), currency: 'BGN' }] },
+      'merchants.0.currency: must be a funding currency',
+    ],
+    [
       'an unknown app',
       { merchants: [{ ...merchant, id: 'a'.repeat(24), key: app.key, apps: ['b'.repeat(24)] }] },
       `merchant ${'a'.repeat(24)}: there is no app ${'b'.repeat(24)}`,

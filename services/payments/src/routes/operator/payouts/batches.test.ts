@@ -118,6 +118,15 @@ describe('POST /operator/payouts/batches', () => {
     ])
   })
 
+  it.each(['DE5137040044053201300', 'XX0912345678'])(
+    '400: refuses an account that is none of its country: %s',
+    async (iban) => {
+      const answer = await callPayouts(payments, 'POST', '/batches', { payload: { ...debtor, iban } })
+      const fields = [{ field: 'iban', message: 'must be an IBAN of its country', code: 'FORMAT' }]
+      expect([answer.statusCode, answer.json()]).toEqual([400, fields])
+    },
+  )
+
   it.each([['[]'], ['DK50-0400440116243'], ['\u{10ffff}']])(
     '400: refuses an account of other characters: %j',
     async (iban) => {
