@@ -46,7 +46,9 @@ async function run(names: readonly string[], { keep }: { readonly keep?: boolean
 
 async function tryLanguages(wanted: readonly Language[], folder: string): Promise<void> {
   await using started = new AsyncDisposableStack()
-  const status = await startStack(join(folder, 'data'), started)
+  // Java does no jobs, so it needs no services.
+  const needsStack = wanted.some(({ doJobs }) => doJobs !== undefined)
+  const status = needsStack ? await startStack(join(folder, 'data'), started) : {}
   const env = { ...process.env, ...status } as Readonly<Record<string, string>>
   for (const language of wanted) {
     const home = join(folder, language.name)
