@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -14,7 +15,10 @@ import { preparePassword } from './new-password.ts'
 import { findSession } from './session-repository.ts'
 
 // Proofs are dated by the clock of the database.
-const test = await openTestApp({ replace: () => ({ now: () => new Date() }) })
+const test = await openTestApp({
+  replace: () => ({ now: () => new Date() }),
+  settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '3' },
+})
 afterAll(() => test.close())
 const { deps } = test
 
@@ -45,6 +49,32 @@ describe('preparePassword', () => {
     expect(rest).toEqual({ nonce: undefined, shownHash: undefined })
     await expect(prepare(deps, caller, 'short')).rejects.toThrow(WEAKNESS_SENTENCES.length(6))
     await expect(prepare(deps, caller, password)).rejects.toThrow(samePassword())
+  })
+
+  it('counts each comparison with the current password as a failed check', async () => {
+    const { caller, password } = await signedIn({ method: 'password', credentialSince: null })
+    for (const guess of ['first wrong guess', 'second wrong guess', 'third wrong guess'])
+      await prepare(deps, caller, guess)
+    const { hash } = await prepare(deps, caller, password)
+    expect((await deps.passwords.verify(hash, password)).matches).toBe(true)
+    const elsewhere = preparePassword(deps, caller, {
+      password,
+      nonce: undefined,
+      currentPassword: undefined,
+      ip: '192.0.2.2',
+    })
+    await expect(elsewhere).rejects.toThrow(samePassword())
+  })
+
+  it('records that a new password was the current one', async () => {
+    const { caller, password } = await signedIn({ method: 'password', credentialSince: null })
+    await expect(prepare(deps, caller, password)).rejects.toThrow(samePassword())
+    const entries = await deps.db
+      .selectFrom('audit_log_entries')
+      .select(['action', sql<unknown>`payload -> 'traits'`.as('traits')])
+      .where('target_user_id', '=', caller.user.id)
+      .execute()
+    expect(entries).toEqual([{ action: 'reauthentication_failed', traits: { proof: 'new_password' } }])
   })
 
   it.each<[string, SignIn['method'], Date | null]>([

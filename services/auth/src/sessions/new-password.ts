@@ -54,8 +54,9 @@ export async function preparePassword(
   let isShown: boolean
   try {
     isShown = await requireCurrentPassword(deps, caller, { currentPassword, ip })
-    const { matches } = await deps.passwords.verify(user.passwordHash, password, user.id)
-    if (matches) throw samePassword()
+    // A client that has shown the current password learns nothing from this comparison.
+    if (isShown ? await matchesCurrent(deps, user, password) : await isSamePassword(deps, caller, { password, ip }))
+      throw samePassword()
   } catch (error) {
     // A correct nonce may be sent again with another password.
     if (checked) await returnGuess(deps.db, checked.id)
@@ -109,6 +110,37 @@ async function requireCurrentPassword(
   await judgePasswordAttempt(deps, user.id, { isRight })
   if (isRight) return true
   return refuseCurrentPassword()
+}
+
+async function matchesCurrent(
+  { passwords }: Pick<NewPasswordDeps, 'passwords'>,
+  { id, passwordHash }: ActiveCaller['user'],
+  password: string,
+): Promise<boolean> {
+  return (await passwords.verify(passwordHash, password, id)).matches
+}
+
+/**
+ * Whether a new password is the current one, as far as the client may learn that. The answer is that of a guess at the current
+ * password, since the request may fail afterwards and change nothing. So each comparison counts as a failed check, and after too
+ * many a right guess is answered like a wrong one (reference: Failed checks).
+ */
+async function isSamePassword(
+  deps: NewPasswordDeps,
+  { user }: ActiveCaller,
+  { password, ip }: Pick<NewPassword, 'password' | 'ip'>,
+): Promise<boolean> {
+  const matches = await matchesCurrent(deps, user, password)
+  if (user.passwordHash === null) return false
+  const check = { identifier: user.email ?? user.phone ?? user.id, client: ip }
+  // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
+  const isSame = matches && !(await isBlocked(deps, check))
+  await recordFailedCheck(deps, check)
+  if (isSame) {
+    const traits = { proof: 'new_password' }
+    await recordAudit(deps.db, deps, { action: 'reauthentication_failed', actor: user, ip, traits })
+  }
+  return isSame
 }
 
 /**
