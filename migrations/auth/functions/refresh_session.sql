@@ -72,11 +72,17 @@ BEGIN
   END IF;
   IF verdict IS NULL AND held_client IS NOT NULL THEN verdict := 'client-required'; END IF;
   IF verdict IS NULL AND p_single_per_user THEN
-    -- A fresher session that has ended itself does not count.
+    -- A fresher session that would not be refreshed itself does not count: one that has ended, was revoked as stolen, lacks the
+    -- second factor for too long, or belongs to an OAuth client.
     IF EXISTS (SELECT FROM {{sessions}} o WHERE o.user_id = held_user AND o.id <> held_session
       AND coalesce(o.refreshed_at AT TIME ZONE 'UTC', o.created_at) > coalesce(held_refreshed_at, started_at)
       AND {{include:session_end.sql not_after => o.not_after, started_at => o.created_at,
-        refreshed_at => o.refreshed_at AT TIME ZONE 'UTC'}} IS NULL)
+        refreshed_at => o.refreshed_at AT TIME ZONE 'UTC'}} IS NULL
+      AND o.oauth_client_id IS NULL
+      AND (SELECT n.revoked FROM {{refresh_tokens}} n WHERE n.session_id = o.id ORDER BY n.counter DESC LIMIT 1) IS NOT TRUE
+      AND (coalesce(o.aal, 'aal1') = 'aal1'
+        AND coalesce(o.created_at, '0001-01-01 00:00:00+00') + make_interval(secs => p_low_aal_seconds) < moment
+        AND EXISTS (SELECT FROM {{mfa_factors}} f WHERE f.user_id = held_user AND f.status = 'verified')) IS NOT TRUE)
     THEN verdict := 'session-superseded'; END IF;
   END IF;
   IF verdict IS NOT NULL THEN RETURN; END IF;

@@ -11,9 +11,9 @@ import { deleteSessionsInScope } from './session-repository.ts'
 import {
   judgeSession,
   type ModelLimits,
+  type OtherSession,
   type SessionCircumstances,
   type SessionOfUser,
-  type SessionTimes,
   type SessionVerdict,
 } from './session-validity.model.ts'
 
@@ -60,10 +60,11 @@ const session = fc.record({
   refreshedAgo: fc.option(age),
   endsIn: fc.option(fc.constantFrom(-MINUTE_MS, MINUTE_MS)),
   aal: fc.constantFrom('aal1', 'aal2'),
+  isStolen: fc.boolean(),
 })
 
 /** The user's sessions, of which the first refreshes. Times are milliseconds since 1970. */
-async function open(sessions: readonly SessionOfUser[], hasVerifiedFactor: boolean) {
+async function open(sessions: readonly OtherSession[], hasVerifiedFactor: boolean) {
   const user = await createUser()
   if (hasVerifiedFactor) {
     const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
@@ -71,28 +72,30 @@ async function open(sessions: readonly SessionOfUser[], hasVerifiedFactor: boole
   }
   const at = (ms: number | null) => (ms === null ? null : new Date(ms))
   const tokens: string[] = []
-  for (const { startedAt, refreshedAt, notAfter, aal } of sessions) {
+  for (const { startedAt, refreshedAt, notAfter, aal, isStolen } of sessions) {
     const { sessionId, refreshToken } = await user.open()
     tokens.push(refreshToken)
     const refreshed = at(refreshedAt)?.toISOString() ?? null
     const times = { created_at: new Date(startedAt), refreshed_at: refreshed, not_after: at(notAfter) }
     const changed = database.db.updateTable('sessions').set({ ...times, aal })
     await changed.where('id', '=', sessionId).execute()
+    const revoked = database.db.updateTable('refresh_tokens').set({ revoked: isStolen })
+    await revoked.where('session_id', '=', sessionId).execute()
   }
   return tokens[0] ?? ''
 }
 
-async function decide(sessions: readonly SessionOfUser[], hasVerifiedFactor: boolean, limits: ModelLimits) {
+async function decide(sessions: readonly OtherSession[], hasVerifiedFactor: boolean, limits: ModelLimits) {
   const { verdict } = await refresh(await open(sessions, hasVerifiedFactor), limits)
   return verdict === 'rotated' ? 'valid' : verdict
 }
 
 describe('judgeSession', () => {
   const now = 10 * MINUTE_MS
-  const start: SessionOfUser = { startedAt: 0, refreshedAt: null, notAfter: null, aal: 'aal1' }
+  const start: OtherSession = { startedAt: 0, refreshedAt: null, notAfter: null, aal: 'aal1', isStolen: false }
   const around: SessionCircumstances = { hasVerifiedFactor: false, others: [], now }
   const alone = { ...noLimits, singlePerUser: true }
-  const beside = (...others: readonly SessionTimes[]) => ({ ...around, others })
+  const beside = (...others: readonly OtherSession[]) => ({ ...around, others })
   type Case = [string, SessionOfUser, SessionCircumstances, ModelLimits, SessionVerdict]
   const refreshed = { ...start, refreshedAt: 1 }
 
@@ -131,6 +134,27 @@ describe('judgeSession', () => {
       alone,
       'valid',
     ],
+    [
+      'a newer session beside it that was revoked as stolen',
+      start,
+      beside({ ...start, startedAt: 1, isStolen: true }),
+      alone,
+      'valid',
+    ],
+    [
+      'a newer session beside it that lacks the second factor for too long',
+      { ...start, aal: 'aal2' },
+      { ...beside({ ...start, startedAt: 1 }), hasVerifiedFactor: true },
+      { ...alone, lowAalMs: 1 },
+      'valid',
+    ],
+    [
+      'a newer session beside it that has shown the second factor',
+      { ...start, aal: 'aal2' },
+      { ...beside({ ...start, startedAt: 1, aal: 'aal2' }), hasVerifiedFactor: true },
+      { ...alone, lowAalMs: 1 },
+      'session-superseded',
+    ],
     ['another session of the same moment', start, beside(start), alone, 'valid'],
     ['another session refreshed at the same moment', refreshed, beside(refreshed), alone, 'valid'],
     [
@@ -151,8 +175,9 @@ describe('judgeSession', () => {
     'decides as refresh_session does: %s',
     async (...[, given, { others, hasVerifiedFactor }, limits, verdict]) => {
       const began = Date.now() - now
-      const sessions = [given, ...others].map((session) => ({
-        aal: given.aal,
+      const sessions = [{ ...given, isStolen: false }, ...others].map((session) => ({
+        aal: session.aal,
+        isStolen: session.isStolen,
         startedAt: began + session.startedAt,
         refreshedAt: session.refreshedAt === null ? null : began + session.refreshedAt,
         notAfter: session.notAfter === null ? null : began + session.notAfter,
@@ -169,12 +194,13 @@ describe('judgeSession', () => {
         fc.boolean(),
         async (sessions, limits, hasVerifiedFactor) => {
           const now = Date.now()
-          const states = sessions.map(({ startedAgo, refreshedAgo, endsIn, aal }, order) => ({
+          const states = sessions.map(({ startedAgo, refreshedAgo, endsIn, aal, isStolen }, order) => ({
             // No two sessions are used in the same millisecond.
             startedAt: now - startedAgo + order,
             refreshedAt: refreshedAgo === null ? null : now - refreshedAgo + order,
             notAfter: endsIn === null ? null : now + endsIn,
             aal,
+            isStolen: isStolen && order > 0,
           }))
           const [first, ...others] = states
           if (!first) return

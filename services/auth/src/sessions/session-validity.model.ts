@@ -22,11 +22,16 @@ export interface SessionOfUser extends SessionTimes {
   readonly aal: AssuranceLevel
 }
 
+/** A session of the user beside the one that refreshes. */
+export interface OtherSession extends SessionOfUser {
+  readonly isStolen: boolean
+}
+
 /** The user around a session, at a time in milliseconds since 1970. */
 export interface SessionCircumstances {
   readonly hasVerifiedFactor: boolean
   /** The user's other sessions. */
-  readonly others: readonly SessionTimes[]
+  readonly others: readonly OtherSession[]
   readonly now: number
 }
 
@@ -42,12 +47,15 @@ export function judgeSession(
   { hasVerifiedFactor, others, now }: SessionCircumstances,
   limits: ModelLimits,
 ): SessionVerdict {
-  const own = judgeTimes(session, now, limits)
+  const judgeAlone = (judged: SessionOfUser) => {
+    const isLow = judged.aal === 'aal1' && hasVerifiedFactor && isPast(judged.startedAt, limits.lowAalMs, now)
+    const verdict = judgeTimes(judged, now, limits)
+    return verdict === 'valid' && isLow ? 'session-low-aal' : verdict
+  }
+  const own = judgeAlone(session)
   if (own !== 'valid') return own
-  const isLow = session.aal === 'aal1' && hasVerifiedFactor
-  if (isLow && isPast(session.startedAt, limits.lowAalMs, now)) return 'session-low-aal'
   const isSuperseded = others.some(
-    (other) => lastUsed(other) > lastUsed(session) && judgeTimes(other, now, limits) === 'valid',
+    (other) => lastUsed(other) > lastUsed(session) && !other.isStolen && judgeAlone(other) === 'valid',
   )
   return limits.singlePerUser && isSuperseded ? 'session-superseded' : 'valid'
 }
