@@ -50,9 +50,9 @@ const ROUTES: Readonly<Record<string, Trace>> = {
   'POST /factors': entries('factor_in_progress'),
   'POST /factors/recovery-codes': entries('factor_in_progress'),
   'POST /factors/recovery-codes/regenerate': entries('factor_updated'),
-  'POST /factors/recovery-codes/verify': entries('verification_attempted', 'factor_verification_failed'),
+  'POST /factors/recovery-codes/verify': entries('verification_attempted', 'factor_verification_failed', 'logout'),
   'POST /factors/{factorId}/challenge': entries('challenge_created'),
-  'POST /factors/{factorId}/verify': entries('verification_attempted', 'factor_verification_failed'),
+  'POST /factors/{factorId}/verify': entries('verification_attempted', 'factor_verification_failed', 'logout'),
   'POST /invite': entries('user_invited'),
   'POST /logout': entries('logout'),
   'POST /magiclink': entries(...CODE),
@@ -64,12 +64,12 @@ const ROUTES: Readonly<Record<string, Trace>> = {
   'POST /recover': entries('user_recovery_requested'),
   'POST /resend': entries('user_confirmation_requested'),
   'POST /signup': entries('user_signedup', 'user_confirmation_requested', 'user_repeated_signup'),
-  'POST /token': entries('login', 'login_failed', 'token_refreshed', 'token_revoked'),
+  'POST /token': entries('login', 'login_failed', 'logout', 'token_refreshed', 'token_revoked'),
   'POST /verify': entries(...CONFIRMATION),
   'PUT /admin/custom-providers/{identifier}': entries('provider_updated'),
   'PUT /admin/users/{userId}': entries('user_modified'),
   'PUT /admin/users/{userId}/factors/{factorId}': entries('factor_updated'),
-  'PUT /user': entries('user_modified', 'user_updated_password', 'reauthentication_failed'),
+  'PUT /user': entries('user_modified', 'user_updated_password', 'reauthentication_failed', 'logout'),
 }
 
 const COMMANDS: Readonly<Record<string, Trace>> = {

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { addApp, answerChallenge, claimsOf, enrolApp } from './authenticator-app.ts'
@@ -282,6 +283,54 @@ describe('every hook that answers', () => {
     const { email, password } = await createSignedUp(test.deps)
     answers(answer)
     expect(statusAndBody(await enterPassword({ email, password }))).toEqual(FAILED)
+  })
+})
+
+/** The entries of a user in the audit log for failures and ends of sessions, with their traits. */
+async function failuresOf(userId: string): Promise<readonly unknown[]> {
+  await test.idle()
+  const actions = ['login_failed', 'factor_verification_failed', 'logout']
+  const query = test.deps.db
+    .selectFrom('audit_log_entries')
+    .select(['action', sql<unknown>`payload -> 'traits'`.as('traits')])
+    .where('action', 'in', actions)
+    .where(sql<boolean>`payload ->> 'actor_id' = ${userId}`)
+  return query.orderBy('created_at').orderBy('id').execute()
+}
+
+describe('the audit log of an attempt that a hook refuses', () => {
+  it('has the wrong password, and the end of the sessions', async () => {
+    const { user, email } = await createSignedIn(test)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
+    expect(statusAndBody(await enterPassword({ email, password: 'wrong' }))).toEqual(wrongPassword)
+    expect(await failuresOf(user.id)).toEqual([
+      { action: 'login_failed', traits: { provider: 'email' } },
+      { action: 'logout', traits: { hook: 'PASSWORD_VERIFICATION_ATTEMPT' } },
+    ])
+  })
+
+  it('has the wrong code of a factor, and the end of the sessions', async () => {
+    const { user, headers } = await createSignedIn(test)
+    const { factorId } = await enrolApp(test, headers)
+    answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
+    expect((await answerChallenge(test, headers, { factorId, code: 'x' })).statusCode).toBe(403)
+    expect(await failuresOf(user.id)).toEqual([
+      { action: 'factor_verification_failed', traits: { factor_id: factorId, challenge_id: anyId } },
+      { action: 'logout', traits: { hook: 'MFA_VERIFICATION_ATTEMPT' } },
+    ])
+  })
+
+  it('has the wrong recovery code', async () => {
+    const { user, headers } = await createSignedIn(test)
+    const raised = await addApp(test, headers)
+    await test.post('/factors/recovery-codes', {}, raised.headers)
+    answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
+    const answer = await test.post('/factors/recovery-codes/verify', { code: 'wrong' }, raised.headers)
+    expect(answer.statusCode).toBe(403)
+    expect(await failuresOf(user.id)).toEqual([
+      { action: 'factor_verification_failed', traits: { factor_id: anyId } },
+      { action: 'logout', traits: { hook: 'MFA_VERIFICATION_ATTEMPT' } },
+    ])
   })
 })
 

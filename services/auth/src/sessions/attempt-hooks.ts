@@ -1,4 +1,4 @@
-import type { Behaviours } from '../config/behaviours.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
@@ -10,10 +10,15 @@ import { lockUserById } from '../users/user-repository.ts'
 import { deleteSessionsOfUser } from './session-repository.ts'
 
 /** The dependencies of the hooks of attempts. A rejection ends sessions in a transaction of its own. */
-export interface AttemptHookDeps {
+export interface AttemptHookDeps extends AuditDeps {
   readonly db: Db
   readonly hooks: Hooks
-  readonly config: { readonly behaviours: Pick<Behaviours, 'continueWithoutHookDecision'> }
+}
+
+/** How an attempt went, and the client's address, for the audit log. */
+interface Attempt {
+  readonly isRight: boolean
+  readonly ip: string
 }
 
 /**
@@ -24,14 +29,14 @@ export interface AttemptHookDeps {
 export async function judgePasswordAttempt(
   deps: AttemptHookDeps,
   userId: string,
-  { isRight }: { readonly isRight: boolean },
+  { isRight, ip }: Attempt,
 ): Promise<void> {
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
   const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })
   const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(verdictOf(deps), answer)
   if (decision === 'continue') return
-  if (isSignedOut) await endSessions(deps, userId)
+  if (isSignedOut) await endSessions(deps, userId, { hook: 'PASSWORD_VERIFICATION_ATTEMPT', ip })
   if (message) throw passwordAttemptRejected({ message })
   refusePassword()
 }
@@ -49,7 +54,7 @@ export function refusePassword(): never {
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,
   userId: string,
-  { factor, isRight }: { readonly factor: Pick<Factor, 'id' | 'factorType'>; readonly isRight: boolean },
+  { factor, isRight, ip }: Attempt & { readonly factor: Pick<Factor, 'id' | 'factorType'> },
 ): Promise<void> {
   const { hooks } = deps
   if (!hooks.isOn('MFA_VERIFICATION_ATTEMPT')) return
@@ -58,7 +63,7 @@ export async function judgeFactorAttempt(
   const answer = await hooks.call('MFA_VERIFICATION_ATTEMPT', attempt)
   const { decision, message } = requireHookAnswer(verdictOf(deps), answer)
   if (decision === 'continue') return
-  await endSessions(deps, userId)
+  await endSessions(deps, userId, { hook: 'MFA_VERIFICATION_ATTEMPT', ip })
   throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()
 }
 
@@ -66,11 +71,17 @@ function verdictOf({ config }: Pick<AttemptHookDeps, 'config'>): typeof AttemptV
   return config.behaviours.continueWithoutHookDecision ? LenientVerdict : AttemptVerdict
 }
 
-/** Ends all sessions of a user, as a global sign-out does. */
-async function endSessions({ db }: Pick<AttemptHookDeps, 'db'>, userId: string): Promise<void> {
-  await db.transaction().execute(async (trx) => {
-    if (!(await lockUserById(trx, userId))) return
+/** Ends all sessions of a user, as a global sign-out does, and records which hook has asked for that. */
+async function endSessions(
+  deps: AttemptHookDeps,
+  userId: string,
+  { hook, ip }: Pick<Attempt, 'ip'> & { readonly hook: string },
+): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const user = await lockUserById(trx, userId)
+    if (!user) return
     await deleteSessionsOfUser(trx, userId)
     await callEndSessionWork(trx, userId, { scope: 'all' })
+    await recordAudit(trx, deps, { action: 'logout', actor: user, ip, traits: { hook } })
   })
 }

@@ -107,7 +107,7 @@ async function requireCurrentPassword(
       traits: { proof: 'password' },
     })
   }
-  await judgePasswordAttempt(deps, user.id, { isRight })
+  await judgePasswordAttempt(deps, user.id, { isRight, ip })
   if (isRight) return true
   return refuseCurrentPassword()
 }

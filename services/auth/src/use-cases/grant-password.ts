@@ -61,7 +61,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const verified = await checkPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
-  if (user) await judgePasswordAttempt(deps, user.id, { isRight: verified !== undefined })
+  if (user) await judgePasswordAttempt(deps, user.id, { isRight: verified !== undefined, ip: input.ip })
   const view = verified && (await signInVerified(deps, input, verified))
   return view ?? refusePassword()
 }

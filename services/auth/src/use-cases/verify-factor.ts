@@ -1,4 +1,4 @@
-import { recordAudit } from '../audit/audit-log.ts'
+import { type AuditEvent, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
@@ -42,6 +42,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
+import type { User } from '../users/user.ts'
 
 type VerifyFactorDeps = AttemptHookDeps &
   FailedCheckDeps &
@@ -87,22 +88,25 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const guessesMax = deps.config.security.codeAttemptsMax
   const guessesLeft = requireChallenge(await countChallengeGuess(deps.db, challenge.id, guessesMax))
   const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
-  const proof = await guessFactor(deps, input, { challenged, userId: user.id, failedChecks })
+  const traits = { factor_id: factor.id, challenge_id: challenge.id }
+  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
+  const proof = await guessFactor(deps, input, { challenged, failedChecks, event })
   const raised = proof && (await raiseByProof(deps, input, { ...challenged, proof, sessionId: own.id }))
   if (raised) return raised
   // A proof that another request has used before is a wrong answer too.
-  if (proof) await failedChecks.record()
-  const traits = { factor_id: factor.id, challenge_id: challenge.id }
-  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
-  await recordAudit(deps.db, deps, event)
+  if (proof) {
+    await failedChecks.record()
+    await recordAudit(deps.db, deps, event)
+  }
   if (guessesLeft === 0) await deleteChallenge(deps.db, challenge.id)
   return refuseAnswer(factor.factorType)
 }
 
 interface FactorGuess {
   readonly challenged: ChallengedFactor
-  readonly userId: string
   readonly failedChecks: FailedFactorChecks
+  /** The entry of the audit log for a wrong answer. */
+  readonly event: AuditEvent & { readonly actor: User }
 }
 
 /**
@@ -112,16 +116,20 @@ interface FactorGuess {
 async function guessFactor(
   deps: VerifyFactorDeps,
   { answer, network }: VerifyFactorInput,
-  { challenged, userId, failedChecks }: FactorGuess,
+  { challenged, failedChecks, event }: FactorGuess,
 ): Promise<FactorProof | undefined> {
+  const userId = event.actor.id
   const mayGuess = await countFactorGuess(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
   const proof = await proveFactor(deps, challenged, answer)
   // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
   const isBlocked = (await failedChecks.isBlocked()) || !mayGuess
   const counted = isBlocked ? undefined : proof
   // Record a failed check before the hook is called, so that it counts whatever the hook answers, and however long that takes.
-  if (!counted) await failedChecks.record()
-  await judgeFactorAttempt(deps, userId, { factor: challenged.factor, isRight: counted !== undefined })
+  if (!counted) {
+    await failedChecks.record()
+    await recordAudit(deps.db, deps, event)
+  }
+  await judgeFactorAttempt(deps, userId, { factor: challenged.factor, isRight: counted !== undefined, ip: event.ip })
   return counted
 }
 

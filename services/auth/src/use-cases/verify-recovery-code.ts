@@ -1,4 +1,4 @@
-import { recordAudit } from '../audit/audit-log.ts'
+import { type AuditEvent, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
 import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
@@ -20,6 +20,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
+import type { User } from '../users/user.ts'
 
 type VerifyRecoveryCodeDeps = Pick<
   AuthDeps,
@@ -51,36 +52,41 @@ export async function verifyRecoveryCode(
   const code = normaliseRecoveryCode(input.code)
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
   const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
-  if (await guessRecoveryCode(deps, { factor, userId: user.id, hashes, failedChecks })) {
+  const traits = { factor_id: factor.id }
+  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
+  if (await guessRecoveryCode(deps, { factor, hashes, failedChecks, event })) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await raiseByRecoveryCode(deps, input, { factor, hashes })
     if (session) return signSessionView(deps, session, claims)
     // A code that another request has used before is a wrong one too.
     await failedChecks.record()
+    await recordAudit(deps.db, deps, event)
   }
-  const traits = { factor_id: factor.id }
-  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
-  await recordAudit(deps.db, deps, event)
   throw recoveryCodeWrong()
 }
 
 interface RecoveryCodeGuess {
   readonly factor: Factor
-  readonly userId: string
   readonly hashes: readonly Buffer[]
   readonly failedChecks: FailedFactorChecks
+  /** The entry of the audit log for a wrong code. */
+  readonly event: AuditEvent & { readonly actor: User }
 }
 
 /** Counts a guess at a code, compares it, and reports the outcome to the hook. @throws recoveryCodesLocked */
 async function guessRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
-  { factor, userId, hashes, failedChecks }: RecoveryCodeGuess,
+  { factor, hashes, failedChecks, event }: RecoveryCodeGuess,
 ): Promise<boolean> {
   const waitMs = await countRecoveryGuess(deps.db, factor.id, deps.now())
   if (waitMs !== undefined) throw recoveryCodesLocked(retryAfter(waitMs))
   const isRight = (await hasRecoveryCode(deps.db, { factorId: factor.id, hashes })) && !(await failedChecks.isBlocked())
-  if (!isRight) await failedChecks.record()
-  await judgeFactorAttempt(deps, userId, { factor, isRight })
+  // A wrong code is recorded before the hook is called, since the hook may refuse or take long.
+  if (!isRight) {
+    await failedChecks.record()
+    await recordAudit(deps.db, deps, event)
+  }
+  await judgeFactorAttempt(deps, event.actor.id, { factor, isRight, ip: event.ip })
   return isRight
 }
 
