@@ -6,6 +6,7 @@
 // - `sealed_secret`: the secret of an authenticator app, sealed by the service.
 // - `last_used_step`: the time step of the last code that was taken. A code is taken once.
 // - `credential`: the key of a WebAuthn factor and its counter, once the factor is verified.
+// - `proved_at`: when the factor was first shown; null for one that another service has verified.
 // - `guesses`, `guessed_at`: guesses since the owner last showed the factor. Each step of an authenticator app has a new code,
 //   so patience alone would win against a count per code. The service counts a guess before it compares it, so that no number
 //   of processes lets more guesses through.
@@ -17,6 +18,7 @@ const OWN_COLUMNS = [
   'sealed_secret jsonb',
   'last_used_step bigint',
   'credential jsonb',
+  'proved_at timestamptz',
   'guesses integer NOT NULL DEFAULT 0',
   'guessed_at timestamptz',
 ] as const

@@ -13,6 +13,8 @@ export interface FactorWithSecrets extends Factor {
   readonly plainSecret: string | null
   /** The credential of a WebAuthn factor that has been verified. */
   readonly credential: StoredCredential | null
+  /** When the factor was first shown here; null where it was not. */
+  readonly provedAt: string | null
 }
 
 /** Lists all factors of a user, recovery codes too, oldest first. A user has a handful. */
@@ -25,8 +27,13 @@ export async function listFactors(db: Db, userId: string): Promise<Factor[]> {
 export async function findFactor(db: Db, userId: string, factorId: string): Promise<FactorWithSecrets | undefined> {
   const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
   const row = await query.executeTakeFirst()
-  const { secret: plainSecret = null, sealed_secret: secret = null, credential = null } = row ?? {}
-  return row && { ...toFactor(row), secret, plainSecret, credential }
+  const {
+    secret: plainSecret = null,
+    sealed_secret: secret = null,
+    credential = null,
+    proved_at: provedAt = null,
+  } = row ?? {}
+  return row && { ...toFactor(row), secret, plainSecret, credential, provedAt }
 }
 
 /** Lists the WebAuthn credentials of a user. An authenticator that has one of them makes no other. */
@@ -121,6 +128,7 @@ export async function claimFactorProof(trx: Db, { id, step, credential, now }: C
     .updateTable('mfa_factors')
     .set({
       status: 'verified',
+      proved_at: sql<string | null>`CASE WHEN status = 'verified' THEN proved_at ELSE ${now}::timestamptz END`,
       updated_at: now,
       guesses: sql<number>`greatest(guesses - ${sql.lit(FORGIVEN_FAILURES + 1)}, 0)`,
       ...(step !== undefined && { last_used_step: BigInt(step) }),

@@ -17,6 +17,8 @@ export interface MfaFactorsTable {
   phone: string | null
   last_used_step: bigint | null
   credential: StoredCredential | null
+  /** When the factor was first shown; null while it is not verified, and where another service has verified it. */
+  proved_at: TimestampColumn | null
   last_challenged_at: TimestampColumn | null
   /**
    * The number of wrong codes since the owner last showed the factor. A success sets the number back. `guessed_at`: when the

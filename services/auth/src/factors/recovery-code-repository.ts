@@ -16,12 +16,13 @@ export async function findRecoveryFactor(db: Db, userId: string): Promise<Factor
 }
 
 /**
- * Lists the factors of a user that were enrolled at a time or later, oldest first. Recovery codes count by the time
- * when they were made, since codes that replace earlier ones keep the row of the set.
+ * Lists the factors of a user that were enrolled or first shown at a time or later, oldest first. Recovery codes count by the
+ * time when they were made, since codes that replace earlier ones keep the row of the set.
  */
 export async function listFactorsSince(db: Db, userId: string, since: Date): Promise<Factor[]> {
   const isYoung = sql<boolean>`(created_at >= ${since}::timestamptz OR id IN (SELECT s.id
-    FROM ${sql.table('mfa_recovery_sets')} s WHERE s.user_id = ${userId} AND s.codes_at >= ${since}::timestamptz))`
+    FROM ${sql.table('mfa_recovery_sets')} s WHERE s.user_id = ${userId} AND s.codes_at >= ${since}::timestamptz
+    UNION ALL SELECT f.id FROM ${sql.table('mfa_factors')} f WHERE f.user_id = ${userId} AND f.proved_at >= ${since}::timestamptz))`
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId).where(isYoung)
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }

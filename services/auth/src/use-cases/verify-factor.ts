@@ -195,8 +195,10 @@ async function acceptProof(
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
-  // A factor protects the account from its first proof on, not from its enrolment.
-  const raised = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
+  // A factor protects the account from its first proof on, not from its enrolment. Another request may have made that proof
+  // since the factor was read.
+  const provedAt = factor.status === 'unverified' ? now : factor.provedAt
+  const raised = await raiseSession(trx, deps, { ...shown, credentialSince: provedAt ?? current.createdAt })
   // The sessions without this factor have just ended. An auth code would open another session without it.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
   // What was started without a factor would circumvent it. At aal2 the user has started it.

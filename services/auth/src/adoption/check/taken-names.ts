@@ -20,7 +20,7 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'console_role',
   ],
   sessions: ['last_ip', 'label'],
-  mfa_factors: ['sealed_secret', 'last_used_step', 'credential', 'guesses', 'guessed_at'],
+  mfa_factors: ['sealed_secret', 'last_used_step', 'credential', 'proved_at', 'guesses', 'guessed_at'],
   mfa_amr_claims: ['credential_since'],
 }
 /** The functions of policies, which supabase/auth makes too. */

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addApp, enrolApp } from '../../../../test/authenticator-app.ts'
+import { addApp, answerChallenge, enrolApp } from '../../../../test/authenticator-app.ts'
 import { errorBody, outcomeOf } from '../../../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../../../test/mail-app.ts'
 import {
@@ -106,6 +106,29 @@ describe.each(['compatible', 'supabase'])('POST /operator/users/:userId/secure, 
       ['passkey_deleted', { user_id: id, passkey_id: passkey }],
       ...[codes, factorId].map((factor) => ['factor_deleted', { user_id: id, factor_id: factor }]),
     ])
+  })
+
+  it('200: ends a factor that was enrolled before the time and first shown since', async () => {
+    const owner = await createSignedIn(test)
+    const { factorId, code } = await enrolApp(test, owner.headers, 'app')
+    const since = await nextMoment()
+    const young = await signIn(test, owner)
+    expect(outcomeOf(await answerChallenge(test, young.headers, { factorId, code: code() }))).toBe(200)
+    expect(await secure(owner.user.id, since)).toEqual([200, { sessions: 1, passkeys: 0, factors: 1 }])
+    expect((await leftOf(owner.user.id)).factors).toEqual([])
+  })
+
+  it('200: keeps a factor that was first shown before the time, although it was shown again since', async () => {
+    const owner = await createSignedIn(test)
+    const { headers, app } = await addApp(test, owner.headers, 'app')
+    const { id: codes } = (await test.post(RECOVERY_CODES, {}, headers)).json()
+    const since = await nextMoment()
+    // The code of this moment may be used once more.
+    const unused = test.deps.db.updateTable('mfa_factors').set({ last_used_step: null })
+    await unused.where('id', '=', app.factorId).execute()
+    expect(outcomeOf(await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() }))).toBe(200)
+    expect(await secure(owner.user.id, since)).toEqual([200, { sessions: 0, passkeys: 0, factors: 0 }])
+    expect((await leftOf(owner.user.id)).factors).toEqual([app.factorId, codes])
   })
 
   it('200: keeps recovery codes that are older, although one was used since', async () => {
