@@ -90,9 +90,20 @@ export function confirmationInterval(
   return { kind: 'sms', scope: 'confirmation', identifier, audience }
 }
 
-/** The interval between codes for the factors of a user at a phone. The factors of others at this phone have their own. */
-export function factorInterval(userId: string, phone: string): IntervalKey {
-  return { kind: 'mfa_sms', scope: 'user', identifier: `${userId}\0${phone}`, audience: undefined }
+/**
+ * Uses up the intervals of a code for a phone factor: that of the user at this phone, and while the factor is not verified that
+ * of the phone, so that no number of users sends SMS to the phone of a stranger. @throws smsTooSoon
+ */
+export async function requireFactorIntervals(
+  trx: Trx,
+  deps: IntervalDeps,
+  userId: string,
+  { phone, status }: { readonly phone: string; readonly status: 'verified' | 'unverified' },
+): Promise<void> {
+  const ofUser = { kind: 'mfa_sms', scope: 'user', identifier: `${userId}\0${phone}`, audience: undefined } as const
+  await requireInterval(trx, deps, ofUser)
+  if (status === 'verified') return
+  await requireInterval(trx, deps, { ...ofUser, scope: 'new-address', identifier: phone })
 }
 
 /** Tells when the next message may go out. @throws emailTooSoon or smsTooSoon */

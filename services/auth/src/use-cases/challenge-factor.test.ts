@@ -16,7 +16,7 @@ afterAll(() => main.close())
 
 /** A factor of a new user, and what challenges it. */
 async function createFactor(
-  factor: { readonly factor_type: 'totp' } | { readonly factor_type: 'phone'; phone: string },
+  factor: { readonly factor_type: 'totp' } | { readonly factor_type: 'phone'; phone: string; status?: 'verified' },
 ) {
   const { user, sessionId } = await createSignedIn(main)
   const id = randomUUID()
@@ -50,6 +50,24 @@ describe('challengeFactor', () => {
     await main.idle()
     expect(main.sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
     expect(taken).toBe(1)
+  })
+
+  it('429: sends a phone that nobody has verified one code in an interval, whoever asks', async () => {
+    const phone = '14155550101'
+    const factors = [1, 2, 3].map(() => createFactor({ factor_type: 'phone', phone }))
+    const outcomes = await Promise.allSettled((await Promise.all(factors)).map(({ challenge }) => challenge()))
+    const refused = { status: 'rejected', reason: smsTooSoon({ seconds: 60 }, { headers: { 'retry-after': '60' } }) }
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([refused, refused])
+    await main.idle()
+    expect(main.sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
+  })
+
+  it('sends each of several users who have verified one phone a code', async () => {
+    const phone = '14155550102'
+    const factors = [1, 2].map(() => createFactor({ factor_type: 'phone', phone, status: 'verified' }))
+    for (const { challenge } of await Promise.all(factors)) await challenge()
+    await main.idle()
+    expect(main.sms.messages.filter(({ to }) => to === phone)).toHaveLength(2)
   })
 
   // A unique index of supabase/auth holds the times of all factors.

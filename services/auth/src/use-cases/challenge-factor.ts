@@ -15,7 +15,7 @@ import { takeSms } from '../messages/sms-allowance.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { askForAssertion, askForCreation, type CredentialRequest } from '../passkeys/ceremony.ts'
 import type { CredentialOptions } from '../passkeys/credential.ts'
-import { factorInterval, requireInterval } from '../rate-limits/send-interval.ts'
+import { requireFactorIntervals } from '../rate-limits/send-interval.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
@@ -127,7 +127,7 @@ async function storeChallenge(
   const createdAt = deps.now()
   const expiresAt = challengeEnd(createdAt, deps.config.mfa.challengeLifetimeSeconds)
   // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
-  if (factor.phone !== null) await requireInterval(trx, deps, factorInterval(caller.userId, factor.phone))
+  if (factor.phone !== null) await requireFactorIntervals(trx, deps, caller.userId, { ...factor, phone: factor.phone })
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
   requireFactor(await findFactor(trx, user.id, factor.id))
   const message =
