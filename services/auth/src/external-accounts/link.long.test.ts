@@ -31,6 +31,7 @@ beforeAll(async () => {
     ...stub.settings,
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_EXTERNAL_KEYCLOAK_EMAIL_OPTIONAL: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
     AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
   }
   service = await openMailApp(settings)
@@ -213,5 +214,20 @@ describe('linking that began before its user had a second factor, in the strict 
       grantErrorBody('invalid_grant', 'flow_state_not_found', 'invalid flow state, no valid flow state found', 404),
     ])
     expect(await listProviders()).toEqual(['email'])
+  })
+})
+
+describe('linking an identity to an anonymous user', () => {
+  it.each([
+    ['makes the user permanent when the provider tells no address', undefined, false],
+    ['leaves the user anonymous until an address is confirmed', 'unverified', true],
+  ])('%s', async (_, address, isAnonymous) => {
+    const { access_token, user } = (await service.post('/signup', {})).json()
+    const state = await beginLinking(service, 'keycloak', { authorization: `Bearer ${access_token}` })
+    await comeBackAs(service, state, address === undefined ? { sub: thief.sub } : { ...thief, verified: false })
+    const query = service.deps.db.selectFrom('users').select(['email', 'is_anonymous']).where('id', '=', user.id)
+    expect(await query.executeTakeFirst()).toEqual({ email: null, is_anonymous: isAnonymous })
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'keycloak' }])
   })
 })

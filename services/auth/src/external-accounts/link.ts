@@ -83,6 +83,8 @@ async function adoptEmail(
   user: User,
   account: ExternalAccount,
 ): Promise<User> {
+  // An identity without an address signs the user in by itself, so clean-up must not delete the user as anonymous.
+  if (user.isAnonymous && !account.email) return updateUser(trx, user.id, { is_anonymous: false })
   const isTrusted = account.email?.isVerified || config.mail.autoconfirm
   if (user.email !== null || !account.email || !isTrusted) return user
   const { email } = account.email
