@@ -5,9 +5,12 @@
 -- Returns the row of the user. A user whom the function has made has the id of the item.
 --
 -- The owner is looked up after the insert, by the email or the phone alone, so that no plan walks through all
--- users. A staged owner is deleted, and an owner without a claim loses the email: then the loop inserts
+-- users. A staged owner loses the identifier, and an owner without a claim loses the email: then the loop inserts
 -- again. Otherwise the loop ends with the insert or with the locked owner, unless an owner comes or goes
 -- meanwhile.
+--
+-- A staged owner waits for a code by mail, which the owner of the address may have asked for. A sign-up of a stranger must not
+-- end that code, so it moves to the new user, with what its request brings. Then the staged owner is deleted.
 --
 -- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
 CREATE OR REPLACE FUNCTION {{create_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)
@@ -18,6 +21,7 @@ SET enable_seqscan = 'off'
 AS $$
 DECLARE
   owner {{users}};
+  staged {{users}};
 BEGIN
   LOOP
     INSERT INTO {{users}} AS u (id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
@@ -43,8 +47,22 @@ BEGIN
         UNION ALL SELECT t.id FROM {{users}} t WHERE t.phone = p_item.phone)
       FOR NO KEY UPDATE;
     EXIT WHEN FOUND AND owner.staged_at IS NULL AND NOT {{release_email}}(p_item.email, p_item.created_at);
-    DELETE FROM {{users}} u WHERE u.id = owner.id AND u.staged_at IS NOT NULL;
+    IF owner.staged_at IS NOT NULL THEN
+      DELETE FROM {{users}} u WHERE u.id = staged.id;
+      UPDATE {{users}} u SET email = NULL, phone = NULL WHERE u.id = owner.id;
+      staged := owner;
+    END IF;
   END LOOP;
+  IF staged.id IS NOT NULL THEN
+    IF owner.id = p_item.user_id AND NOT p_item.confirmed THEN
+      INSERT INTO {{sign_up_contents}} (user_id, kind, aud, data)
+        SELECT owner.id, 'recovery', coalesce(staged.aud, p_item.aud), coalesce(staged.raw_user_meta_data, '{}')
+        WHERE EXISTS (SELECT FROM {{one_time_tokens}} t WHERE t.user_id = staged.id AND t.kind = 'recovery');
+      UPDATE {{flow_state}} f SET user_id = owner.id WHERE f.user_id = staged.id;
+      UPDATE {{one_time_tokens}} t SET user_id = owner.id WHERE t.user_id = staged.id AND t.kind = 'recovery';
+    END IF;
+    DELETE FROM {{users}} u WHERE u.id = staged.id;
+  END IF;
   RETURN owner;
 END
 $$;

@@ -118,6 +118,23 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await expectOwn(await confirm('email', (await service.readMail(email)).code), OWN)
   })
 
+  it.each(['email', 'magiclink'])(
+    "200: a sign-up of a stranger leaves the owner's first code, type %s",
+    async (type) => {
+      await service.post('/otp', { email, data: OWN })
+      const own = await service.readMail(email)
+      expect(outcomeOf(await strangeSignUp())).toBe(200)
+      await expectOwn(await confirm(type, own.code), OWN)
+    },
+  )
+
+  it("200: a sign-up of a stranger leaves the link of the owner's first mail", async () => {
+    await service.post('/otp', { email, data: OWN })
+    const own = await service.readMail(email)
+    expect(outcomeOf(await strangeSignUp())).toBe(200)
+    await expectOwn(await verify({ type: 'signup', token_hash: own.token }), OWN)
+  })
+
   it("200: later requests of a stranger change nothing in the owner's message", async () => {
     await ownSignUp()
     const own = await service.readMail(email)
