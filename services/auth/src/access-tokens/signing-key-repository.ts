@@ -21,16 +21,20 @@ export interface StoredSigningKey {
 
 const stillVerifies = sql<boolean>`coalesce(retire_at > clock_timestamp(), true)`
 
-/** Lists the keys that sign or verify at present, oldest first. */
+/**
+ * Lists the keys that sign or verify at present, oldest first: at most 100. Where there are more, the newest keys that have never
+ * signed are left out, since no token needs them.
+ */
 export async function listSigningKeys(db: Db): Promise<StoredSigningKey[]> {
-  const rows = await db
+  const needed = db
     .selectFrom('signing_keys')
-    .select(['kid', 'state', 'private_sealed'])
+    .select(['kid', 'state', 'private_sealed', 'created_at'])
     .where(stillVerifies)
+    .orderBy(sql`array_position(ARRAY['active', 'retired'], state) NULLS LAST`)
     .orderBy('created_at')
     .orderBy('kid')
     .limit(100)
-    .execute()
+  const rows = await db.selectFrom(needed.as('needed')).selectAll().orderBy('created_at').orderBy('kid').execute()
   return rows.map(({ kid, state, private_sealed: sealed }) => ({ kid, state: toState(state), sealed }))
 }
 

@@ -6,7 +6,10 @@ import { errorBody, outcomeOf } from '../../test/bodies.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { createKeyRing, POLL_MS } from '../access-tokens/key-ring.ts'
 import { buildApp } from '../app.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { addSigningKey } from '../use-cases/add-signing-key.ts'
+import { promoteSigningKey } from '../use-cases/promote-signing-key.ts'
 import { keysCommand } from './keys.ts'
 
 const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })
@@ -286,4 +289,15 @@ describe('auth keys', () => {
     await expect(keys(...words)).rejects.toHaveProperty('message', message)
     vi.restoreAllMocks()
   })
+})
+
+it('a promoted key signs beside a hundred older keys, and the key set has it', async () => {
+  const kids = Array.from({ length: 101 }, (_, number) => `many-${String(number).padStart(3, '0')}`)
+  for (const kid of kids) await addSigningKey(deps, { alg: 'EdDSA', kid }, runWorkAlone)
+  await promoteSigningKey(deps, { kid: 'many-100', ageSecondsMin: 0 }, runWorkAlone)
+  await first?.signingKeys.load()
+  const [header = ''] = first?.signingKeys.sign({ sub: signedUp.user.id }).split('.') ?? []
+  expect(JSON.parse(Buffer.from(header, 'base64url').toString()).kid).toBe('many-100')
+  const published = first?.signingKeys.publicJwks().map((key) => key.kid)
+  expect(published).toEqual([...kids.slice(0, 99), 'many-100'])
 })
