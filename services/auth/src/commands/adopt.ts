@@ -2,6 +2,7 @@ import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
 import type { IdentityReader } from '../adoption/check/identity-readers.ts'
+import { listFirst } from '../adoption/list-first.ts'
 import { describeAdmins } from '../adoption/report/list-admins.ts'
 import { describeOtherInstances } from '../adoption/report/users-of-other-instances.ts'
 import type { UndoCosts } from '../adoption/undo/undo-costs.ts'
@@ -109,7 +110,7 @@ function describeForgotten({ switchedAt, rows }: ForgetCosts): readonly string[]
 }
 
 function describeCosts(costs: UndoCosts): readonly string[] {
-  const { hasSwitched, sessions, passwords, providers, factors, passkeys, recoveryCodes, operators } = costs
+  const { hasSwitched, sessions, passwords, providers, factors, passkeys, recoveryCodes, operators, spoilt } = costs
   const keptValue = describeKeptValue(costs)
   if (!hasSwitched)
     return ['this service has not taken over: no session ends, and the old service may go on serving', ...keptValue]
@@ -136,6 +137,11 @@ function describeCosts(costs: UndoCosts): readonly string[] {
       : []),
     ...(recoveryCodes > 0
       ? [`${recoveryCodes} users have recovery codes, which supabase/auth cannot have: they are removed`]
+      : []),
+    ...(spoilt.length > 0
+      ? [
+          `${spoilt.length} passkeys and security keys cannot be read, and stay as they were before the switch: ${listFirst(spoilt)}`,
+        ]
       : []),
     ...(operators > 0 ? [`${operators} users are operators of the console, which supabase/auth does not have`] : []),
     ...providers.map(

@@ -297,6 +297,28 @@ it('a signature counter that SQL spoils after the switch is the one of this serv
   expect(await runSql(superuserUrl, read)).toEqual(before)
 })
 
+it('passkeys and security keys that SQL spoils after the switch stop no undo, which names their rows', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await adopt(restored)
+  const userId = idOf(restored, 'passkey')
+  const [passkey, factor] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']
+  await runSql(
+    superuserUrl,
+    `INSERT INTO auth.webauthn_credentials (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible,
+         friendly_name, created_at, updated_at)
+       VALUES ('${passkey}', '${userId}', '???', 'zz!', 0, '[]', true, 'spoilt', now(), now());
+     INSERT INTO auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at, credential)
+       VALUES ('${factor}', '${userId}', 'webauthn', 'verified', now(), now(), '{"id": 5}')`,
+  )
+  const costs: object[] = []
+  expect(await undoAdoption(restored.deps, async (found) => costs.push(found.spoilt) > 0)).toBe(true)
+  expect(costs).toEqual([[`webauthn_credentials ${passkey}`, `mfa_factors ${factor}`]])
+  const written = `SELECT (SELECT count(*)::int FROM auth.webauthn_credentials WHERE id = '${passkey}') AS passkeys,
+    (SELECT web_authn_credential FROM auth.mfa_factors WHERE id = '${factor}') AS credential`
+  expect(await runSql(superuserUrl, written)).toEqual([{ passkeys: 0, credential: null }])
+})
+
 it('the check counts users whose password costs more to verify than a sign-in may', async () => {
   const restored = await restore('v2.196.0')
   const argon2 = (cost: string) => `$argon2id$v=19$${cost}$${'A'.repeat(22)}$${'A'.repeat(43)}`

@@ -32,6 +32,7 @@ it.each(['German', 'SQL, DMY', 'Postgres'])(
         factors: { phones: 0, keys: 0, bareUsers: 0 },
         passkeys: 0,
         recoveryCodes: 0,
+        spoilt: [],
         operators: 0,
         phoneValueKeptBy: [],
       },

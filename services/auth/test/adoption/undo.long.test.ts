@@ -61,6 +61,7 @@ const NO_LOSSES = {
   factors: { phones: 0, keys: 0, bareUsers: 0 },
   passkeys: 0,
   recoveryCodes: 0,
+  spoilt: [],
   operators: 0,
   phoneValueKeptBy: [],
 } as const

@@ -4,6 +4,7 @@ import { hasRelation } from '../catalog.ts'
 import { listTypeNeeds, PHONE_FACTORS } from '../changes/factor-type.ts'
 import { ownChanges } from '../changes/upstream-changes.ts'
 import { findVersion } from '../upstream-tables.ts'
+import { listSpoiltCredentials } from './give-back-passkeys.ts'
 import { countEndedSessions, countForeignHashes, type SessionCounts } from './give-back-rows.ts'
 import { listUnfitForUpstream } from './give-back-sealed-rows.ts'
 import { countUnfitFactors, NO_UNFIT_FACTORS, type UnfitFactors } from './unfit-factors.ts'
@@ -24,6 +25,8 @@ export interface UndoCosts {
   readonly passkeys: number
   /** Users with recovery codes, which no version of supabase/auth takes. */
   readonly recoveryCodes: number
+  /** Passkeys and security keys that SQL of others has spoilt, by table and id. They stay as they were before the switch. */
+  readonly spoilt: readonly string[]
   /** Users who are operators of the console. */
   readonly operators: number
   /** The reasons why the type of factors keeps the value for phones that the adoption has added; empty where it goes. */
@@ -50,6 +53,7 @@ export async function findUndoCosts(
       ? 0
       : await count(db, sql`${names.id('webauthn_credentials')}`),
     recoveryCodes: await count(db, sql`${names.id('mfa_recovery_sets')}`),
+    spoilt: await listSpoiltCredentials(db, places),
     operators: await count(db, sql`${names.id('users')} WHERE console_role IS NOT NULL`),
     phoneValueKeptBy,
   }
@@ -63,6 +67,7 @@ const NO_COSTS: Omit<UndoCosts, 'phoneValueKeptBy'> = {
   factors: NO_UNFIT_FACTORS,
   passkeys: 0,
   recoveryCodes: 0,
+  spoilt: [],
   operators: 0,
 }
 
