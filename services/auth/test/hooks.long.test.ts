@@ -313,7 +313,11 @@ describe('the audit log of an attempt that a hook refuses', () => {
     const { user, headers } = await createSignedIn(test)
     const { factorId } = await enrolApp(test, headers)
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
-    expect((await answerChallenge(test, headers, { factorId, code: 'x' })).statusCode).toBe(403)
+    expect((await answerChallenge(test, headers, { factorId, code: 'x' })).json()).toEqual({
+      code: 403,
+      error_code: 'mfa_verification_rejected',
+      msg: 'MFA verification attempt rejected',
+    })
     expect(await failuresOf(user.id)).toEqual([
       { action: 'factor_verification_failed', traits: { factor_id: factorId, challenge_id: anyId } },
       { action: 'logout', traits: { hook: 'MFA_VERIFICATION_ATTEMPT' } },
@@ -326,7 +330,11 @@ describe('the audit log of an attempt that a hook refuses', () => {
     await test.post('/factors/recovery-codes', {}, raised.headers)
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
     const answer = await test.post('/factors/recovery-codes/verify', { code: 'wrong' }, raised.headers)
-    expect(answer.statusCode).toBe(403)
+    expect(answer.json()).toEqual({
+      code: 403,
+      error_code: 'mfa_verification_rejected',
+      msg: 'MFA verification attempt rejected',
+    })
     expect(await failuresOf(user.id)).toEqual([
       { action: 'factor_verification_failed', traits: { factor_id: anyId } },
       { action: 'logout', traits: { hook: 'MFA_VERIFICATION_ATTEMPT' } },

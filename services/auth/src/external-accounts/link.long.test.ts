@@ -221,7 +221,7 @@ describe('linking an identity to an anonymous user', () => {
   it.each([
     ['makes the user permanent when the provider tells no address', undefined, false],
     ['leaves the user anonymous until an address is confirmed', 'unverified', true],
-  ])('%s', async (_, address, isAnonymous) => {
+  ])('keeps the rule of anonymous users: %s', async (_, address, isAnonymous) => {
     const { access_token, user } = (await service.post('/signup', {})).json()
     const state = await beginLinking(service, 'keycloak', { authorization: `Bearer ${access_token}` })
     await comeBackAs(service, state, address === undefined ? { sub: thief.sub } : { ...thief, verified: false })

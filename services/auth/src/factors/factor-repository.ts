@@ -13,7 +13,6 @@ export interface FactorWithSecrets extends Factor {
   readonly plainSecret: string | null
   /** The credential of a WebAuthn factor that has been verified. */
   readonly credential: StoredCredential | null
-  /** When the factor was first shown here; null where it was not. */
   readonly provedAt: string | null
 }
 

@@ -92,7 +92,7 @@ export function confirmationInterval(
 
 /**
  * Uses up the intervals of a code for a phone factor: that of the user at this phone, and while the factor is not verified that
- * of the phone, so that no number of users sends SMS to the phone of a stranger. @throws smsTooSoon
+ * of the phone, so that no number of users sends SMS to the phone of a stranger. @throws what `requireInterval` throws
  */
 export async function requireFactorIntervals(
   trx: Trx,
