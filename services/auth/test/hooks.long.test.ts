@@ -289,7 +289,7 @@ describe('every hook that answers', () => {
 /** The entries of a user in the audit log for failures and ends of sessions, with their traits. */
 async function failuresOf(userId: string): Promise<readonly unknown[]> {
   await test.idle()
-  const actions = ['login_failed', 'factor_verification_failed', 'logout']
+  const actions = ['login_failed', 'reauthentication_failed', 'factor_verification_failed', 'logout']
   const query = test.deps.db
     .selectFrom('audit_log_entries')
     .select(['action', sql<unknown>`payload -> 'traits'`.as('traits')])
@@ -299,45 +299,62 @@ async function failuresOf(userId: string): Promise<readonly unknown[]> {
 }
 
 describe('the audit log of an attempt that a hook refuses', () => {
-  it('has the wrong password, and the end of the sessions', async () => {
-    const { user, email } = await createSignedIn(test)
+  const factorRefusal = errorBody(403, 'mfa_verification_rejected', 'MFA verification attempt rejected')
+  const endedBy = (hook: string) => ({ action: 'logout', traits: { hook } })
+
+  it.each(['right', 'wrong'])('has the %s password, and the end of the sessions', async (kind) => {
+    const { user, email, password } = await createSignedIn(test)
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
-    expect(statusAndBody(await enterPassword({ email, password: 'wrong' }))).toEqual(wrongPassword)
+    const entered = await enterPassword({ email, password: kind === 'right' ? password : 'wrong' })
+    expect(statusAndBody(entered)).toEqual(wrongPassword)
     expect(await failuresOf(user.id)).toEqual([
       { action: 'login_failed', traits: { provider: 'email' } },
-      { action: 'logout', traits: { hook: 'PASSWORD_VERIFICATION_ATTEMPT' } },
+      endedBy('PASSWORD_VERIFICATION_ATTEMPT'),
     ])
   })
 
-  it('has the wrong code of a factor, and the end of the sessions', async () => {
+  it.each([
+    ['rejects', { decision: 'reject' }],
+    ['refuses', rejected],
+    ['does not judge', { decision: 'perhaps' }],
+  ])('has the right password that the hook %s', async (_, answer) => {
+    const { user, email, password } = await createSignedIn(test)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => answer })
+    expect(outcomeOf(await enterPassword({ email, password }))).not.toBe(200)
+    expect(await failuresOf(user.id)).toEqual([{ action: 'login_failed', traits: { provider: 'email' } }])
+  })
+
+  it('has the right current password', async () => {
+    const { user, headers, password } = await createSignedIn(test)
+    answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
+    const payload = { password: 'another long password', current_password: password }
+    await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+    expect(await failuresOf(user.id)).toEqual([{ action: 'reauthentication_failed', traits: { proof: 'password' } }])
+  })
+
+  it.each(['right', 'wrong'])('has the %s code of a factor, and the end of the sessions', async (kind) => {
     const { user, headers } = await createSignedIn(test)
-    const { factorId } = await enrolApp(test, headers)
+    const { factorId, code } = await enrolApp(test, headers)
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
-    expect((await answerChallenge(test, headers, { factorId, code: 'x' })).json()).toEqual({
-      code: 403,
-      error_code: 'mfa_verification_rejected',
-      msg: 'MFA verification attempt rejected',
-    })
+    const answer = await answerChallenge(test, headers, { factorId, code: kind === 'right' ? code() : 'x' })
+    expect(answer.json()).toEqual(factorRefusal)
     expect(await failuresOf(user.id)).toEqual([
       { action: 'factor_verification_failed', traits: { factor_id: factorId, challenge_id: anyId } },
-      { action: 'logout', traits: { hook: 'MFA_VERIFICATION_ATTEMPT' } },
+      endedBy('MFA_VERIFICATION_ATTEMPT'),
     ])
   })
 
-  it('has the wrong recovery code', async () => {
+  it.each(['right', 'wrong'])('has the %s recovery code, and the end of the sessions', async (kind) => {
     const { user, headers } = await createSignedIn(test)
     const raised = await addApp(test, headers)
-    await test.post('/factors/recovery-codes', {}, raised.headers)
+    const { codes } = (await test.post('/factors/recovery-codes', {}, raised.headers)).json()
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
-    const answer = await test.post('/factors/recovery-codes/verify', { code: 'wrong' }, raised.headers)
-    expect(answer.json()).toEqual({
-      code: 403,
-      error_code: 'mfa_verification_rejected',
-      msg: 'MFA verification attempt rejected',
-    })
+    const code = kind === 'right' ? codes[0] : 'wrong'
+    const answer = await test.post('/factors/recovery-codes/verify', { code }, raised.headers)
+    expect(answer.json()).toEqual(factorRefusal)
     expect(await failuresOf(user.id)).toEqual([
       { action: 'factor_verification_failed', traits: { factor_id: anyId } },
-      { action: 'logout', traits: { hook: 'MFA_VERIFICATION_ATTEMPT' } },
+      endedBy('MFA_VERIFICATION_ATTEMPT'),
     ])
   })
 })

@@ -1,11 +1,13 @@
-import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { z } from 'zod'
+import { type AuditActor, type AuditDeps, type AuditEvent, recordAudit } from '../audit/audit-log.ts'
 import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
-import { AttemptVerdict, LenientVerdict, requireHookAnswer } from '../hooks/hook-answer.ts'
+import { AttemptVerdict, type HookAnswer, LenientVerdict, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
+import type { FailedFactorChecks } from '../rate-limits/failed-checks.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { deleteSessionsOfUser } from './session-repository.ts'
 
@@ -15,28 +17,36 @@ export interface AttemptHookDeps extends AuditDeps {
   readonly hooks: Hooks
 }
 
-/** How an attempt went, and the client's address, for the audit log. */
+/** An attempt of a known user. */
 interface Attempt {
+  /** The entry of the audit log for the attempt, if it fails. */
+  readonly failure: AuditEvent & { readonly actor: AuditActor & { readonly id: string } }
+}
+
+interface ComparedAttempt extends Attempt {
   readonly isRight: boolean
-  readonly ip: string
+}
+
+/** An answer to a second factor, and the counters that a wrong one adds to. */
+export interface FactorAttempt extends Attempt {
+  readonly factor: Pick<Factor, 'id' | 'factorType'>
+  readonly failedChecks: FailedFactorChecks
 }
 
 /**
- * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
+ * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides. The
+ * caller has recorded a wrong password.
  * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; hookRejected,
  * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
-export async function judgePasswordAttempt(
-  deps: AttemptHookDeps,
-  userId: string,
-  { isRight, ip }: Attempt,
-): Promise<void> {
+export async function judgePasswordAttempt(deps: AttemptHookDeps, attempt: ComparedAttempt): Promise<void> {
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
-  const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })
-  const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(verdictOf(deps), answer)
+  const told = { user_id: attempt.failure.actor.id, valid: attempt.isRight }
+  const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', told)
+  const { decision, message, should_logout_user: isSignedOut } = await askHook(deps, attempt, call)
   if (decision === 'continue') return
-  if (isSignedOut) await endSessions(deps, userId, { hook: 'PASSWORD_VERIFICATION_ATTEMPT', ip })
+  if (isSignedOut) await endSessions(deps, attempt, 'PASSWORD_VERIFICATION_ATTEMPT')
   if (message) throw passwordAttemptRejected({ message })
   refusePassword()
 }
@@ -47,41 +57,61 @@ export function refusePassword(): never {
 }
 
 /**
- * Reports the answer of a factor to the hook MFA_VERIFICATION_ATTEMPT. A rejection ends all sessions of the user.
+ * Records a wrong answer to a factor, and reports the answer, right or wrong, to the hook MFA_VERIFICATION_ATTEMPT. A rejection
+ * ends all sessions of the user.
  * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected, when the hook rejects; hookRejected,
  * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,
-  userId: string,
-  { factor, isRight, ip }: Attempt & { readonly factor: Pick<Factor, 'id' | 'factorType'> },
+  attempt: FactorAttempt & ComparedAttempt,
 ): Promise<void> {
   const { hooks } = deps
+  // Count a wrong answer before the hook is called, so that it counts whatever the hook answers, and however long that takes.
+  if (!attempt.isRight) await recordWrongFactor(deps, attempt)
   if (!hooks.isOn('MFA_VERIFICATION_ATTEMPT')) return
-  const { id: factor_id, factorType: factor_type } = factor
-  const attempt = { user_id: userId, factor_id, factor_type, valid: isRight }
-  const answer = await hooks.call('MFA_VERIFICATION_ATTEMPT', attempt)
-  const { decision, message } = requireHookAnswer(verdictOf(deps), answer)
+  const { id: factor_id, factorType: factor_type } = attempt.factor
+  const told = { user_id: attempt.failure.actor.id, factor_id, factor_type, valid: attempt.isRight }
+  const { decision, message } = await askHook(deps, attempt, () => hooks.call('MFA_VERIFICATION_ATTEMPT', told))
   if (decision === 'continue') return
-  await endSessions(deps, userId, { hook: 'MFA_VERIFICATION_ATTEMPT', ip })
+  await endSessions(deps, attempt, 'MFA_VERIFICATION_ATTEMPT')
   throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()
 }
 
-function verdictOf({ config }: Pick<AttemptHookDeps, 'config'>): typeof AttemptVerdict | typeof LenientVerdict {
-  return config.behaviours.continueWithoutHookDecision ? LenientVerdict : AttemptVerdict
+/** Counts a wrong answer to a factor, and records it in the audit log. */
+export async function recordWrongFactor(
+  deps: Pick<AttemptHookDeps, 'db' | keyof AuditDeps>,
+  { failedChecks, failure }: FactorAttempt,
+): Promise<void> {
+  await failedChecks.record()
+  await recordAudit(deps.db, deps, failure)
+}
+
+/** Asks a hook about an attempt. A right password or answer that the hook stops is recorded as a failure. */
+async function askHook(
+  deps: AttemptHookDeps,
+  { isRight, failure }: ComparedAttempt,
+  call: () => Promise<HookAnswer>,
+): Promise<z.output<typeof AttemptVerdict>> {
+  const verdict = deps.config.behaviours.continueWithoutHookDecision ? LenientVerdict : AttemptVerdict
+  let isStopped = true
+  try {
+    const answer = requireHookAnswer(verdict, await call())
+    isStopped = answer.decision !== 'continue'
+    return answer
+  } finally {
+    if (isRight && isStopped) await recordAudit(deps.db, deps, failure)
+  }
 }
 
 /** Ends all sessions of a user, as a global sign-out does, and records which hook has asked for that. */
-async function endSessions(
-  deps: AttemptHookDeps,
-  userId: string,
-  { hook, ip }: Pick<Attempt, 'ip'> & { readonly hook: string },
-): Promise<void> {
+async function endSessions(deps: AttemptHookDeps, { failure }: Attempt, hook: string): Promise<void> {
+  const { actor, ip } = failure
   await deps.db.transaction().execute(async (trx) => {
-    const user = await lockUserById(trx, userId)
+    const user = await lockUserById(trx, actor.id)
     if (!user) return
-    await deleteSessionsOfUser(trx, userId)
-    await callEndSessionWork(trx, userId, { scope: 'all' })
+    await deleteSessionsOfUser(trx, user.id)
+    await callEndSessionWork(trx, user.id, { scope: 'all' })
     await recordAudit(trx, deps, { action: 'logout', actor: user, ip, traits: { hook } })
   })
 }

@@ -97,17 +97,13 @@ async function requireCurrentPassword(
   const check = { identifier: user.email ?? user.phone ?? user.id, client: ip }
   const { matches } = await deps.passwords.verify(user.passwordHash, currentPassword, user.id)
   const isRight = matches && !(await isBlocked(deps, check))
+  const failure = { action: 'reauthentication_failed', actor: user, ip, traits: { proof: 'password' } } as const
   // A failed check is counted before the hook is called, since the hook may refuse or take long.
   if (!isRight) {
     await recordFailedCheck(deps, check)
-    await recordAudit(deps.db, deps, {
-      action: 'reauthentication_failed',
-      actor: user,
-      ip,
-      traits: { proof: 'password' },
-    })
+    await recordAudit(deps.db, deps, failure)
   }
-  await judgePasswordAttempt(deps, user.id, { isRight, ip })
+  await judgePasswordAttempt(deps, { isRight, failure })
   if (isRight) return true
   return refuseCurrentPassword()
 }

@@ -61,7 +61,11 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const verified = await checkPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
-  if (user) await judgePasswordAttempt(deps, user.id, { isRight: verified !== undefined, ip: input.ip })
+  if (user)
+    await judgePasswordAttempt(deps, {
+      isRight: verified !== undefined,
+      failure: signInFailure(user.id, identifier, input),
+    })
   const view = verified && (await signInVerified(deps, input, verified))
   return view ?? refusePassword()
 }
@@ -100,9 +104,18 @@ async function checkPassword(
     return { user, verifiedHash, isOutdated, provider: identifier.kind }
   await recordFailedCheck(deps, check)
   // Also for an unknown address: an entry takes time, which would tell who has an account.
-  const actor = user ? { ...UNKNOWN_ACTOR, id: user.id, [identifier.kind]: identifier.value } : UNKNOWN_ACTOR
-  await recordAudit(deps.db, deps, { action: 'login_failed', actor, ip, traits: { provider: identifier.kind } })
+  await recordAudit(deps.db, deps, signInFailure(user?.id ?? null, identifier, { ip }))
   return undefined
+}
+
+/** The entry of the audit log for a sign-in that fails. It has no address that nobody has. */
+function signInFailure<Id extends string | null>(
+  id: Id,
+  { kind, value }: UserIdentifier,
+  { ip }: Pick<GrantPasswordInput, 'ip'>,
+) {
+  const actor = { ...UNKNOWN_ACTOR, ...(id !== null && { [kind]: value }), id }
+  return { action: 'login_failed', actor, ip, traits: { provider: kind } } as const
 }
 
 /** Refuses a banned user even for a wrong password, in a profile that shows the ban first. @throws signInUserBanned */

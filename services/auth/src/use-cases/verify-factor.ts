@@ -1,4 +1,4 @@
-import { type AuditEvent, recordAudit } from '../audit/audit-log.ts'
+import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
@@ -28,13 +28,14 @@ import { matchesFactorSms } from '../messages/factor-sms.ts'
 import { notify } from '../messages/notification.ts'
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
-import {
-  createFailedFactorChecks,
-  type FailedCheckDeps,
-  type FailedFactorChecks,
-} from '../rate-limits/failed-checks.ts'
+import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/failed-checks.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import { type AttemptHookDeps, judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
+import {
+  type AttemptHookDeps,
+  type FactorAttempt,
+  judgeFactorAttempt,
+  recordWrongFactor,
+} from '../sessions/attempt-hooks.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
@@ -42,7 +43,6 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-import type { User } from '../users/user.ts'
 
 type VerifyFactorDeps = AttemptHookDeps &
   FailedCheckDeps &
@@ -89,24 +89,15 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const guessesLeft = requireChallenge(await countChallengeGuess(deps.db, challenge.id, guessesMax))
   const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
-  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
-  const proof = await guessFactor(deps, input, { challenged, failedChecks, event })
+  const acting = { actor: user, sessionId: own.id, ip: input.ip, traits }
+  const attempt = { factor, failedChecks, failure: { ...acting, action: 'factor_verification_failed' } } as const
+  const proof = await guessFactor(deps, input, { challenged, attempt })
   const raised = proof && (await raiseByProof(deps, input, { ...challenged, proof, sessionId: own.id }))
   if (raised) return raised
   // A proof that another request has used before is a wrong answer too.
-  if (proof) {
-    await failedChecks.record()
-    await recordAudit(deps.db, deps, event)
-  }
+  if (proof) await recordWrongFactor(deps, attempt)
   if (guessesLeft === 0) await deleteChallenge(deps.db, challenge.id)
   return refuseAnswer(factor.factorType)
-}
-
-interface FactorGuess {
-  readonly challenged: ChallengedFactor
-  readonly failedChecks: FailedFactorChecks
-  /** The entry of the audit log for a wrong answer. */
-  readonly event: AuditEvent & { readonly actor: User }
 }
 
 /**
@@ -116,20 +107,15 @@ interface FactorGuess {
 async function guessFactor(
   deps: VerifyFactorDeps,
   { answer, network }: VerifyFactorInput,
-  { challenged, failedChecks, event }: FactorGuess,
+  { challenged, attempt }: { readonly challenged: ChallengedFactor; readonly attempt: FactorAttempt },
 ): Promise<FactorProof | undefined> {
-  const userId = event.actor.id
+  const userId = attempt.failure.actor.id
   const mayGuess = await countFactorGuess(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
   const proof = await proveFactor(deps, challenged, answer)
   // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
-  const isBlocked = (await failedChecks.isBlocked()) || !mayGuess
+  const isBlocked = (await attempt.failedChecks.isBlocked()) || !mayGuess
   const counted = isBlocked ? undefined : proof
-  // Record a failed check before the hook is called, so that it counts whatever the hook answers, and however long that takes.
-  if (!counted) {
-    await failedChecks.record()
-    await recordAudit(deps.db, deps, event)
-  }
-  await judgeFactorAttempt(deps, userId, { factor: challenged.factor, isRight: counted !== undefined, ip: event.ip })
+  await judgeFactorAttempt(deps, { ...attempt, isRight: counted !== undefined })
   return counted
 }
 

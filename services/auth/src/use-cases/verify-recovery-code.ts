@@ -1,4 +1,4 @@
-import { type AuditEvent, recordAudit } from '../audit/audit-log.ts'
+import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
 import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
@@ -9,10 +9,10 @@ import {
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { createFailedFactorChecks, type FailedFactorChecks } from '../rate-limits/failed-checks.ts'
+import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
 import { retryAfter } from '../rate-limits/rate-limits.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
+import { type FactorAttempt, judgeFactorAttempt, recordWrongFactor } from '../sessions/attempt-hooks.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
@@ -20,7 +20,6 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-import type { User } from '../users/user.ts'
 
 type VerifyRecoveryCodeDeps = Pick<
   AuthDeps,
@@ -53,40 +52,39 @@ export async function verifyRecoveryCode(
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
   const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
   const traits = { factor_id: factor.id }
-  const event = { action: 'factor_verification_failed', actor: user, sessionId: own.id, ip: input.ip, traits } as const
-  if (await guessRecoveryCode(deps, { factor, hashes, failedChecks, event })) {
+  const failure = {
+    action: 'factor_verification_failed',
+    actor: user,
+    sessionId: own.id,
+    ip: input.ip,
+    traits,
+  } as const
+  const attempt = { factor, failedChecks, failure }
+  if (await guessRecoveryCode(deps, { attempt, hashes })) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await raiseByRecoveryCode(deps, input, { factor, hashes })
     if (session) return signSessionView(deps, session, claims)
     // A code that another request has used before is a wrong one too.
-    await failedChecks.record()
-    await recordAudit(deps.db, deps, event)
+    await recordWrongFactor(deps, attempt)
   }
   throw recoveryCodeWrong()
 }
 
 interface RecoveryCodeGuess {
-  readonly factor: Factor
+  readonly attempt: FactorAttempt
   readonly hashes: readonly Buffer[]
-  readonly failedChecks: FailedFactorChecks
-  /** The entry of the audit log for a wrong code. */
-  readonly event: AuditEvent & { readonly actor: User }
 }
 
 /** Counts a guess at a code, compares it, and reports the outcome to the hook. @throws recoveryCodesLocked */
 async function guessRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
-  { factor, hashes, failedChecks, event }: RecoveryCodeGuess,
+  { attempt, hashes }: RecoveryCodeGuess,
 ): Promise<boolean> {
-  const waitMs = await countRecoveryGuess(deps.db, factor.id, deps.now())
+  const factorId = attempt.factor.id
+  const waitMs = await countRecoveryGuess(deps.db, factorId, deps.now())
   if (waitMs !== undefined) throw recoveryCodesLocked(retryAfter(waitMs))
-  const isRight = (await hasRecoveryCode(deps.db, { factorId: factor.id, hashes })) && !(await failedChecks.isBlocked())
-  // A wrong code is recorded before the hook is called, since the hook may refuse or take long.
-  if (!isRight) {
-    await failedChecks.record()
-    await recordAudit(deps.db, deps, event)
-  }
-  await judgeFactorAttempt(deps, event.actor.id, { factor, isRight, ip: event.ip })
+  const isRight = (await hasRecoveryCode(deps.db, { factorId, hashes })) && !(await attempt.failedChecks.isBlocked())
+  await judgeFactorAttempt(deps, { ...attempt, isRight })
   return isRight
 }
 
@@ -94,7 +92,7 @@ async function guessRecoveryCode(
 async function raiseByRecoveryCode(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCodeInput,
-  { factor, hashes }: Pick<RecoveryCodeGuess, 'factor' | 'hashes'>,
+  { factor, hashes }: Pick<RecoveryCodeGuess, 'hashes'> & { readonly factor: Factor },
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
