@@ -1,7 +1,26 @@
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
 import { describe, expect, it } from 'vitest'
-import { readRest } from './file-form.ts'
+import { requestMalformed } from '../errors.ts'
+import { readFileForm, readRest } from './file-form.ts'
+
+describe('readFileForm', () => {
+  const request = { headers: { 'content-type': 'multipart/form-data; boundary=b' } } as FastifyRequest
+  const form = (mode: Buffer) => {
+    const field = Buffer.concat([Buffer.from('Content-Disposition: form-data; name="mode"\r\n\r\n'), mode])
+    return new PassThrough().end(Buffer.concat([Buffer.from('--b\r\n'), field, Buffer.from('\r\n--b--\r\n')]))
+  }
+
+  it('reads a field in front of a file', async () => {
+    expect(await readFileForm(request, form(Buffer.from('ins\u00e9rt')))).toEqual({ mode: 'ins\u00e9rt' })
+  })
+
+  it('refuses a field that is not UTF-8', async () => {
+    const cause = new Error('a field is not UTF-8')
+    await expect(readFileForm(request, form(Buffer.from([0xe9])))).rejects.toEqual(requestMalformed({ cause }))
+  })
+})
 
 describe('readRest', () => {
   it.each([
