@@ -83,7 +83,7 @@ describe('payments doctor', () => {
       'ok    webhooks: take events by the schemes that are allowed',
       'ok    exchange rates: the embedded ones, for test merchants',
       'ok    bank accounts: 0 of live merchants, all of their countries',
-      'ok    data of currencies and banks: of 2026-11-29 or later',
+      'ok    data of currencies and banks: of 2026-04-11 or later',
       'ok    dead jobs: none',
     ])
     expect(after.isHealthy).toBe(true)
@@ -134,7 +134,7 @@ describe('payments doctor', () => {
           'acquirers, vault keys, webhooks, exchange rates, bank accounts, dead jobs; start PostgreSQL, or correct PAYMENTS_DATABASE_URL',
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8082',
-        'ok    data of currencies and banks: of 2026-11-29 or later',
+        'ok    data of currencies and banks: of 2026-04-11 or later',
       ],
     })
   })
@@ -198,7 +198,7 @@ describe('payments doctor', () => {
   it('says when the data of currencies and banks are older than a year', async () => {
     const { lines } = await examine({}, () => new Date('2027-12-01T00:00:00Z'))
     expect(lines.filter((line) => line.includes('data of'))).toEqual([
-      'wrong data of currencies and banks: older than a year: currencies of 2026-11-29, countries of SEPA of 2026-11-29, letters of 2026-11-29, bank days of 2026-11-29; install a newer release: currencies end, and countries join SEPA',
+      'wrong data of currencies and banks: older than a year: currencies of 2026-11-29, countries of SEPA of 2026-11-29, ibantools 4.5.4 of 2026-04-11, letters of 2026-11-29, bank days of 2026-11-29; install a newer release: currencies end, and countries join SEPA',
     ])
   })
 

@@ -1,7 +1,7 @@
 import { type DatedData, findOldData } from '@trestle/common/commands/dated-data.ts'
 import type { Check } from '@trestle/common/commands/run-checks.ts'
 import { listLiveAccounts } from '../merchants/each-merchant.ts'
-import { isPayableIban } from '../merchants/iban.ts'
+import { IBAN_DATA, isPayableIban } from '../merchants/iban.ts'
 import sepa from '../merchants/sepa.json' with { type: 'json' }
 import currencies from '../money/currencies.json' with { type: 'json' }
 import letters from '../money/latin-letters.json' with { type: 'json' }
@@ -20,6 +20,7 @@ interface Subject {
 export const MONEY_DATA: readonly DatedData[] = [
   { name: 'currencies', asOf: currencies.asOf },
   { name: 'countries of SEPA', asOf: sepa.asOf },
+  IBAN_DATA,
   { name: 'letters', asOf: letters.asOf },
   { name: 'bank days', asOf: BANK_DAYS_AS_OF },
 ]

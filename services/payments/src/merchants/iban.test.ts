@@ -1,5 +1,15 @@
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { describe, expect, it } from 'vitest'
-import { hasIbanChecksum, hasIbanShape, isEeaIban, isPayableIban, isSepaIban, normaliseIban } from './iban.ts'
+import {
+  hasIbanChecksum,
+  hasIbanShape,
+  IBAN_DATA,
+  isEeaIban,
+  isPayableIban,
+  isSepaIban,
+  normaliseIban,
+} from './iban.ts'
 
 describe('iban', () => {
   it('is stored without spaces, in upper case', () => {
@@ -81,5 +91,12 @@ describe('an IBAN that money can be sent to', () => {
     ['TR330006100519786457841326', false],
   ])('%s is in the EEA: %s', (iban, expected) => {
     expect(isEeaIban(iban)).toBe(expected)
+  })
+})
+
+describe('IBAN_DATA', () => {
+  it('names the release of the library that is installed, whose date stands beside it', () => {
+    const { version } = JSON.parse(readFileSync(findPackageJSON('ibantools', import.meta.url) ?? '', 'utf8'))
+    expect(IBAN_DATA.name).toBe(`ibantools ${version}`)
   })
 })

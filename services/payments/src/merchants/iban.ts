@@ -1,6 +1,9 @@
 import { isValidIBAN } from 'ibantools'
 import sepa from './sepa.json' with { type: 'json' }
 
+/** The library that has the form of IBANs of each country, and the day of its release. */
+export const IBAN_DATA = { name: 'ibantools 4.5.4', asOf: '2026-04-11' } as const
+
 /** The IBAN without spaces, in upper case. */
 export function normaliseIban(text: string): string {
   return text.replaceAll(/\s/g, '').toUpperCase()
