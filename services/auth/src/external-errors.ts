@@ -139,6 +139,11 @@ export const customProviderChanged = defineError(
   'conflict',
   'Somebody else has changed the provider at the same moment',
 )
+export const customProviderInUse = defineError(
+  409,
+  'conflict',
+  'Users have identities of this provider at another issuer or by another claim: take another identifier',
+)
 export const tooManyCustomProviders = defineError(
   422,
   'over_custom_provider_quota',

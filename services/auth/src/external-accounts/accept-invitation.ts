@@ -10,7 +10,7 @@ import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { confirmOwner } from './confirm-owner.ts'
-import { adoptProfile, type FindOwnerDeps, refuseCustomProvider } from './find-owner.ts'
+import { adoptProfile, type FindOwnerDeps, refuseCustomProvider, requireSameIssuer } from './find-owner.ts'
 import { requireOwnIdentity } from './link.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
@@ -39,6 +39,7 @@ export async function acceptInvitation(
   if (!matching) throw invitedEmailElsewhere()
   const known = await findExternalIdentity(trx, account)
   requireOwnIdentity(known, invited.id)
+  if (known) requireSameIssuer(known, account)
   const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
   const credentialSince = identitySince(identity, invited)
   const owner = {

@@ -2,7 +2,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { severalOwners } from '../external-errors.ts'
+import { identityTaken, severalOwners } from '../external-errors.ts'
 import { CUSTOM_PREFIX } from '../external-providers/custom-provider.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
@@ -48,7 +48,8 @@ export interface FindOwnerDeps extends AuditDeps {
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its
  * identity, else the one user with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, emailExists, signupDisabled, StaleView
+ * @throws userNotFound, userBanned, consoleUserProtected, identityTaken, severalOwners, emailExists, signupDisabled,
+ * StaleView
  */
 export async function findExternalOwner(
   trx: Trx,
@@ -80,6 +81,16 @@ export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provid
   if (provider.startsWith(CUSTOM_PREFIX)) leaveToOperators(user)
 }
 
+/**
+ * Refuses an account whose identity names another issuer. A subject is unique within its issuer alone (OpenID Connect Core,
+ * section 2), and the settings of a custom provider may have changed while somebody was there. An identity of supabase/auth may
+ * name no issuer. @throws identityTaken
+ */
+export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, data }: ExternalAccount): void {
+  if (!provider.startsWith(CUSTOM_PREFIX) || identity.data.iss === undefined) return
+  if (identity.data.iss !== data.iss) throw identityTaken()
+}
+
 /** Refuses an external account whose address several users have: none of them may get it. @throws severalOwners, emailExists */
 function refuseSeveralOwners({ config }: Pick<FindOwnerDeps, 'config'>): never {
   if (config.behaviours.refuseSharedEmailAsTaken) refuseTakenEmail()
@@ -92,6 +103,7 @@ async function signInKnownIdentity(
   account: ExternalAccount,
   identity: Identity,
 ): Promise<ExternalOwner> {
+  requireSameIssuer(identity, account)
   const { id, userId } = identity
   const owner = await lockUserById(trx, userId)
   // The lock may have waited for a request that unlinked the identity, or deleted its user.

@@ -27,7 +27,7 @@ interface SignedIn {
 /**
  * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction
  * of `withUniqueAccount`.
- * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, emailExists, signupDisabled, StaleView
+ * @throws userNotFound, userBanned, consoleUserProtected, identityTaken, severalOwners, emailExists, signupDisabled, StaleView
  */
 export async function signInExternally(
   trx: Trx,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import { describesEmail, toCustomProfile } from './custom-profile.ts'
-import type { CustomProviderSettings } from './custom-provider.ts'
+import { type CustomProviderSettings, issuerOf } from './custom-provider.ts'
 import { toForeignKey } from './foreign-json.ts'
 import type { ExternalProfile, IdTokenRules, OAuth2Provider, ProviderApi } from './provider.ts'
 
@@ -42,7 +42,7 @@ const common = ({ scopes, pkce_enabled: usesPkce, authorization_params: authoriz
 function defineOAuth2(settings: Exclude<CustomProviderSettings, Oidc>): OAuth2Provider {
   return {
     ...common(settings),
-    issuer: new URL(settings.userinfo_url).origin,
+    issuer: issuerOf(settings),
     authorizeUrl: settings.authorization_url,
     tokenUrl: settings.token_url,
     clientAuth: 'basic-or-post',
@@ -55,7 +55,7 @@ function defineOidc(settings: Oidc, secret: string): OAuth2Provider {
   const takesBasic = metadata.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
   return {
     ...common(settings),
-    issuer: metadata.issuer,
+    issuer: issuerOf(settings),
     authorizeUrl: metadata.authorization_endpoint,
     tokenUrl: metadata.token_endpoint,
     clientAuth: takesBasic ? 'basic-or-post' : 'post',

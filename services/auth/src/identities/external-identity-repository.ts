@@ -17,6 +17,19 @@ export async function findExternalIdentity(db: Db, { provider, subject }: Accoun
   return row && toIdentity(row)
 }
 
+/** Whether users have identities of a provider. */
+export async function hasIdentitiesOf(db: Db, provider: string): Promise<boolean> {
+  const query = db.selectFrom('identities').select('id').where('provider', '=', provider)
+  return (await query.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Whether users have identities of a provider whose data name another issuer than this one. */
+export async function hasIdentitiesOfOtherIssuer(db: Db, provider: string, issuer: string): Promise<boolean> {
+  const query = db.selectFrom('identities').select('id').where('provider', '=', provider)
+  const isOther = sql<boolean>`identity_data ->> 'iss' <> ${issuer}`
+  return (await query.where(isOther).limit(1).executeTakeFirst()) !== undefined
+}
+
 /** Inserts the identity of an external account. @throws the unique violation of ACCOUNT_KEY when the account has an identity */
 export function insertExternalIdentity(
   trx: Trx,

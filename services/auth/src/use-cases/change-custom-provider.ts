@@ -1,13 +1,14 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { customProviderChanged } from '../external-errors.ts'
+import { customProviderChanged, customProviderInUse } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
-import type { CustomProviderChanges } from '../external-providers/custom-provider.ts'
+import { type CustomProviderChanges, sharesSubjects } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   getCustomProvider,
   updateCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
+import { hasIdentitiesOf } from '../identities/external-identity-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 
@@ -27,8 +28,9 @@ export interface ChangeCustomProviderInput {
 
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
- * identifier, and their ids belong to that type of provider.
- * @throws customProviderNotFound, customProviderChanged, and what `completeSettings` throws
+ * identifier, and their ids belong to that type of provider. Nor can the issuer or the claim of the subject while identities
+ * exist: a subject would name somebody else.
+ * @throws customProviderNotFound, customProviderChanged, customProviderInUse, and what `completeSettings` throws
  */
 export async function changeCustomProvider(
   deps: ChangeCustomProviderDeps,
@@ -41,6 +43,8 @@ export async function changeCustomProvider(
   return deps.db.transaction().execute(async (trx) => {
     const changed = await updateCustomProvider(trx, provider, { secret: sealed, settings }, deps.now())
     if (!changed) throw customProviderChanged()
+    const isSame = sharesSubjects(provider.settings, settings)
+    if (!isSame && (await hasIdentitiesOf(trx, identifier))) throw customProviderInUse()
     const traits = { provider: identifier, provider_id: provider.id, changed: members }
     await recordAudit(trx, deps, { action: 'provider_updated', actor: admin.actor, ip, traits })
     return changed

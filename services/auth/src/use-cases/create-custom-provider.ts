@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
+import { customProviderExists, customProviderInUse, tooManyCustomProviders } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
-import type { NewCustomProvider } from '../external-providers/custom-provider.ts'
+import { issuerOf, type NewCustomProvider } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   countLockedProviders,
   findCustomProvider,
   insertCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
+import { hasIdentitiesOfOtherIssuer } from '../identities/external-identity-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 
@@ -27,8 +28,9 @@ export interface CreateCustomProviderInput {
 }
 
 /**
- * Adds a provider (reference: Custom providers).
- * @throws customProviderExists, tooManyCustomProviders, and what `completeSettings` throws
+ * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer alone, since
+ * its identities are there.
+ * @throws customProviderExists, customProviderInUse, tooManyCustomProviders, and what `completeSettings` throws
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
@@ -39,12 +41,15 @@ export async function createCustomProvider(
   const newCallback = config.behaviours.ownCallbackOfNewProviders ? 'own' : 'shared'
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
   const settings = await completeSettings(deps, { callback: newCallback, ...wanted })
+  // Before the lock, too: the search reads all identities.
+  const isInUse = await hasIdentitiesOfOtherIssuer(db, identifier, issuerOf(settings))
   const id = randomUUID()
   const sealed = sealSecret(deps, id, secret)
   const { providersMax } = config.external.custom
   return db.transaction().execute(async (trx) => {
     const count = await countLockedProviders(trx)
     if (await findCustomProvider(trx, identifier)) throw customProviderExists()
+    if (isInUse) throw customProviderInUse()
     if (providersMax > 0 && count >= providersMax) throw tooManyCustomProviders()
     const created = await insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
     const traits = { provider: identifier, provider_id: id }

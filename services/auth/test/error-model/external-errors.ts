@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { InjectOptions } from 'fastify'
+import { insertExternalIdentity } from '../../src/identities/external-identity-repository.ts'
 import { answerBehind } from '../answer-behind.ts'
 import { type Anybody, type AnybodyProvider, begin, beginLinking, toCode } from '../external/anybody-provider.ts'
 import { OPERATOR } from '../forged-token.ts'
@@ -301,6 +302,27 @@ export const externalErrors: ErrorCases = {
   ],
   customProviderExists: [secondCustom((first) => first)],
   tooManyCustomProviders: [secondCustom(() => `custom:${randomUUID()}`, RULES)],
+  customProviderInUse: [
+    {
+      raise: async (world, send) => {
+        const service = await world.service(FEATURES)
+        const identifier = `custom:${randomUUID()}`
+        await service.app.inject(post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR))
+        const { user } = await createSignedUp(service.deps)
+        const account = { provider: identifier, subject: '1', data: {} }
+        await service.deps.db
+          .transaction()
+          .execute((trx) => insertExternalIdentity(trx, user.id, account, service.deps.now()))
+        const payload = { attribute_mapping: { sub: 'uid' } }
+        return send(service, {
+          method: 'PUT',
+          url: `/admin/custom-providers/${identifier}`,
+          payload,
+          headers: OPERATOR,
+        })
+      },
+    },
+  ],
   customProviderChanged: [
     {
       raise: async (world, send) => {
