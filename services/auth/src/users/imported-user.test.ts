@@ -158,6 +158,27 @@ describe('toImportedUser', () => {
   })
 
   it.each([
+    ['the own email', { email: 'A@b.c' }, { email: 'A@b.c', email_verified: true }, true],
+    ['the email of somebody else', { email: 'a@b.c' }, { email: 'owner@b.c', email_verified: true }, false],
+    [
+      'an email where the user has none',
+      { phone: '+14155550100' },
+      { email: 'owner@b.c', email_verified: true },
+      false,
+    ],
+    ['the own email, unverified', { email: 'a@b.c' }, { email: 'a@b.c', email_verified: false }, false],
+    ['no email', { email: 'a@b.c' }, { email_verified: true }, false],
+  ])(
+    'lets an account at a provider vouch for the own email alone: %s',
+    (_case, line, identity_data, email_verified) => {
+      const { identities } = read({ id: ID, ...line, identities: [{ provider: 'github', id: '7', identity_data }] })
+      expect(identities.map((identity) => identity.identity_data)).toEqual([
+        { ...identity_data, email_verified, sub: '7' },
+      ])
+    },
+  )
+
+  it.each([
     ['', 'needs an id, an email or a phone'],
     ['{}', 'needs an id, an email or a phone'],
     [{ email: 'nobody' }, 'email: Unable to validate email address: invalid format'],

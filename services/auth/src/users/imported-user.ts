@@ -157,9 +157,23 @@ function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdent
   return {
     provider,
     provider_id: subject,
-    identity_data: isOwn ? ownData(row, provider, line.identity_data ?? {}) : { ...line.identity_data, sub: subject },
+    identity_data: isOwn
+      ? ownData(row, provider, line.identity_data ?? {})
+      : { ...toAccountData(row, line.identity_data ?? {}), sub: subject },
     last_sign_in_at: line.last_sign_in_at ?? null,
     created_at: line.created_at ?? row.created_at,
     updated_at: line.updated_at ?? row.updated_at,
   }
+}
+
+/**
+ * The data of an account at a provider. A verified address leads whoever proves it into the account of its user. So the word of
+ * a line counts for the user's own email alone; for another address the next sign-in at the provider says so.
+ */
+function toAccountData(
+  { email }: ImportedRow,
+  data: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const isOwnEmail = email !== null && String(data.email).toLowerCase() === email
+  return data.email_verified === true && !isOwnEmail ? { ...data, email_verified: false } : data
 }

@@ -382,6 +382,28 @@ it('takes no session, factor, claim, passkey, identity or token of a user who is
   expect(await readOwn()).toEqual(before)
 })
 
+it('takes no user who shares an address with a user here that an identity of one of them has verified', async () => {
+  const app = await openImporting('v2.196.0')
+  const [totp, external] = [app.user('totp'), app.user('external')]
+  const own = '55555555-5555-4555-8555-555555555555'
+  await here(
+    app,
+    `INSERT INTO auth.users (id, email) VALUES ('${own}', 'own@example.com');
+     INSERT INTO auth.identities (user_id, provider, provider_id, identity_data)
+       VALUES ('${own}', 'github', 'own', '{"email":"${totp?.email}","email_verified":true}')`,
+  )
+  await atSource(
+    app,
+    `INSERT INTO auth.identities (user_id, provider, provider_id, identity_data, created_at, updated_at)
+       VALUES ('${external?.id}', 'gitlab', 'planted', '{"email":"Own@example.com","email_verified":true}', now(), now())`,
+  )
+  const { heldBack } = await app.run()
+  const reason = 'has an email, phone, identity, session, factor or passkey of another user here'
+  expect(heldBack.filter(({ kind }) => kind === 'user')).toEqual(
+    [totp?.id, external?.id].sort().map((id) => ({ kind: 'user', id, reason })),
+  )
+})
+
 it('signs the oldest confirmed user in where several share an email, which a later import may bring', async () => {
   const app = await openImportedVersion('v2.196.0')
   const owner = app.user('plain')

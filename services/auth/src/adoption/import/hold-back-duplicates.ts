@@ -6,8 +6,8 @@ import { holdBack, namedByFlows, rowsOf } from './import-changes.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /**
- * Holds back users whose email, phone, identity, session, factor or passkey belongs to somebody who stays
- * here, and custom providers whose name is taken, and flows of users who are not taken over. The owner of the
+ * Holds back users whose email, verified address of an identity, phone, identity, session, factor or passkey belongs to somebody
+ * who stays here, and custom providers whose name is taken, and flows of users who are not taken over. The owner of the
  * source chooses its ids, so a row could be written over the row of another user here. Emails that users of
  * the source share in capitals are no reason. A user who is held back may keep an address that another user
  * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
@@ -25,6 +25,10 @@ export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPla
       SELECT 'user' AS kind, s.id FROM ${others} AND lower(o.email) = lower(s.email) AND NOT o.is_sso_user AND NOT s.is_sso_user
         WHERE (o.email = s.email OR ${isForeign}) AND ${stays(sql`o.id`)}`,
     sql`SELECT 'user', s.id FROM ${others} AND o.phone = s.phone WHERE ${stays(sql`o.id`)}`,
+    sql`
+      SELECT 'user', s.id FROM (${emailsOf(names.id('users'), names.id('identities'))}) o
+        JOIN (${emailsOf(staged('users'), staged('identities'))}) s ON o.email = s.email AND o.id <> s.id
+        WHERE ${isForeign} AND ${stays(sql`o.id`)}`,
     sql`
       SELECT 'user', s.user_id FROM ${names.id('identities')} o JOIN ${staged('identities')} s
         ON (o.provider_id, o.provider) = (s.provider_id, s.provider) AND o.user_id <> s.user_id
@@ -47,6 +51,15 @@ export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPla
   const left = await leaveUnnamedFlows(trx, places)
   await dropUnwritten(trx, places, ['flow', 'provider'])
   return left
+}
+
+/** SQL of the emails that lead to a user: the own one, and those that a provider has verified. SSO users share theirs. */
+function emailsOf(users: RawBuilder<unknown>, identities: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    SELECT u.id, lower(u.email) AS email FROM ${users} u WHERE u.email <> '' AND NOT u.is_sso_user
+    UNION
+    SELECT u.id, lower(i.identity_data ->> 'email') FROM ${identities} i JOIN ${users} u ON u.id = i.user_id
+      WHERE i.provider NOT IN ('email', 'phone') AND i.identity_data @> '{"email_verified": true}' AND NOT u.is_sso_user`
 }
 
 /**
