@@ -1,7 +1,7 @@
 // Anybody can sign up with somebody else's address. When the owner then signs up or asks for a code, and confirms, the account
 // must not hold the password and the metadata of the stranger who came first. So each request whose message may confirm an
 // account notes here what it brings, by the kind of its message, and confirming by a message takes on the content of its request.
-// An account has rows here while it began with a sign-up and nobody has confirmed it.
+// An account has rows here while it began with a sign-up, or came by an import of users, and nobody has confirmed it.
 //
 // The function sign_up takes a sign-up as a value of the two types here, so that its members have names: the account that it
 // makes where nobody has the identifier, and the message that confirms the identifier.

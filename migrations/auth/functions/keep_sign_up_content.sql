@@ -3,7 +3,7 @@
 -- p_verdict: the verdict of sign_up. p_kind: the kind of the sign-up's message. Called by sign_up, which holds the user's row.
 --
 -- A sign-up that sends no message changes nothing. Nor does a repeated sign-up for a user who has no content of its kind: an
--- admin or an import made such a user.
+-- admin made such a user, or the import of a database.
 --
 -- Lock order: the user, whom the caller has locked, the content. Every change of a content locks its user first, so that two
 -- changes never wait for each other.

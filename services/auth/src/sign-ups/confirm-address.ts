@@ -1,9 +1,11 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
+import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '../users/address-metadata.ts'
+import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { clearedTimes, type PasswordRules, updateUser } from '../users/user-change-repository.ts'
 import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-content-repository.ts'
@@ -48,6 +50,8 @@ export async function confirmAddress(
     }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
+  // An import may have brought accounts of a stranger at providers.
+  if (content && (await deleteUnverifiedIdentities(trx, user.id))) await updateProviders(trx, user)
   const value = user[kind]
   if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
   await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)

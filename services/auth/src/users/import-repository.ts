@@ -51,11 +51,26 @@ export async function insertImportedUsers(trx: Trx, fresh: readonly ImportedUser
     INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)}, keep_unconfirmed, ${sql.raw(Object.keys(BLANK).join())})
     SELECT ${sql.raw(USER_COLUMNS)}, true, ${sql.join(Object.values(BLANK).map((value) => sql.lit(value)))} FROM jsonb_populate_recordset(
       NULL::${sql.table('users')}, ${JSON.stringify(users.map(({ row }) => row))}::jsonb)`.execute(trx)
+  await insertContents(trx, users)
   const identities = users.flatMap((user) => user.identities.map((identity) => ({ ...identity, user_id: user.row.id })))
   await sql`
     INSERT INTO ${sql.table('identities')} (${sql.raw(IDENTITY_COLUMNS)})
     SELECT ${sql.raw(IDENTITY_COLUMNS)} FROM jsonb_populate_recordset(
       NULL::${sql.table('identities')}, ${JSON.stringify(identities)}::jsonb)`.execute(trx)
+}
+
+/**
+ * Notes what accounts bring that nobody has confirmed: a stranger may have signed up at the former program with somebody else's
+ * address. So they count as accounts that began with a sign-up (reference: Content of a sign-up).
+ */
+async function insertContents(trx: Trx, users: readonly ImportedUser[]): Promise<void> {
+  await sql`
+    INSERT INTO ${sql.table('sign_up_contents')} (user_id, kind, aud, data, password_hash)
+    SELECT u.id, m.kind, u.aud, u.raw_user_meta_data, u.encrypted_password
+    FROM ${sql.table('users')} u, LATERAL (VALUES ('confirmation', u.email), ('sms', u.phone)) AS m (kind, address)
+    WHERE u.id = ANY (${users.map(({ row }) => row.id)}::uuid[]) AND m.address IS NOT NULL
+      AND u.email_confirmed_at IS NULL AND u.phone_confirmed_at IS NULL AND u.claimed_at IS NULL
+      AND u.invited_at IS NULL AND NOT u.is_anonymous AND NOT u.is_sso_user`.execute(trx)
 }
 
 function compareEmails(a: ImportedUser, b: ImportedUser): number {
