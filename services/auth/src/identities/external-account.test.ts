@@ -62,10 +62,10 @@ describe('an account at a provider', () => {
     },
   )
 
-  it('is matched with users by verified addresses, or by all', () => {
+  it('is matched with users by verified addresses, or by all, the one that counts first', () => {
     const account = read({ emails: [EVE, ADA] })
     expect(trustedEmails(account, 'verified')).toEqual([ADA.email])
-    expect(trustedEmails(account, 'all')).toEqual([EVE.email, ADA.email])
+    expect(trustedEmails(account, 'all')).toEqual([ADA.email, EVE.email])
   })
 
   it('keeps only claims that have a value and can be stored', () => {

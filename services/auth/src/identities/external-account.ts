@@ -76,9 +76,13 @@ export function toExternalAccount(
   return { provider: name, subject, emails, email, emailOptional, data }
 }
 
-/** The addresses by which an account may be matched with a user: the verified addresses, or all. */
-export function trustedEmails({ emails }: ExternalAccount, trust: 'verified' | 'all'): readonly string[] {
-  return emails.filter(({ isVerified }) => isVerified || trust === 'all').map(({ email }) => email)
+/** The addresses by which an account may be matched with a user, the one that counts first: the verified addresses, or all. */
+export function trustedEmails(
+  { email: primary, emails }: Pick<ExternalAccount, 'email' | 'emails'>,
+  trust: 'verified' | 'all',
+): readonly string[] {
+  const trusted = emails.filter(({ isVerified }) => isVerified || trust === 'all').map(({ email }) => email)
+  return trusted.toSorted((a, b) => Number(b === primary?.email) - Number(a === primary?.email))
 }
 
 function isUsable(listed: ListedEmail): listed is ListedEmail & { readonly email: string } {

@@ -87,18 +87,25 @@ export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Prom
  * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider
  * has verified it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an
  * import or an adopted database may hold any address there. Staged users are no users yet.
+ *
+ * Anybody can sign up with addresses of somebody else. So an account that nobody has claimed counts only where no other user
+ * does, and of several such accounts that of the first address: otherwise a stranger could keep the owner of the addresses out.
  */
 export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Promise<readonly string[]> {
   if (emails.length === 0) return []
-  const { rows } = await sql<{ id: string }>`
-    SELECT u.id FROM ${sql.table('users')} u
-    WHERE lower(u.email) = ANY(${emails}::text[]) AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
-      AND (u.email_confirmed_at IS NOT NULL OR u.confirmed_at IS NULL)
-    UNION
-    SELECT u.id FROM ${sql.table('identities')} i JOIN ${sql.table('users')} u ON u.id = i.user_id
-    WHERE i.email = ANY(${emails}::text[]) AND i.provider NOT IN ('email', 'phone')
-      AND i.identity_data @> '{"email_verified": true}'
-      AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
-    ORDER BY id LIMIT 2`.execute(db)
-  return rows.map(({ id }) => id)
+  const { rows } = await sql<{ id: string; is_claimed: boolean }>`
+    SELECT o.id, bool_or(o.is_claimed) AS is_claimed FROM (
+      SELECT u.id, u.email_confirmed_at IS NOT NULL OR u.claimed_at IS NOT NULL AS is_claimed, lower(u.email) AS email
+      FROM ${sql.table('users')} u
+      WHERE lower(u.email) = ANY(${emails}::text[]) AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+        AND (u.email_confirmed_at IS NOT NULL OR u.confirmed_at IS NULL)
+      UNION ALL
+      SELECT u.id, true, i.email FROM ${sql.table('identities')} i JOIN ${sql.table('users')} u ON u.id = i.user_id
+      WHERE i.email = ANY(${emails}::text[]) AND i.provider NOT IN ('email', 'phone')
+        AND i.identity_data @> '{"email_verified": true}'
+        AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+    ) o
+    GROUP BY o.id ORDER BY is_claimed DESC, min(array_position(${emails}::text[], o.email)), o.id LIMIT 2`.execute(db)
+  const isOwner = (row: { readonly is_claimed: boolean }, place: number) => place === 0 || row.is_claimed
+  return rows.filter(isOwner).map(({ id }) => id)
 }

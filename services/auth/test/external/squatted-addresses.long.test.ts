@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createSecondOwner, createSignedUp } from '../signed-up.ts'
+import { type CustomApp, openCustomApp } from './custom-app.ts'
+
+// An attack: a stranger signs up with addresses of somebody else, and confirms none.
+let service: CustomApp
+beforeAll(async () => {
+  service = await openCustomApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+})
+afterAll(() => service.close())
+beforeEach(() => service.deps.db.deleteFrom('users').execute())
+
+const PASSWORD = 'the password of a stranger'
+const signUp = (email: string) => service.post('/signup', { email, password: PASSWORD })
+
+/** Signs in at GitHub, where somebody has verified these addresses. The primary address is marked. */
+async function signIn(primary: string, emails: readonly string[]) {
+  service.answer((call) => {
+    if (call === 'POST https://github.com/login/oauth/access_token')
+      return { body: { access_token: 'token', token_type: 'bearer' } }
+    if (call === 'GET https://api.github.com/user') return { body: { id: 7, login: 'ada', name: 'Ada' } }
+    if (call !== 'GET https://api.github.com/user/emails') return undefined
+    return { body: emails.map((email) => ({ email, primary: email === primary, verified: true })) }
+  })
+  const { state } = await service.begin('github')
+  return (await service.comeBack({ state, code: 'code' })).fragment
+}
+
+/** The user who has the account at GitHub: the email, and whether the user has a password. */
+async function ownerOf() {
+  const query = service.deps.db
+    .selectFrom('identities')
+    .innerJoin('users', 'users.id', 'identities.user_id')
+    .select(['users.email', 'users.encrypted_password'])
+  const rows = await query.where('identities.provider', '=', 'github').where('provider_id', '=', '7').execute()
+  return rows.map(({ email, encrypted_password }) => ({ email, hasPassword: encrypted_password !== null }))
+}
+
+it.each([
+  ['listed first', ['first@example.com', 'second@example.com']],
+  ['listed last', ['second@example.com', 'first@example.com']],
+])('takes over the sign-up of the primary address, %s, where each address has one', async (_case, emails) => {
+  await signUp('second@example.com')
+  await signUp('first@example.com')
+  expect((await signIn('first@example.com', emails)).access_token).toBeDefined()
+  expect(await ownerOf()).toEqual([{ email: 'first@example.com', hasPassword: false }])
+})
+
+it('signs a confirmed user in, though the primary address has a sign-up that nobody has confirmed', async () => {
+  const { email } = await createSignedUp(service.deps)
+  await signUp('primary@example.com')
+  expect((await signIn('primary@example.com', ['primary@example.com', email])).access_token).toBeDefined()
+  expect(await ownerOf()).toEqual([{ email, hasPassword: true }])
+})
+
+it('refuses an account whose addresses two confirmed users have', async () => {
+  const [one, two] = [await createSignedUp(service.deps), await createSignedUp(service.deps)]
+  expect((await signIn(one.email, [one.email, two.email])).error_code).toBe('email_exists')
+  expect(await ownerOf()).toEqual([])
+})
+
+it('refuses an account whose address a confirmed user has, and an identity of another user', async () => {
+  const { email } = await createSignedUp(service.deps)
+  await createSecondOwner(service, email)
+  expect((await signIn(email, [email])).error_code).toBe('email_exists')
+})
