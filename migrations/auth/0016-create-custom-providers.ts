@@ -1,5 +1,7 @@
 // Providers that admins add while the service runs. `settings` is a document that the service checks: what to ask the provider,
 // and how to read its answers. The client secret is sealed. Identities name a provider by its identifier, and outlive it.
+// `deleted_providers` holds the meaning of the subjects of a deleted provider, so that another issuer does not get its
+// identifier.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -16,8 +18,15 @@ export const createCustomProviders: MigrationSource = (names) => ({
         updated_at timestamptz NOT NULL,
         CONSTRAINT ${names.local('custom_providers_key')} UNIQUE (identifier)
       )`.execute(db)
+    await sql`
+      CREATE TABLE ${names.id('deleted_providers')} (
+        identifier text COLLATE "C" CONSTRAINT ${names.local('deleted_providers_pkey')} PRIMARY KEY,
+        issuer text NOT NULL,
+        subject_claim text NOT NULL
+      )`.execute(db)
   },
   async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('deleted_providers')}`.execute(db)
     await sql`DROP TABLE ${names.id('custom_oauth_providers')}`.execute(db)
   },
 })

@@ -231,6 +231,7 @@ export interface AuthTables {
   webauthn_challenges: WebauthnChallengesTable
   signing_keys: SigningKeysTable
   custom_oauth_providers: CustomProvidersTable
+  deleted_providers: Record<'identifier' | 'issuer' | 'subject_claim', string>
   outbox: OutboxTable
   operator_changes: OperatorChangesTable
   messages: MessagesTable

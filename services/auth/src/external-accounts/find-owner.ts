@@ -88,7 +88,12 @@ export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provid
  */
 export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, data }: ExternalAccount): void {
   if (!provider.startsWith(CUSTOM_PREFIX) || identity.data.iss === undefined) return
-  if (identity.data.iss !== data.iss) throw identityTaken()
+  if (identity.data.iss !== data.iss) refuseForeignIdentity()
+}
+
+/** Refuses an external account whose identity belongs to somebody else. @throws identityTaken */
+export function refuseForeignIdentity(): never {
+  throw identityTaken()
 }
 
 /** Refuses an external account whose address several users have: none of them may get it. @throws severalOwners, emailExists */

@@ -2,7 +2,7 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { manualLinkingDisabled } from '../errors.ts'
-import { identityLinked, identityTaken } from '../external-errors.ts'
+import { identityLinked } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
@@ -14,7 +14,7 @@ import { claimAccountEmail } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
-import { adoptProfile, refuseCustomProvider } from './find-owner.ts'
+import { adoptProfile, refuseCustomProvider, refuseForeignIdentity } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
 /** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
@@ -37,7 +37,7 @@ export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>)
 
 /** Requires that no user but this one has the identity of an external account. @throws identityTaken */
 export function requireOwnIdentity(known: { readonly userId: string } | undefined, userId: string): void {
-  if (known && known.userId !== userId) throw identityTaken()
+  if (known && known.userId !== userId) refuseForeignIdentity()
 }
 
 /**

@@ -4,6 +4,7 @@ import { customProviderNotFound } from '../external-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { CustomProviderSettings } from './custom-provider.ts'
+import { type Subjects, subjectsOf } from './subjects.ts'
 
 /** A custom provider, which an admin has added. */
 export interface CustomProvider {
@@ -90,12 +91,22 @@ export async function updateCustomProvider(
 }
 
 /**
- * Deletes a provider. Its identities stay, but nobody can sign in by them.
+ * Deletes a provider, and keeps the meaning of its subjects: its identities stay, but nobody can sign in by them.
  * @returns its id @throws customProviderNotFound
  */
-export async function deleteCustomProvider(db: Db, identifier: string): Promise<string> {
-  const query = db.deleteFrom('custom_oauth_providers').where('identifier', '=', identifier)
-  return requireProvider(await query.returning('id').executeTakeFirst()).id
+export async function deleteCustomProvider(trx: Trx, identifier: string): Promise<string> {
+  const query = trx.deleteFrom('custom_oauth_providers').where('identifier', '=', identifier)
+  const { id, settings } = toCustomProvider(requireProvider(await query.returningAll().executeTakeFirst()))
+  const { issuer, claim: subject_claim } = subjectsOf(settings)
+  const kept = trx.insertInto('deleted_providers').values({ identifier, issuer, subject_claim })
+  await kept.onConflict((conflict) => conflict.column('identifier').doUpdateSet({ issuer, subject_claim })).execute()
+  return id
+}
+
+/** Finds the meaning of the subjects of a deleted provider; undefined where this service has deleted none of the identifier. */
+export async function findDeletedSubjects(db: Db, identifier: string): Promise<Subjects | undefined> {
+  const query = db.selectFrom('deleted_providers').select(['issuer', 'subject_claim as claim'])
+  return query.where('identifier', '=', identifier).executeTakeFirst()
 }
 
 function requireProvider<Found>(provider: Found | undefined): Found {

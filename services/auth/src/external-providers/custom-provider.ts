@@ -135,16 +135,5 @@ export type CustomProviderSettings = z.output<typeof CustomProviderSettings>
 /** The claim of a custom provider for each member of the profile, by name or JSON pointer. */
 export type AttributeMapping = CustomProviderSettings['attribute_mapping']
 
-/** Who vouches for the subjects of a provider: its issuer, or the origin that answers who has signed in. */
-export function issuerOf(settings: CustomProviderSettings): string {
-  return settings.provider_type === 'oidc' ? settings.discovery_document.issuer : new URL(settings.userinfo_url).origin
-}
-
-/** Whether the same subject means the same account by both settings (OpenID Connect Core, section 2). */
-export function sharesSubjects(before: CustomProviderSettings, after: CustomProviderSettings): boolean {
-  const claimOf = ({ attribute_mapping: { sub = 'sub' } }: CustomProviderSettings) => sub
-  return issuerOf(before) === issuerOf(after) && claimOf(before) === claimOf(after)
-}
-
 /** The prefix of every custom provider's identifier. No fixed provider has it. */
 export const CUSTOM_PREFIX = 'custom:'

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import { describesEmail, toCustomProfile } from './custom-profile.ts'
-import { type CustomProviderSettings, issuerOf } from './custom-provider.ts'
+import type { CustomProviderSettings } from './custom-provider.ts'
 import { toForeignKey } from './foreign-json.ts'
 import type { ExternalProfile, IdTokenRules, OAuth2Provider, ProviderApi } from './provider.ts'
+import { issuerOf } from './subjects.ts'
 
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
 const Claims = z.record(z.string(), z.unknown())

@@ -1,13 +1,14 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { customProviderChanged, customProviderInUse } from '../external-errors.ts'
+import { customProviderChanged } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
-import { type CustomProviderChanges, sharesSubjects } from '../external-providers/custom-provider.ts'
+import type { CustomProviderChanges } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   getCustomProvider,
   updateCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
+import { refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
 import { hasIdentitiesOf } from '../identities/external-identity-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -43,8 +44,8 @@ export async function changeCustomProvider(
   return deps.db.transaction().execute(async (trx) => {
     const changed = await updateCustomProvider(trx, provider, { secret: sealed, settings }, deps.now())
     if (!changed) throw customProviderChanged()
-    const isSame = sharesSubjects(provider.settings, settings)
-    if (!isSame && (await hasIdentitiesOf(trx, identifier))) throw customProviderInUse()
+    const isSame = sharesSubjects(subjectsOf(provider.settings), subjectsOf(settings))
+    if (!isSame && (await hasIdentitiesOf(trx, identifier))) refuseOtherSubjects()
     const traits = { provider: identifier, provider_id: provider.id, changed: members }
     await recordAudit(trx, deps, { action: 'provider_updated', actor: admin.actor, ip, traits })
     return changed

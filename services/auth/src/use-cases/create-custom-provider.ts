@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { customProviderExists, customProviderInUse, tooManyCustomProviders } from '../external-errors.ts'
+import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
-import { issuerOf, type NewCustomProvider } from '../external-providers/custom-provider.ts'
+import type { NewCustomProvider } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   countLockedProviders,
   findCustomProvider,
+  findDeletedSubjects,
   insertCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
-import { hasIdentitiesOfOtherIssuer } from '../identities/external-identity-repository.ts'
+import { issuerOf, refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
+import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/external-identity-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 
@@ -28,8 +30,8 @@ export interface CreateCustomProviderInput {
 }
 
 /**
- * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer alone, since
- * its identities are there.
+ * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer and
+ * the same claim of the subject alone while its identities are there.
  * @throws customProviderExists, customProviderInUse, tooManyCustomProviders, and what `completeSettings` throws
  */
 export async function createCustomProvider(
@@ -49,7 +51,10 @@ export async function createCustomProvider(
   return db.transaction().execute(async (trx) => {
     const count = await countLockedProviders(trx)
     if (await findCustomProvider(trx, identifier)) throw customProviderExists()
-    if (isInUse) throw customProviderInUse()
+    if (isInUse) refuseOtherSubjects()
+    const former = await findDeletedSubjects(trx, identifier)
+    const isSame = former === undefined || sharesSubjects(former, subjectsOf(settings))
+    if (!isSame && (await hasIdentitiesOf(trx, identifier))) refuseOtherSubjects()
     if (providersMax > 0 && count >= providersMax) throw tooManyCustomProviders()
     const created = await insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
     const traits = { provider: identifier, provider_id: id }

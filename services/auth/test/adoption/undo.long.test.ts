@@ -345,7 +345,7 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
   it('are gone where they were deleted here or supabase/auth cannot have them, which the costs say', async () => {
     const restored = await restoreAdopted(version)
     const { deps } = await openAdopted(restored)
-    await deleteCustomProvider(deps.db, 'custom:fixture')
+    await deps.db.transaction().execute((trx) => deleteCustomProvider(trx, 'custom:fixture'))
     const name = 'N'.repeat(101)
     await createCustomProvider(deps, { ...BY_COMMAND, provider: { ...NEW, name } })
     const costs: unknown[] = []

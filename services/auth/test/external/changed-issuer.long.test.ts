@@ -91,6 +91,28 @@ describe('a custom provider with identities', () => {
     expect(await emails()).toEqual([{ email: 'owner@example.com' }])
   })
 
+  it.each([
+    ['another claim as the id', oauth2, { attribute_mapping: { sub: 'uid' } }],
+    ['the default claim as the id', oauth2, { attribute_mapping: {} }],
+    ['another claim as the subject', oidc, { attribute_mapping: { sub: 'uid' } }],
+    ['another host of the profile', oauth2, { userinfo_url: `${OTHER}/userinfo` }],
+  ])('is not made again after its deletion with %s, and signs its user in as it was', async (_case, build, changes) => {
+    await signInOwner(build('custom:idp'), 'custom:idp')
+    await remove('custom:idp')
+    expect(await service.add(build('custom:idp', changes))).toEqual({ status: 409, body: IN_USE })
+    expect(await providers()).toEqual([])
+    await signInOwner(build('custom:idp'), 'custom:idp')
+    expect(await emails()).toEqual([{ email: 'owner@example.com' }])
+  })
+
+  it('is made again after its deletion with another claim as the id once its users are gone', async () => {
+    await signInOwner(oauth2('custom:idp'), 'custom:idp')
+    await remove('custom:idp')
+    await service.deps.db.deleteFrom('users').execute()
+    await service.add(oauth2('custom:idp', { attribute_mapping: { sub: 'uid' } }))
+    expect((await providers()).map(({ identifier }) => identifier)).toEqual(['custom:idp'])
+  })
+
   it('takes another issuer while nobody has signed in', async () => {
     service.play({})
     await service.add(oidc('custom:idp'))
