@@ -151,7 +151,7 @@ export async function createDeps(
     mailer,
     sms: config.sms.gateway && (await createSmsGateway(config.sms.gateway, outbound)),
     outbound,
-    keySets: createKeySets(outbound),
+    keySets: createKeySets(outbound, now),
     hooks: createHooks(config.hooks, { outbound, logger, behaviours: config.behaviours, now }),
     close: async () => {
       mailer.close()

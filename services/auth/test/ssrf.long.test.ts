@@ -97,7 +97,11 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   'a profile': (url) => {
     const now = () => new Date()
     const grant = { accessToken: 'x', refreshToken: undefined, idToken: undefined, answer: {}, userField: undefined }
-    return readProfile({ outbound, keySets: createKeySets(outbound), now }, toProvider(url, 'operator'), grant)
+    return readProfile(
+      { outbound, keySets: createKeySets(outbound, () => new Date()), now },
+      toProvider(url, 'operator'),
+      grant,
+    )
   },
   'an older provider': (url) => {
     const provider = { ...twitter(ACCOUNT), requestTokenUrl: url }
@@ -105,7 +109,10 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
     return requestToken(deps, { ...toProvider(url, 'operator'), provider }, 'http://localhost')
   },
   'keys of a provider': async (url) =>
-    (await createKeySets(outbound).find({ jwksUrl: url }))({ alg: 'RS256' }, { payload: '', signature: '' }),
+    (await createKeySets(outbound, () => new Date()).find({ jwksUrl: url }))(
+      { alg: 'RS256' },
+      { payload: '', signature: '' },
+    ),
   'an issuer': (url) => discoverMetadata(outbound, { issuer: url.replace('http:', 'https:') }),
   twilio: (url) => sendSms('twilio', url),
   messagebird: (url) => sendSms('messagebird', url),

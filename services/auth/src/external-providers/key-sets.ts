@@ -1,5 +1,5 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
-import type { JWTVerifyGetKey } from 'jose'
+import type { JWTVerifyGetKey, RemoteJWKSet } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { discoverMetadata } from './discovery.ts'
 
@@ -11,7 +11,8 @@ export type KeySource =
 
 /**
  * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every
- * half minute. The type is what callers need; `deps.ts` builds the real one, which calls the providers.
+ * half minute. After a failure nothing is fetched for five seconds: anybody may send tokens of a provider that is down. The type
+ * is what callers need; `deps.ts` builds the real one, which calls the providers.
  */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>
@@ -19,6 +20,10 @@ export interface KeySets {
 
 const LIFETIME_MS = 3_600_000
 const TIMEOUT_MS = 10_000
+/** After a failure, the same URL is not asked again for so long. */
+const PAUSE_MS = 5_000
+/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
+const UNREADABLE: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 /** Each tenant of Azure has its own keys. */
 const SETS_MAX = 500
 
@@ -26,24 +31,75 @@ const SETS_MAX = 500
  * The public keys of providers, for one process. Keys are read again after an hour; origins `operator` and `data` share none,
  * since other addresses are allowed to them.
  */
-export function createKeySets(outbound: Outbound): KeySets {
+export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
+  const pauses = openPauses(now)
   const open = async (jwksUrl: string, origin: 'operator' | 'data'): Promise<JWTVerifyGetKey> => {
     const { openRemoteKeys } = await import('@trestle/common/outbound/remote-keys.ts')
-    const known = sets.get(`${origin} ${jwksUrl}`)
+    const jose = await import('jose')
+    const name = `${origin} ${jwksUrl}`
+    const known = sets.get(name)
     if (known) return known
-    const keys = openRemoteKeys({ outbound, url: jwksUrl, origin }, { cacheMaxAge: LIFETIME_MS, timeoutMs: TIMEOUT_MS })
-    sets.set(`${origin} ${jwksUrl}`, keys)
+    const cache = { cacheMaxAge: LIFETIME_MS, timeoutMs: TIMEOUT_MS }
+    const remote = openRemoteKeys({ outbound, url: jwksUrl, origin }, cache)
+    const keys = withPauses(jose, { name, keys: remote }, pauses)
+    sets.set(name, keys)
     return keys
+  }
+  const discover = async (issuer: string): Promise<string> => {
+    const failure = pauses.failureOf(issuer)
+    if (failure !== undefined) throw failure.error
+    try {
+      return (await discoverMetadata(outbound, { issuer })).jwks_uri
+    } catch (error) {
+      pauses.begin(issuer, error)
+      throw error
+    }
   }
   return {
     find: async (source) => {
       if ('jwksUrl' in source) return open(source.jwksUrl, source.origin ?? 'operator')
-      const known = addresses.get(source.discoveredAt)
-      const address = known ?? (await discoverMetadata(outbound, { issuer: source.discoveredAt })).jwks_uri
+      const address = addresses.get(source.discoveredAt) ?? (await discover(source.discoveredAt))
       addresses.set(source.discoveredAt, address)
       return open(address, 'data')
     },
+  }
+}
+
+/** The failures of the last seconds, by what could not be read. */
+function openPauses(now: () => Date) {
+  const failures = new LRUCache<string, { readonly error: unknown; readonly atMs: number }>({ max: SETS_MAX })
+  return {
+    failureOf: (name: string) => {
+      const failure = failures.get(name)
+      return failure !== undefined && now().getTime() - failure.atMs < PAUSE_MS ? failure : undefined
+    },
+    begin: (name: string, error: unknown): void => void failures.set(name, { error, atMs: now().getTime() }),
+  }
+}
+
+/** The library waits after a read that succeeded, and not after one that failed. */
+function withPauses(
+  { createLocalJWKSet, errors }: typeof import('jose'),
+  { name, keys }: { readonly name: string; readonly keys: RemoteJWKSet },
+  pauses: ReturnType<typeof openPauses>,
+): JWTVerifyGetKey {
+  return async (header, token) => {
+    const failure = pauses.failureOf(name)
+    const held = keys.jwks()
+    if (failure !== undefined) {
+      // Keys that are fresh stay good. A key that is not among them may be one that could not be read.
+      if (held === undefined || !keys.fresh) throw failure.error
+      return createLocalJWKSet(held)(header, token).catch((error: unknown) => {
+        throw error instanceof errors.JWKSNoMatchingKey ? failure.error : error
+      })
+    }
+    try {
+      return await keys(header, token)
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError) || UNREADABLE.has(error.code)) pauses.begin(name, error)
+      throw error
+    }
   }
 }

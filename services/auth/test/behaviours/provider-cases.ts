@@ -56,7 +56,11 @@ async function atProvider<Seen>(
     send: (request: Parameters<typeof outbound.send>[0]) =>
       outbound.send({ ...request, url: `${provider.url}/${new URL(request.url).pathname}`, origin: 'operator' }),
   }
-  const app = await buildApp({ ...service.deps, outbound: diverted, keySets: createKeySets(diverted) })
+  const app = await buildApp({
+    ...service.deps,
+    outbound: diverted,
+    keySets: createKeySets(diverted, () => new Date()),
+  })
   const headersOf = (token: string | undefined) => (token ? { authorization: `Bearer ${token}` } : {})
   try {
     return await see({

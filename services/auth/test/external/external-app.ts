@@ -99,7 +99,7 @@ export async function openExternalApp(
       ...options,
       replace: (deps) => {
         const outbound = divert(world)
-        return { outbound, keySets: createKeySets(outbound), ...replace(deps) }
+        return { outbound, keySets: createKeySets(outbound, () => new Date()), ...replace(deps) }
       },
     },
   )

@@ -60,7 +60,7 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
     },
     replace: () => {
       const outbound = divert(realm, called)
-      return { outbound, keySets: createKeySets(outbound), now: () => new Date() }
+      return { outbound, keySets: createKeySets(outbound, () => new Date()), now: () => new Date() }
     },
     stop: () => server.stop(),
   }
