@@ -7,7 +7,7 @@
 -- done, also for the same outcome again, which changes nothing. Disputes that callers close in test mode leave room in the
 -- trail; what an acquirer reports is always booked. (reference: Disputes)
 --
--- The exception that a loss of it has left, and that holds back nothing, is resolved with it.
+-- The exception that an earlier report of this outcome has left, and that holds back nothing, is resolved with it.
 --
 -- Lock order: the transaction, the dispute, the key, the balance, the exception. Every function that changes the money of a
 -- transaction locks the transaction first, so that two of them never wait for each other. The lock of the key comes after the
@@ -64,9 +64,7 @@ BEGIN
       trail_length = t.trail_length + 1
     WHERE t.merchant_id = held.merchant_id AND t.id = held.id RETURNING t.* INTO after;
   PERFORM {{post}}(ARRAY[{{dispute_movement}}(held, after, dispute, p_outcome)]);
-  IF p_outcome = 'lost' THEN
-    PERFORM {{resolve_reported}}(held.merchant_id, 'lost dispute ' || dispute.acquirer_ref);
-  END IF;
+  PERFORM {{resolve_reported}}(held.merchant_id, p_outcome || ' dispute ' || dispute.acquirer_ref);
   moment := date_trunc('milliseconds', clock_timestamp());
   UPDATE {{disputes}} d SET
       status = p_outcome, resolved = moment

@@ -181,12 +181,22 @@ describe('an exception that holds back nothing', () => {
     expect([await open(), (await merchant.exceptions()).length, await merchant.violations()]).toEqual([0, 1, []])
   })
 
-  it('is resolved by the loss of a dispute that was unknown when its loss was reported', async () => {
-    await report(closed('E1', 'CB-1', 'lost'))
+  it.each(['won', 'lost'] as const)('is resolved by a dispute that is %s, and was unknown before', async (outcome) => {
+    await report(closed('E1', 'CB-1', outcome), closed('E2', 'CB-1', outcome))
     expect(await open()).toBe(1)
     await run('disputes', 'open', transactionId, '--reference', 'CB-1', '--amount', '1000')
-    await report(closed('E2', 'CB-1', 'lost'))
-    expect([await open(), await disputes(), await merchant.violations()]).toEqual([0, [['lost', 1_000, 0]], []])
+    await report(closed('E3', 'CB-1', outcome))
+    expect([await open(), await disputes(), await merchant.violations()]).toEqual([0, [[outcome, 1_000, 0]], []])
+  })
+
+  it.each([
+    ['won', 'lost'],
+    ['lost', 'won'],
+  ] as const)('stays open where a dispute that was reported as %s is %s', async (reported, outcome) => {
+    await report(closed('E1', 'CB-1', reported))
+    await run('disputes', 'open', transactionId, '--reference', 'CB-1', '--amount', '1000')
+    await report(closed('E2', 'CB-1', outcome))
+    expect([await open(), await disputes()]).toEqual([1, [[outcome, 1_000, 0]]])
   })
 
   it('gives way to that of a dispute which cannot be opened', async () => {

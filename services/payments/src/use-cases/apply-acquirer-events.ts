@@ -195,11 +195,11 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
 
 const shortReference = ({ reference }: AcquirerEvent): string => reference.slice(0, 255)
 
-/** A loss is named after its dispute: an acquirer may report it under several references, and payouts hold it back once. */
-const exceptionReference = (acquirer: string, event: AcquirerEvent): string =>
-  event.type === 'dispute.lost'
-    ? `lost dispute ${acquirer}:${event.disputeReference}`
-    : `event ${acquirer}:${event.reference}`
+/** The end of a dispute is named after it: an acquirer may report it under several references, and payouts hold it back once. */
+function exceptionReference(acquirer: string, event: AcquirerEvent): string {
+  if (event.type !== 'dispute.won' && event.type !== 'dispute.lost') return `event ${acquirer}:${event.reference}`
+  return `${event.type === 'dispute.won' ? 'won' : 'lost'} dispute ${acquirer}:${event.disputeReference}`
+}
 
 /** Stores an exception. Payouts hold back what a dispute may take that the books cannot follow. */
 async function storeException(
