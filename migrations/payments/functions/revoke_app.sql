@@ -3,7 +3,7 @@
 --
 -- Verdict: that of judge_access; not-found; last-app when an app would remove the last app of a live merchant without a user:
 -- nobody could then reach the merchant and its money through the API. A user who is a member may remove it, and an invited user
--- is no member yet. (reference: Apps of a merchant)
+-- is no member yet. An app without a good key reaches nothing, so it does not count. (reference: Apps of a merchant)
 --
 -- Lock order: the memberships of all apps by the id of the app, those of users, the balance. All are locked so that, of two
 -- members that remove themselves or each other at once, the second sees who is left. Access is judged again under the locks:
@@ -26,7 +26,10 @@ BEGIN
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   IF p_app_id IS NOT NULL AND EXISTS (SELECT FROM {{apps}} a WHERE a.id = identity_id)
     AND NOT EXISTS (SELECT FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test)
-    AND NOT EXISTS (SELECT FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id <> p_app_id)
+    AND NOT EXISTS (
+      SELECT FROM {{merchant_apps}} a JOIN {{app_keys}} k ON k.app_id = a.app_id AND {{include:is_good_key.sql key => k}}
+      WHERE a.merchant_id = p_merchant_id AND a.app_id <> p_app_id
+    )
     AND NOT EXISTS (SELECT FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND NOT u.pending)
   THEN
     verdict := 'last-app';

@@ -3,8 +3,8 @@
 -- members see. Members may also use the id of their own user record: they know no other id of themselves.
 --
 -- Verdict: that of judge_access; not-found; last-user when a user would remove the last user of a live merchant without an app:
--- nobody could then reach the merchant and its money through the API. An invited user is no member yet; done. (reference: Users
--- of a merchant)
+-- nobody could then reach the merchant and its money through the API. An invited user is no member yet, and an app without a
+-- good key does not count; done. (reference: Users of a merchant)
 --
 -- Lock order: the memberships of apps, those of users, the invitations of the user, the balance. All members are locked so that,
 -- of two members that leave at once, the second sees who is left. Access is judged again under the locks: an app that leaves a
@@ -35,7 +35,10 @@ BEGIN
     FOR UPDATE;
   IF NOT ended.pending
     AND NOT EXISTS (SELECT FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test)
-    AND NOT EXISTS (SELECT FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id)
+    AND NOT EXISTS (
+      SELECT FROM {{merchant_apps}} a JOIN {{app_keys}} k ON k.app_id = a.app_id AND {{include:is_good_key.sql key => k}}
+      WHERE a.merchant_id = p_merchant_id
+    )
     AND NOT EXISTS (
       SELECT FROM {{merchant_users}} u
       WHERE u.merchant_id = p_merchant_id AND NOT u.pending AND u.user_id <> ended.user_id

@@ -107,6 +107,16 @@ describe('a user with a token', () => {
       expect(statusAndBody(await leave(served, 'mary'))).toEqual([204, ''])
     })
 
+    it.each(['expires', 'revoked'] as const)('400: stays with an app whose keys are of no use: %s', async (column) => {
+      const id = await create(false)
+      const idle = await createTestApp(payments)
+      const url = `/merchants/${id}/apps`
+      await payments.app.inject({ method: 'POST', url, headers: as('mary'), payload: { appId: idle.id } })
+      const keys = payments.owner.db.updateTable('app_keys').where('app_id', '=', idle.id)
+      await keys.set({ [column]: new Date(0) }).execute()
+      expect(statusAndBody(await leave(id, 'mary'))).toEqual(LAST)
+    })
+
     it('400: one of two users who leave at once stays', async () => {
       for (let round = 0; round < 5; round += 1) {
         const id = await create(false)

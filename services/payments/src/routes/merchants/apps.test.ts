@@ -287,6 +287,15 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     expect(await see(member)).toBe(200)
   })
 
+  it('400: counts no app without a good key at a live merchant', async () => {
+    await goLive()
+    await add({ appId: other.id })
+    const keys = payments.owner.db.updateTable('app_keys').where('app_id', '=', other.id)
+    await keys.set({ expires: new Date(0) }).execute()
+    expect(statusAndBody(await revoke(member.id))).toEqual(LAST)
+    expect(await see(member)).toBe(200)
+  })
+
   it('204: lets the only app of a live merchant revoke itself while a user is a member', async () => {
     await goLive()
     await join()
