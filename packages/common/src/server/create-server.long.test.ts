@@ -405,6 +405,14 @@ describe('telemetry', () => {
     ])
   })
 
+  it.each(['4242424242424242', '4242-4242-4242-4242'])(
+    'takes the card number %s for no id of a request',
+    async (id) => {
+      const answer = await app.inject({ url: '/things/42', headers: { 'x-request-id': id } })
+      expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+    },
+  )
+
   // ASVS 16.4.1
   it('logs one line for each request, whatever the client sends', async () => {
     const lines = () => readFileSync(file, 'utf8').trim().split('\n')

@@ -17,6 +17,7 @@ import type { ConnectionBounds } from '../connections/connection-bounds.ts'
 import type { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
+import { isCardNumber } from '../telemetry/card-number.ts'
 import { placeOfSecret } from '../telemetry/path-of.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
 import { answerBrokenRequest, createBrowserHeaders, errorText, JSON_TYPE, sendAnswers } from './answers.ts'
@@ -150,12 +151,13 @@ function createRewrite(base: string): (request: IncomingMessage) => string {
   }
 }
 
-/** Makes the ids of requests: the value of the header if it has the accepted form, otherwise a UUID. */
+/** Makes the ids of requests: the value of the header if it has the accepted form, otherwise a UUID. Logs show no card number. */
 function createRequestIds({ requestIdHeader, requestIdPattern = /^[\x21-\x7e]{1,128}$/ }: ServerOptions) {
   const header = requestIdHeader?.toLowerCase()
   return ({ headers }: { readonly headers: IncomingHttpHeaders }): string => {
     const incoming = header === undefined ? undefined : headers[header]
-    return typeof incoming === 'string' && requestIdPattern.test(incoming) ? incoming : randomUUID()
+    if (typeof incoming !== 'string' || !requestIdPattern.test(incoming) || isCardNumber(incoming)) return randomUUID()
+    return incoming
   }
 }
 

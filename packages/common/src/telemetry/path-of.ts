@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isCardNumber } from './card-number.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 /** The path of a URL without its query, which may hold tokens. */
@@ -32,14 +33,6 @@ const NUMBER_SEGMENT = /(?<=\/)(?:[\d+-]|%[0-9a-f]{2}){13,}(?=\/|$)/gi
 
 function withoutCards(path: string): string {
   return path.replaceAll(NUMBER_SEGMENT, (segment) => (isCardNumber(decodeAscii(segment)) ? CENSOR : segment))
-}
-
-/** Whether a text is a number of a card: 13 to 19 digits of which the last is the check digit (Luhn). */
-function isCardNumber(text: string): boolean {
-  const digits = text.replaceAll(/[ +-]/g, '')
-  if (!/^[1-9]\d{12,18}$/.test(digits)) return false
-  const worths = [...digits].reverse().map((digit, place) => (place % 2 === 0 ? digit : String(Number(digit) * 2)))
-  return [...worths.join('')].reduce((sum, digit) => sum + Number(digit), 0) % 10 === 0
 }
 
 /** For each known route, a pattern of where its secret stands. Undefined: it has no secret. */
