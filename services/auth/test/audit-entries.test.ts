@@ -58,7 +58,7 @@ const ROUTES: Readonly<Record<string, Trace>> = {
   'POST /magiclink': entries(...CODE),
   'POST /otp': entries(...CODE),
   'POST /passkeys/authentication/options': CHALLENGE,
-  'POST /passkeys/authentication/verify': entries('login'),
+  'POST /passkeys/authentication/verify': entries('login', 'login_failed'),
   'POST /passkeys/registration/options': CHALLENGE,
   'POST /passkeys/registration/verify': entries('passkey_created'),
   'POST /recover': entries('user_recovery_requested'),

@@ -1,15 +1,15 @@
-import { recordAudit } from '../audit/audit-log.ts'
+import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
-import type { Assertion } from '../passkeys/credential.ts'
-import { refusePasskey } from '../passkeys/passkey.ts'
+import type { Assertion, StoredCredential } from '../passkeys/credential.ts'
+import { type Passkey, refusePasskey } from '../passkeys/passkey.ts'
 import { findPasskeyByCredential, updatePasskeyUse } from '../passkeys/passkey-repository.ts'
 import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { createSession } from '../sessions/create-session.ts'
-import type { SessionOrigin } from '../sessions/session.ts'
+import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { requireNotBanned } from '../users/user.ts'
-import { lockUserById } from '../users/user-repository.ts'
+import { findUserById, lockUserById } from '../users/user-repository.ts'
 
 type FinishPasskeySignInDeps = SessionViewDeps & Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
 
@@ -20,7 +20,8 @@ export interface FinishPasskeySignInInput extends SessionOrigin {
 }
 
 /**
- * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature.
+ * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature. Both
+ * have an entry in the audit log.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned, hookFailed, hookRejected, hookTimeout,
  * hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
@@ -28,18 +29,34 @@ export async function finishPasskeySignIn(
   deps: FinishPasskeySignInDeps,
   input: FinishPasskeySignInInput,
 ): Promise<SessionView> {
-  const { challengeId, response, userAgent, ip } = input
+  const { challengeId, response, ip } = input
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
   const passkey = await findPasskeyByCredential(deps.db, response.id)
   const used = passkey && (await verifyAssertion(deps, { response, challenge }, passkey.credential))
-  if (!passkey || !used || !namesUser(response, passkey.userId)) refusePasskey()
-  const session = await deps.db.transaction().execute(async (trx) => {
-    const user = await lockUserById(trx, passkey.userId)
-    if (!user || user.deletedAt !== null) refusePasskey()
+  const isGood = passkey && used && namesUser(response, passkey.userId)
+  const session = isGood ? await beginSession(deps, input, passkey, used) : undefined
+  if (session) return signNewSession(deps, session)
+  const actor = (passkey && (await findUserById(deps.db, passkey.userId))) ?? UNKNOWN_ACTOR
+  await recordAudit(deps.db, deps, { action: 'login_failed', actor, ip, traits: { provider: 'passkey' } })
+  return refusePasskey()
+}
+
+/**
+ * Begins a session of the owner of a passkey. @returns undefined where the passkey is gone, or its counter shows a copy of it
+ * @throws userBanned
+ */
+function beginSession(
+  deps: FinishPasskeySignInDeps,
+  { userAgent, ip }: SessionOrigin,
+  { id, userId, createdAt }: Passkey,
+  { counter }: StoredCredential,
+): Promise<IssuedSession | undefined> {
+  return deps.db.transaction().execute(async (trx) => {
+    const user = await lockUserById(trx, userId)
+    if (!user || user.deletedAt !== null) return undefined
     requireNotBanned(user, deps.now())
-    if (!(await updatePasskeyUse(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) refusePasskey()
+    if (!(await updatePasskeyUse(trx, { id, counter, now: deps.now() }))) return undefined
     await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
-    return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: passkey.createdAt })
+    return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: createdAt })
   })
-  return signNewSession(deps, session)
 }

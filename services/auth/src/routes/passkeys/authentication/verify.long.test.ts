@@ -58,6 +58,39 @@ describe('POST /passkeys/authentication/verify', () => {
     expect(statusAndBody(await test.signInBy(key))).toEqual([400, refused])
   })
 
+  it('400: records a refused answer of a passkey of a user, and of nobody', async () => {
+    const { key, user, email } = await test.createWithPasskey()
+    const stranger = createAuthenticator()
+    stranger.create({ challenge: 'AAAA', rp: { id: 'app.example.com' } })
+    await test.deps.db.deleteFrom('audit_log_entries').execute()
+    const answers = [
+      await test.signInBy(key, { challenge: 'AAAA' }),
+      await test.signInBy(key),
+      await test.signInBy(key, { counter: 1 }),
+      await test.signInBy(stranger),
+    ]
+    const signedIn = sessionBody(signedUpBody({ user, email }))
+    expect(answers.map(statusAndBody)).toEqual([
+      [400, refused],
+      [200, signedIn],
+      [400, refused],
+      [400, refused],
+    ])
+    const query = test.deps.db.selectFrom('audit_log_entries').select(['action', 'actor_id', 'payload'])
+    const entries = (await query.orderBy('created_at').orderBy('id').execute()).map(
+      ({ action, actor_id: actor, payload }) => [action, actor, payload.traits],
+    )
+    const traits = { provider: 'passkey' }
+    expect(entries.toSorted()).toEqual(
+      [
+        ['login', user.id, traits],
+        ['login_failed', user.id, traits],
+        ['login_failed', user.id, traits],
+        ['login_failed', null, traits],
+      ].toSorted(),
+    )
+  })
+
   it('400: accepts one of many parallel answers with the same counter, since the others come from a copy', async () => {
     const { key, user, email } = await test.createWithPasskey()
     const asked = await Promise.all(Array.from({ length: 10 }, test.ask))
