@@ -38,6 +38,8 @@ const CallbackAnswer = z.object({
   denied: z.string().optional().meta({ description: OAUTH1_ONLY }),
 })
 
+type CallbackAnswer = z.output<typeof CallbackAnswer>
+
 const ProviderPath = z.object({
   provider: z.string().meta({ description: 'The provider whose redirect URI this is', example: 'custom:company' }),
 })
@@ -52,7 +54,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
   app.get('/callback', byQuery({ operationId: 'finishProviderSignIn' }), (request, reply) =>
-    redirectAfter(deps, request, reply, { answer: request.query, calledAt: undefined }),
+    redirectAfter(deps, request, reply, { answer: queryAnswer(request), calledAt: undefined }),
   )
   app.post('/callback', byForm({ operationId: 'finishProviderSignInByForm' }), (request, reply) =>
     redirectAfter(deps, request, reply, { answer: request.body, calledAt: undefined }),
@@ -61,7 +63,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
     '/callback/:provider',
     byQuery({ operationId: 'finishProviderSignInAtOwnAddress', params: ProviderPath }),
     (request, reply) =>
-      redirectAfter(deps, request, reply, { answer: request.query, calledAt: request.params.provider }),
+      redirectAfter(deps, request, reply, { answer: queryAnswer(request), calledAt: request.params.provider }),
   )
   app.post(
     '/callback/:provider',
@@ -136,11 +138,19 @@ async function redirectAfter(
   return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), status)
 }
 
+/** The answer in a query. An empty `iss` is one that was sent, though an empty parameter counts as absent elsewhere. */
+function queryAnswer({ query, url }: FastifyRequest<{ Querystring: CallbackAnswer }>): CallbackAnswer {
+  return { ...query, iss: parametersOf(url).get('iss') ?? undefined }
+}
+
 /** Programs disagree on which value of a repeated parameter counts (RFC 6749, 3.1). A form body has been judged before. */
 function requireDistinct(url: string): void {
-  const [, query = ''] = url.split('?', 2)
-  const names = [...new URLSearchParams(query).keys()].filter((name) => Object.hasOwn(CallbackAnswer.shape, name))
+  const names = [...parametersOf(url).keys()].filter((name) => Object.hasOwn(CallbackAnswer.shape, name))
   if (new Set(names).size < names.length) throw answerRepeated()
+}
+
+function parametersOf(url: string): URLSearchParams {
+  return new URLSearchParams(url.split('?', 2)[1])
 }
 
 /** Returns the address to which the browser goes after a flow. */

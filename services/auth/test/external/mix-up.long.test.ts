@@ -83,6 +83,8 @@ describe('the answer of an honest provider in the flow of another', () => {
     ['apple', '/callback', 'https://accounts.google.com'],
     ['azure', '/callback', 'https://accounts.google.com'],
     ['keycloak', '/callback', 'https://sso.example.com/realms/other'],
+    ['keycloak', '/callback', ''],
+    ['custom:own', '/callback/custom:own', ''],
   ])('is refused by its issuer: %s at %s by %s', (provider, path, iss) => expectRefused(provider, path, { iss }))
 
   it('is refused without an issuer where the metadata promise one', () => expectRefused('custom:promises', '/callback'))
