@@ -15,7 +15,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
-  IF p_state NOT IN ('declined', 'reversed') THEN RAISE EXCEPTION '% is no outcome', p_state; END IF;
+  IF coalesce(p_state, '') NOT IN ('declined', 'reversed') THEN
+    RAISE EXCEPTION '% is no outcome', p_state USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   UPDATE {{attempts}} a SET state = p_state
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.state = 'unknown';
   RETURN FOUND;

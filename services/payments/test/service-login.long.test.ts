@@ -288,6 +288,8 @@ it.each([
   sql`SELECT * FROM ${sql.table('close_payout')}(NULL, repeat('a', 24), 'created')`,
   sql`SELECT * FROM ${sql.table('close_dispute')}(NULL, NULL, repeat('a', 24), 'open')`,
   sql`SELECT * FROM ${sql.table('close_operation')}(NULL, repeat('a', 24), 'open', NULL)`,
+  sql`SELECT ${sql.table('settle_attempt')}(NULL, repeat('a', 24), 'approved')`,
+  sql`SELECT ${sql.table('settle_attempt')}(NULL, repeat('a', 24), NULL)`,
 ])('a function refuses an outcome that is none, before it reads a row: %#', async (call) => {
   await expect(call.execute(payments.owner.db)).rejects.toHaveProperty('code', '22023')
 })
