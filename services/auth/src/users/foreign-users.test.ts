@@ -187,6 +187,7 @@ describe('toForeignUser', () => {
   const [credential] = keycloak.credentials
   const REDACTED = 'the password: the export has its hash redacted'
   const MISSING = 'the password: the export has no hash of it'
+  const UNKNOWN = 'the password: its hash has a form that is not known here'
 
   it.each([
     ['firebase', { localId: 'a', passwordHash: 'UkVEQUNURUQ=' }, REDACTED],
@@ -197,6 +198,8 @@ describe('toForeignUser', () => {
     ['auth0', { user_id: 'auth0|a', passwordHash: '[REDACTED]' }, REDACTED],
     ['auth0', { user_id: 'auth0|a', passwordHash: '********' }, REDACTED],
     ['auth0', { user_id: 'auth0|a', identities: [{ provider: 'auth0', user_id: 'a' }] }, MISSING],
+    ['auth0', { user_id: 'auth0|a', passwordHash: 'sha512:5f4dcc3b' }, UNKNOWN],
+    ['clerk', { id: 'a', password_digest: 'sha512:5f4dcc3b' }, UNKNOWN],
     ['keycloak', { ...keycloak, credentials: [{ ...credential, secretData: '**********' }] }, REDACTED],
     [
       'keycloak',

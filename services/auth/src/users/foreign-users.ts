@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { IMPORT_TEXTS } from '../field-errors.ts'
+import { parseStoredHash } from '../passwords/stored-hash.ts'
 import {
   Flag,
   FOR_EVER,
@@ -66,7 +67,10 @@ const Firebase = z
     }))
     const { identities, left } = toIdentities('firebase', accounts)
     const hasPassword = user.providerUserInfo.some(({ providerId }) => providerId === 'password')
-    const passwordLeft = findPasswordLeft(user.passwordHash, { hasPassword, isSaltless: !user.salt })
+    const passwordLeft = findPasswordLeft(user.passwordHash, {
+      hasPassword,
+      unfit: user.salt ? [] : [PASSWORD_LEFT.saltless],
+    })
     return {
       line: withoutMissing({
         id: toForeignId('firebase', user.localId),
@@ -87,14 +91,13 @@ const Firebase = z
     }
   })
 
-/** Why a password stays behind. */
+/** Why a password stays behind. `unfit`: why a hash that the export has is of no use. */
 function findPasswordLeft(
   hash: string | null | undefined,
-  { hasPassword, isSaltless }: { readonly hasPassword: boolean; readonly isSaltless: boolean },
+  { hasPassword, unfit }: { readonly hasPassword: boolean; readonly unfit: readonly string[] },
 ): readonly string[] {
   if (!hash) return hasPassword ? [PASSWORD_LEFT.missing] : []
-  if (isRedacted(hash)) return [PASSWORD_LEFT.redacted]
-  return isSaltless ? [PASSWORD_LEFT.saltless] : []
+  return isRedacted(hash) ? [PASSWORD_LEFT.redacted] : unfit
 }
 
 /** A larger number has lost its last digits by the time it is read, and may be the id of somebody else. */
@@ -145,7 +148,11 @@ const Auth0 = z
     }))
     const { identities, left } = toIdentities('auth0', accounts)
     const hasPassword = user.identities.some(({ provider }) => provider === 'auth0')
-    const passwordLeft = findPasswordLeft(user.passwordHash, { hasPassword, isSaltless: false })
+    const isKnown = parseStoredHash(user.passwordHash ?? '') !== undefined
+    const passwordLeft = findPasswordLeft(user.passwordHash, {
+      hasPassword,
+      unfit: isKnown ? [] : [PASSWORD_LEFT.unknown],
+    })
     const id = user.user_id ?? (user._id ? `auth0|${user._id}` : undefined)
     return {
       line: withoutMissing({
