@@ -13,7 +13,7 @@ DECLARE
   moment timestamptz;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
-  PERFORM FROM {{payment_sessions}} s WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id FOR UPDATE;
+  PERFORM s.id FROM {{payment_sessions}} s WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id FOR UPDATE;
   -- The session may have expired while this waited for its row.
   moment := clock_timestamp();
   UPDATE {{payment_sessions}} s SET outcome = p_outcome
