@@ -1,6 +1,7 @@
 -- Makes the user of a sign-up, or finds and locks the owner of its identifier. Called by sign_up.
 --
--- p_provider: `email` or `phone`, as the item has one; null for an anonymous user.
+-- p_provider: `email` or `phone`, as the item has one; null for an anonymous user. p_due_before: a message that was sent at or
+-- before this time is out of its interval; null where the identifier counts as confirmed.
 --
 -- Returns the row of the user. A user whom the function has made has the id of the item.
 --
@@ -10,10 +11,13 @@
 -- meanwhile.
 --
 -- A staged owner waits for a code by mail, which the owner of the address may have asked for. A sign-up of a stranger must not
--- end that code, so it moves to the new user, with what its request brings. Then the staged owner is deleted.
+-- end that code, so it moves to the new user, with what its request brings. Then the staged owner is deleted. A code by SMS would
+-- be replaced by that of the sign-up. So a staged owner who has got one within the interval is returned as they are.
 --
 -- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
-CREATE OR REPLACE FUNCTION {{create_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)
+CREATE OR REPLACE FUNCTION {{create_or_lock_user}}(
+  p_item {{sign_up_item}}, p_provider text, p_due_before timestamptz
+)
 RETURNS {{users}}
 LANGUAGE plpgsql
 SET plan_cache_mode = 'force_generic_plan'
@@ -48,6 +52,8 @@ BEGIN
       FOR NO KEY UPDATE;
     EXIT WHEN FOUND AND owner.staged_at IS NULL AND NOT {{release_email}}(p_item.email, p_item.created_at);
     IF owner.staged_at IS NOT NULL THEN
+      EXIT WHEN EXISTS (SELECT FROM {{one_time_tokens}} t
+        WHERE t.user_id = owner.id AND t.kind = 'sms' AND t.sent_at > p_due_before);
       DELETE FROM {{users}} u WHERE u.id = staged.id;
       UPDATE {{users}} u SET email = NULL, phone = NULL WHERE u.id = owner.id;
       staged := owner;

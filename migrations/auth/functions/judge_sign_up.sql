@@ -14,6 +14,10 @@
 -- audiences a stranger could replace the content of a sign-up at once, by a sign-up in each other audience. So a sign-up in
 -- another audience than the account's changes and sends nothing while the last message to the account is younger than the
 -- interval.
+--
+-- A phone has one code, whichever request has brought it. A code to sign in has an interval of its own, which p_is_due does not
+-- tell. So a sign-up by phone changes and sends nothing while the last code is younger than the interval: a stranger would end
+-- the code that the owner waits for, and the next one would bring the password of the stranger.
 CREATE OR REPLACE FUNCTION {{judge_sign_up}}(
   p_item {{sign_up_item}}, p_provider text, p_owner {{users}}, p_is_due boolean, p_due_before timestamptz
 )
@@ -34,7 +38,7 @@ BEGIN
   IF NOT p_is_due THEN
     RETURN 'repeated';
   END IF;
-  IF p_owner.aud IS DISTINCT FROM p_item.aud
+  IF (p_provider = 'phone' OR p_owner.aud IS DISTINCT FROM p_item.aud)
       AND EXISTS (SELECT FROM {{one_time_tokens}} t WHERE t.user_id = p_owner.id AND t.sent_at > p_due_before) THEN
     RETURN 'repeated';
   END IF;

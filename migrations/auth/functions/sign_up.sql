@@ -32,7 +32,7 @@ BEGIN
       ON CONFLICT (key_hash, kind) DO UPDATE SET sent_at = p_item.created_at WHERE t.sent_at <= p_message.due_before;
     is_due := FOUND;
   END IF;
-  owner := {{create_or_lock_user}}(p_item, provider);
+  owner := {{create_or_lock_user}}(p_item, provider, p_message.due_before);
   actor_id := owner.id;
   verdict := {{judge_sign_up}}(p_item, provider, owner, is_due, p_message.due_before);
   PERFORM {{keep_sign_up_content}}(

@@ -226,6 +226,23 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     expect(await tryPassword({ phone, password: OWN_PASSWORD })).toEqual(isStrict ? wrongPassword : 200)
   })
 
+  it.each(['nobody', 'a user who has not confirmed'])(
+    "200: a sign-up of a stranger leaves the owner's code by SMS, to the phone of %s",
+    async (holder) => {
+      if (holder !== 'nobody') {
+        await service.post('/signup', { phone, password: OWN_PASSWORD, data: STRANGE })
+        await service.sms.read(phone)
+      }
+      wait()
+      await service.post('/otp', { phone, data: OWN })
+      const { code } = await service.sms.read(phone)
+      const strange = { phone, password: STRANGERS_PASSWORD, data: STRANGE }
+      expect(outcomeOf(await service.post('/signup', strange))).toBe(200)
+      expect((await verify({ type: 'sms', phone, token: code })).user_metadata).toEqual(OWN)
+      expect(await tryPassword({ phone, password: STRANGERS_PASSWORD })).toEqual(wrongPassword)
+    },
+  )
+
   it.each(['/signup', '/otp'])(
     '200: POST %s takes back an address that is staged in another audience',
     async (path) => {

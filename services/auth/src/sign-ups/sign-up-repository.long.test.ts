@@ -359,6 +359,7 @@ describe('insertSignUp', () => {
           address,
           owner: 'nobody' as OwnerState,
           notedAt: Number.NEGATIVE_INFINITY,
+          codeSentAt: Number.NEGATIVE_INFINITY,
           passwordHash: null as string | null,
           tasks: [] as string[],
         }))
@@ -373,7 +374,8 @@ describe('insertSignUp', () => {
           if (action.do === 'sign-up') {
             const { autoconfirm } = action
             const isDue = one.notedAt <= now - INTERVAL_MS
-            const verdict = judgeSignUp(one.owner, { autoconfirm, isDue })
+            const hasYoungCode = one.codeSentAt > now - INTERVAL_MS
+            const verdict = judgeSignUp(one.owner, { autoconfirm, isDue, hasYoungCode })
             if (!autoconfirm && isDue) one.notedAt = now
             const input = toSignUp(one.address, { nowMs: now, autoconfirm })
             expect((await batched(input)).verdict).toBe(verdict)
@@ -382,6 +384,7 @@ describe('insertSignUp', () => {
             if (verdict === 'sent' || verdict === 'signed-in') {
               one.owner = verdict === 'sent' ? 'unconfirmed' : 'confirmed'
               one.passwordHash = input.passwordHash
+              one.codeSentAt = verdict === 'sent' && one.address.kind === 'phone' ? now : Number.NEGATIVE_INFINITY
             }
           } else if (one.owner === 'unconfirmed' && action.do === 'confirm') {
             await change(one.address, { [`${one.address.kind}_confirmed_at`]: new Date(now) })
@@ -390,7 +393,7 @@ describe('insertSignUp', () => {
             await leaveToProvider(one.address)
             one.owner = 'claimed'
           } else if (one.owner !== 'nobody' && action.do === 'stage') {
-            await change(one.address, { staged_at: new Date(now) })
+            await change(one.address, { staged_at: new Date(now), [`${one.address.kind}_confirmed_at`]: null })
             one.owner = 'staged'
           }
         }

@@ -12,16 +12,19 @@ export interface SignUpRules {
   readonly autoconfirm: boolean
   /** Whether the last message to the identifier is long enough ago. */
   readonly isDue: boolean
+  /** Whether the identifier is a phone, and its owner has got a code within the interval. */
+  readonly hasYoungCode: boolean
 }
 
 /**
  * The model of a sign-up (reference: POST /signup). The SQL functions `sign_up` and `sign_ups` decide the same under their locks.
  * A property test takes both through the same steps.
  */
-export function judgeSignUp(owner: OwnerState, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
+export function judgeSignUp(owner: OwnerState, { autoconfirm, isDue, hasYoungCode }: SignUpRules): SignUpVerdict {
   const isNew = owner === 'nobody' || owner === 'staged' || owner === 'claimed'
   if (autoconfirm) return isNew ? 'signed-in' : 'taken'
-  if (isNew) return 'sent'
   if (owner === 'confirmed') return 'taken'
+  if (hasYoungCode) return 'repeated'
+  if (isNew) return 'sent'
   return isDue ? 'sent-again' : 'repeated'
 }
