@@ -58,7 +58,7 @@ export async function undoAdoption(
     if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
-    if (!(await confirm(await findUndoCosts(db, places, record)))) return false
+    if (!(await confirm(await findUndoCosts(db, places, record, encryptionKeys)))) return false
     const sealing = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, { switchedAt, attempt })

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { adoptCommand } from '../../src/commands/adopt.ts'
+import { sealSecret } from '../../src/secrets/sealed-secret.ts'
 import { deriveUpstreamTokens } from '../../src/sessions/upstream-token.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
@@ -297,26 +299,36 @@ it('a signature counter that SQL spoils after the switch is the one of this serv
   expect(await runSql(superuserUrl, read)).toEqual(before)
 })
 
-it('passkeys and security keys that SQL spoils after the switch stop no undo, which names their rows', async () => {
+it('passkeys and second factors that SQL spoils after the switch stop no undo, which names their rows', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   await adopt(restored)
   const userId = idOf(restored, 'passkey')
-  const [passkey, factor] = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']
+  const idAt = (place: number) => `00000000-0000-4000-8000-00000000000${place}`
+  // The right key, which does not open the secret.
+  const unopened = sealSecret({ ...restored.deps, randomBytes }, 'another row', 'JBSWY3DPEHPK3PXP')
+  const sealed = [{ a: 1 }, null, 5, 'text', { ...unopened, key_id: 'nobody' }, unopened]
   await runSql(
     superuserUrl,
     `INSERT INTO auth.webauthn_credentials (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible,
          friendly_name, created_at, updated_at)
-       VALUES ('${passkey}', '${userId}', '???', 'zz!', 0, '[]', true, 'spoilt', now(), now());
+       VALUES ('${idAt(1)}', '${userId}', '???', 'zz!', 0, '[]', true, 'spoilt', now(), now());
      INSERT INTO auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at, credential)
-       VALUES ('${factor}', '${userId}', 'webauthn', 'verified', now(), now(), '{"id": 5}')`,
+       VALUES ('${idAt(2)}', '${userId}', 'webauthn', 'verified', now(), now(), '{"id": 5}');
+     INSERT INTO auth.mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at, sealed_secret) VALUES
+       ${sealed.map((value, place) => `('${idAt(place + 3)}', '${userId}', 'app ${place}', 'totp', 'verified', now(), now(), '${JSON.stringify(value)}')`)}`,
   )
   const costs: object[] = []
   expect(await undoAdoption(restored.deps, async (found) => costs.push(found.spoilt) > 0)).toBe(true)
-  expect(costs).toEqual([[`webauthn_credentials ${passkey}`, `mfa_factors ${factor}`]])
-  const written = `SELECT (SELECT count(*)::int FROM auth.webauthn_credentials WHERE id = '${passkey}') AS passkeys,
-    (SELECT web_authn_credential FROM auth.mfa_factors WHERE id = '${factor}') AS credential`
-  expect(await runSql(superuserUrl, written)).toEqual([{ passkeys: 0, credential: null }])
+  const factors = [2, 3, 4, 5, 6, 7, 8].map((place) => `mfa_factors ${idAt(place)}`)
+  expect(costs).toEqual([[`webauthn_credentials ${idAt(1)}`, ...factors]])
+  const written = `SELECT (SELECT count(*)::int FROM auth.webauthn_credentials WHERE id = '${idAt(1)}') AS passkeys,
+    (SELECT count(*)::int FROM auth.mfa_factors WHERE id::text LIKE '${idAt(0).slice(0, -1)}%') AS factors,
+    (SELECT bool_and(CASE factor_type WHEN 'totp' THEN secret ~ '^[A-Z2-7]{32,}$'
+        ELSE secret = '' AND web_authn_credential IS NULL END)
+      FROM auth.mfa_factors WHERE id::text LIKE '${idAt(0).slice(0, -1)}%') AS "areUnusable"`
+  // An authenticator app without a secret gets one that nobody knows.
+  expect(await runSql(superuserUrl, written)).toEqual([{ passkeys: 0, factors: 7, areUnusable: true }])
 })
 
 it('the check counts users whose password costs more to verify than a sign-in may', async () => {

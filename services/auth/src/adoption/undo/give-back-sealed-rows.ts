@@ -1,10 +1,10 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
 import { CustomProviderSettings } from '../../external-providers/custom-provider.ts'
 import {
   type EncryptionKeys,
   openSecret,
   readUpstreamSecret,
-  type SealedSecret,
   type Sealing,
   sealForUpstream,
 } from '../../secrets/sealed-secret.ts'
@@ -21,30 +21,80 @@ export interface SealedGiveBackContext {
   readonly sealing: Sealing
 }
 
-/** The secrets of authenticator apps that were enrolled here. */
+/** The secrets of authenticator apps that were enrolled here. A spoilt secret is left out, see `listSpoiltFactors`. */
 export async function giveBackTotpFactors(context: SealedGiveBackContext): Promise<void> {
   const { trx, places } = context
   const factors = places.names.id('mfa_factors')
   const write = await prepareSecretWriter(context)
-  const { rows } = await sql<{ id: string; sealed: SealedSecret }>`
-    SELECT id, sealed_secret AS sealed FROM ${factors} WHERE sealed_secret IS NOT NULL`.execute(trx)
-  for (const { id, sealed } of rows)
-    await sql`UPDATE ${factors} SET secret = ${write(id, sealed)} WHERE id = ${id}`.execute(trx)
+  for (const row of await listSealedFactors(trx, places)) {
+    const secret = write(row)
+    if (secret !== undefined) await sql`UPDATE ${factors} SET secret = ${secret} WHERE id = ${row.id}`.execute(trx)
+  }
+}
+
+interface SealedRow {
+  readonly id: string
+  /** SQL of others may have written any JSON. */
+  readonly sealed: unknown
+}
+
+async function listSealedFactors(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly SealedRow[]> {
+  const { rows } = await sql<SealedRow>`
+    SELECT id, sealed_secret AS sealed FROM ${names.id('mfa_factors')}
+    WHERE sealed_secret IS NOT NULL ORDER BY id`.execute(db)
+  return rows
+}
+
+const Sealed = z.object({
+  key_id: z.string().regex(/^[0-9a-f]{16}$/),
+  alg: z.literal('aes-gcm-hkdf'),
+  nonce: z.string(),
+  data: z.string(),
+})
+
+/** A secret that an undo has to give back. `locked`: no setting has its key. `spoilt`: no key opens it. */
+type JudgedSecret =
+  | { readonly verdict: 'open'; readonly secret: string }
+  | { readonly verdict: 'locked'; readonly keyId: string }
+  | { readonly verdict: 'spoilt' }
+
+function judgeSecret(keys: EncryptionKeys, { id, sealed }: SealedRow): JudgedSecret {
+  const { data } = Sealed.safeParse(sealed)
+  if (!data) return { verdict: 'spoilt' }
+  if (!keys.byId.has(data.key_id)) return { verdict: 'locked', keyId: data.key_id }
+  try {
+    return { verdict: 'open', secret: openSecret(keys, id, data) }
+  } catch {
+    return { verdict: 'spoilt' }
+  }
+}
+
+/** Lists the authenticator apps that an undo cannot give back because SQL of others has spoilt their secret. */
+export async function listSpoiltFactors(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  keys: EncryptionKeys,
+): Promise<readonly string[]> {
+  const rows = await listSealedFactors(db, places)
+  return rows.filter((row) => judgeSecret(keys, row).verdict === 'spoilt').map(({ id }) => `mfa_factors ${id}`)
 }
 
 /**
  * Makes a function that writes a secret of this service in the form of supabase/auth: sealed if supabase/auth has sealed other
- * secrets, by a key that this service has too, and otherwise in clear text.
+ * secrets, by a key that this service has too, and otherwise in clear text. It returns undefined for a spoilt secret.
  */
 async function prepareSecretWriter({
   trx,
   places,
   sealing,
-}: SealedGiveBackContext): Promise<(rowId: string, sealed: SealedSecret) => string> {
+}: SealedGiveBackContext): Promise<(row: SealedRow) => string | undefined> {
   const keyId = await findKeyId(trx, places, sealing)
-  return (rowId, sealed) => {
-    const secret = openSecret(sealing.encryptionKeys, rowId, sealed)
-    return keyId === undefined ? secret : sealForUpstream(sealing, rowId, { keyId, secret })
+  return (row) => {
+    const judged = judgeSecret(sealing.encryptionKeys, row)
+    if (judged.verdict === 'spoilt') return undefined
+    if (judged.verdict === 'locked') throw new Error(`no encryption key ${judged.keyId}`)
+    const { secret } = judged
+    return keyId === undefined ? secret : sealForUpstream(sealing, row.id, { keyId, secret })
   }
 }
 
@@ -61,10 +111,8 @@ async function findKeyId(
   )?.keyId
 }
 
-interface OwnProvider {
-  readonly id: string
+interface OwnProvider extends SealedRow {
   readonly identifier: string
-  readonly sealed: SealedSecret
   readonly settings: unknown
 }
 
@@ -108,7 +156,8 @@ export async function giveBackProviders(context: SealedGiveBackContext): Promise
   const write = await prepareSecretWriter(context)
   const present = await readColumns(trx, places.kept, 'custom_oauth_providers')
   for (const provider of changed.filter(fitsUpstream)) {
-    const secret = write(provider.id, provider.sealed)
+    const secret = write(provider)
+    if (secret === undefined) continue
     await sql`
       INSERT INTO ${old} (id, identifier, client_secret, created_at, updated_at, ${sql.join(columnNames(present))})
         SELECT id, identifier, ${secret}, created_at, updated_at, ${sql.join(columnValues(present, provider))}
@@ -132,10 +181,15 @@ function columnValues(present: ReadonlySet<string>, { settings }: OwnProvider): 
 }
 
 /** The custom providers that undo cannot give back, by their identifiers. */
-export async function listUnfitForUpstream(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
+export async function listUnfitForUpstream(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  keys: EncryptionKeys,
+): Promise<readonly string[]> {
   const isKnown = await hasRelation(db, places.kept, 'custom_oauth_providers')
   const changed = await listChangedProviders(db, places)
-  return changed.filter((provider) => !isKnown || !fitsUpstream(provider)).map(({ identifier }) => identifier)
+  const fits = (provider: OwnProvider) => fitsUpstream(provider) && judgeSecret(keys, provider).verdict !== 'spoilt'
+  return changed.filter((provider) => !isKnown || !fits(provider)).map(({ identifier }) => identifier)
 }
 
 /**
@@ -147,35 +201,21 @@ export async function listUnopened(
   places: AdoptionPlaces,
   keys: EncryptionKeys,
 ): Promise<readonly string[]> {
-  const { rows: factors } = await sql<SealedRow>`
-    SELECT id, sealed_secret AS sealed FROM ${places.names.id('mfa_factors')}
-    WHERE sealed_secret IS NOT NULL ORDER BY id`.execute(db)
   const providers = (await listChangedProviders(db, places)).filter(fitsUpstream)
   return [
-    ...describeUnopened(factors, keys, 'mfa_factors'),
-    ...describeUnopened(providers, keys, 'custom_oauth_providers'),
+    ...describeLocked(await listSealedFactors(db, places), keys, 'mfa_factors'),
+    ...describeLocked(providers, keys, 'custom_oauth_providers'),
   ]
 }
 
-interface SealedRow {
-  readonly id: string
-  readonly sealed: SealedSecret
-}
-
-function describeUnopened(rows: readonly SealedRow[], keys: EncryptionKeys, table: string): readonly string[] {
-  const unopened = rows.filter(({ id, sealed }) => !opens(keys, id, sealed))
-  return [...Map.groupBy(unopened, ({ sealed }) => sealed.key_id)].map(([keyId, closed]) => {
+function describeLocked(rows: readonly SealedRow[], keys: EncryptionKeys, table: string): readonly string[] {
+  const locked = rows.flatMap((row) => {
+    const judged = judgeSecret(keys, row)
+    return judged.verdict === 'locked' ? [{ id: row.id, keyId: judged.keyId }] : []
+  })
+  return [...Map.groupBy(locked, ({ keyId }) => keyId)].map(([keyId, closed]) => {
     return `the key ${keyId} sealed ${table} ${listFirst(closed.map(({ id }) => id))}`
   })
-}
-
-function opens(keys: EncryptionKeys, id: string, sealed: SealedSecret): boolean {
-  try {
-    openSecret(keys, id, sealed)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function listChangedProviders(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly OwnProvider[]> {

@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
 import type { AdoptionPlaces, AdoptionRecord } from '../adoption-record.ts'
 import { hasRelation } from '../catalog.ts'
 import { listTypeNeeds, PHONE_FACTORS } from '../changes/factor-type.ts'
@@ -6,7 +7,7 @@ import { ownChanges } from '../changes/upstream-changes.ts'
 import { findVersion } from '../upstream-tables.ts'
 import { listSpoiltCredentials } from './give-back-passkeys.ts'
 import { countEndedSessions, countForeignHashes, type SessionCounts } from './give-back-rows.ts'
-import { listUnfitForUpstream } from './give-back-sealed-rows.ts'
+import { listSpoiltFactors, listUnfitForUpstream } from './give-back-sealed-rows.ts'
 import { countUnfitFactors, NO_UNFIT_FACTORS, type UnfitFactors } from './unfit-factors.ts'
 
 /** The losses that `adopt --undo` would bring to users, for the operator who decides on it. */
@@ -25,7 +26,7 @@ export interface UndoCosts {
   readonly passkeys: number
   /** Users with recovery codes, which no version of supabase/auth takes. */
   readonly recoveryCodes: number
-  /** Passkeys and security keys that SQL of others has spoilt, by table and id. They stay as they were before the switch. */
+  /** Passkeys and second factors that SQL of others has spoilt, by table and id. They stay as they were before the switch. */
   readonly spoilt: readonly string[]
   /** Users who are operators of the console. */
   readonly operators: number
@@ -38,6 +39,7 @@ export async function findUndoCosts(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
   { switchedAt, version, changes }: Pick<AdoptionRecord, 'switchedAt' | 'version' | 'changes'>,
+  keys: EncryptionKeys,
 ): Promise<UndoCosts> {
   const { names, kept } = places
   const made = ownChanges(changes, places, { since: version, version: await findVersion(db, names) })
@@ -47,13 +49,13 @@ export async function findUndoCosts(
     hasSwitched: true,
     sessions: await countEndedSessions(db, places),
     passwords: await countForeignHashes(db, places),
-    providers: await listUnfitForUpstream(db, places),
+    providers: await listUnfitForUpstream(db, places, keys),
     factors: await countUnfitFactors(db, { places, version }),
     passkeys: (await hasRelation(db, kept, 'webauthn_credentials'))
       ? 0
       : await count(db, sql`${names.id('webauthn_credentials')}`),
     recoveryCodes: await count(db, sql`${names.id('mfa_recovery_sets')}`),
-    spoilt: await listSpoiltCredentials(db, places),
+    spoilt: [...(await listSpoiltCredentials(db, places)), ...(await listSpoiltFactors(db, places, keys))],
     operators: await count(db, sql`${names.id('users')} WHERE console_role IS NOT NULL`),
     phoneValueKeptBy,
   }
