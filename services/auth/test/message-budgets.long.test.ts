@@ -136,6 +136,18 @@ describe.each(['compatible', 'supabase'])('AUTH_PROFILE=%s', (AUTH_PROFILE) => {
     expect(answers).toEqual([first, again, first, again, first, again, first, again])
   })
 
+  it.each(['sms', 'phone_change'])(
+    'a repeated %s to a test phone that nobody has is answered as to others',
+    async (type) => {
+      const [testPhone, other] = [nextPhone(), nextPhone()]
+      const service = await open({ ...NO_LIMITS, AUTH_SMS_TEST_OTP: `${testPhone}:123456` })
+      const answers = []
+      for (const phone of [testPhone, other, testPhone, other])
+        answers.push(await statusOf(service.post('/resend', { type, phone })))
+      expect(answers).toEqual(AUTH_PROFILE === 'supabase' ? [200, 200, 200, 200] : [200, 200, 429, 429])
+    },
+  )
+
   describe('intervals', () => {
     let service: MailApp
     beforeAll(async () => {

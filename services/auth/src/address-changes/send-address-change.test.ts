@@ -43,7 +43,7 @@ const codesOf = (userId: string) =>
 describe('resendEmailChange', () => {
   it('replaces both messages of a change that is younger than a day', async () => {
     const { user, email } = await createSignedUp(deps)
-    expect(await sendAgain('email_change', email)).toBe(false)
+    expect(await sendAgain('email_change', email)).toBe('nobody')
     const newEmail = `new-${email}`
     await inTransaction((trx) =>
       sendEmailChange(trx, deps, user, { newEmail, pkce: undefined, context: CONTEXT, sessionId: null }),
@@ -52,9 +52,9 @@ describe('resendEmailChange', () => {
     const first = await codesOf(user.id)
     expect(first.map(({ kind }) => kind)).toEqual(['email_change_current', 'email_change_new'])
     clock.advance(DAY_MS - 1)
-    expect(await sendAgain('email_change', email, { audience: 'elsewhere' })).toBe(false)
+    expect(await sendAgain('email_change', email, { audience: 'elsewhere' })).toBe('nobody')
     expect(await codesOf(user.id)).toEqual(first)
-    expect(await sendAgain('email_change', email)).toBe(true)
+    expect(await sendAgain('email_change', email)).toBe('sent')
     const second = await codesOf(user.id)
     expect(second.map(({ kind }) => kind)).toEqual(['email_change_current', 'email_change_new'])
     for (const { otp_hash } of second) expect(first.map((code) => code.otp_hash)).not.toContainEqual(otp_hash)
@@ -64,26 +64,26 @@ describe('resendEmailChange', () => {
     ])
     // Mails that are sent again do not make the change younger.
     clock.advance(1)
-    expect(await sendAgain('email_change', email)).toBe(false)
+    expect(await sendAgain('email_change', email)).toBe('nobody')
   })
 })
 
 describe('resendPhoneChange', () => {
   it('sends another code once per interval of the new number, for a day', async () => {
     const { user, email } = await createSignedUp(deps)
-    expect(await sendAgain('phone_change', email)).toBe(false)
+    expect(await sendAgain('phone_change', email)).toBe('nobody')
     const change = { newPhone: '14155550100', channel: 'sms', messageId: randomUUID(), sessionId: null } as const
     expect(await inTransaction((trx) => sendPhoneChange(trx, deps, user, change))).toBe(true)
     const first = await codesOf(user.id)
-    expect(await sendAgain('phone_change', email)).toBe(true)
+    expect(await sendAgain('phone_change', email)).toBe('sent')
     const second = await codesOf(user.id)
     expect(second).toEqual([{ kind: 'phone_change', otp_hash: expect.any(Buffer) }])
     expect(second).not.toEqual(first)
-    expect(await sendAgain('phone_change', email)).toBe(false)
+    expect(await sendAgain('phone_change', email)).toBe('nobody')
     expect(await codesOf(user.id)).toEqual(second)
     clock.advance(60_000)
-    expect(await sendAgain('phone_change', email)).toBe(true)
+    expect(await sendAgain('phone_change', email)).toBe('sent')
     clock.advance(DAY_MS)
-    expect(await sendAgain('phone_change', email)).toBe(false)
+    expect(await sendAgain('phone_change', email)).toBe('nobody')
   })
 })

@@ -4,7 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
-import type { MessageRequest } from '../messages/message-request.ts'
+import type { MessageRequest, Sending } from '../messages/message-request.ts'
 import { issueSmsCode, type SmsCode, type SmsCodeDeps } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { deleteEmailChangeTokens, findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
@@ -106,38 +106,38 @@ const YOUNG_MS = 86_400_000
 
 /**
  * Sends the mails of a pending change of email again; both addresses must confirm anew.
- * @returns false where no young change is pending, or an interval of the change is not over; only this job knows the user
+ * @returns `nobody` where no young change is pending, or an interval of the change is not over; only this job knows the user
  */
 export async function resendEmailChange(
   trx: Trx,
   deps: EmailChangeDeps & PhoneChangeDeps & AuditDeps,
   request: MessageRequest,
-): Promise<boolean> {
+): Promise<Sending> {
   const user = await lockRecipient(trx, request)
-  if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return false
-  if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return false
+  if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return 'nobody'
+  if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return 'nobody'
   const { pkce, messageId } = request
   const message = { newEmail: user.emailChange, pkce, context: request, messageId } as const
   await sendEmailChange(trx, deps, user, message)
   await recordResend(trx, deps, user, { provider: 'email', ip: request.ip })
-  return true
+  return 'sent'
 }
 
 /**
  * Sends the code of a pending change of phone again.
- * @returns false where no young change is pending, or an interval of the change is not over; only this job knows the number
+ * @returns `nobody` where no young change is pending, or an interval of the change is not over; only this job knows the number
  */
 export async function resendPhoneChange(
   trx: Trx,
   deps: PhoneChangeDeps & AuditDeps,
   { channel = 'sms', messageId, ...request }: MessageRequest,
-): Promise<boolean> {
+): Promise<Sending> {
   const user = await lockRecipient(trx, request)
-  if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return false
-  if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return false
+  if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return 'nobody'
+  if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return 'nobody'
   const message = { newPhone: user.phoneChange, channel, messageId } as const
   await recordResend(trx, deps, user, { provider: 'phone', ip: request.ip })
-  return sendPhoneChange(trx, deps, user, message)
+  return (await sendPhoneChange(trx, deps, user, message)) ? 'sent' : 'unsent'
 }
 
 function recordResend(

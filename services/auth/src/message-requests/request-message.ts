@@ -52,12 +52,12 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
     const used = await requireInterval(trx, repeatable, own)
     if (!isSentAtOnce(deps, request)) {
       await deps.jobs.send(trx, messageRequestTask, request)
-      if (used && isFree(deps, request) && isSmsUnsendable(deps)) await restoreIntervals(trx, [used])
+      if (used && messageMedium(request) === 'sms' && isSmsUnsendable(deps)) await restoreIntervals(trx, [used])
       return false
     }
-    const hasRecipient = await sendRequested(trx, repeatable, request)
-    if (used && !hasRecipient && isFree(deps, request)) await restoreIntervals(trx, [used])
-    return !hasRecipient
+    const sending = await sendRequested(trx, repeatable, request)
+    if (used && sending === 'nobody' && isFree(deps, request)) await restoreIntervals(trx, [used])
+    return sending !== 'sent'
   }).catch(async (error: unknown) => {
     await allowance.giveBack()
     throw error
@@ -67,11 +67,11 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
 }
 
 /**
- * Whether a request without a recipient leaves the interval alone. A request that sends an SMS takes longer, so an interval would
- * hide nothing. Where no SMS can be sent, nobody is a recipient. A test phone has a recipient, to whom nothing is sent.
+ * Whether a request without a recipient leaves the interval alone: where the profile sends an SMS in the request. A request that
+ * sends one takes longer, so an interval would hide nothing.
  */
-function isFree(deps: MessageRequestDeps, request: MessageRequest): boolean {
-  return messageMedium(request) === 'sms' && !isForTestPhone(deps, request)
+function isFree({ config }: MessageRequestDeps, request: MessageRequest): boolean {
+  return messageMedium(request) === 'sms' && config.behaviours.sendSms === 'in the request'
 }
 
 /** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */

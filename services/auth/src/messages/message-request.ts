@@ -14,6 +14,12 @@ const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phon
 export type MessagePurpose = (typeof PURPOSES)[number]
 
 /**
+ * The outcome of a request. `unsent`: a test phone has a new code, and nothing is sent to it. `nobody`: the message has no
+ * recipient.
+ */
+export type Sending = 'sent' | 'unsent' | 'nobody'
+
+/**
  * A message that a client has asked for. The route queues the request and answers before it looks for a user; the job looks for
  * the user, and sends the message if there is one. So an unknown address is answered as fast as a known one (reference:
  * Enumeration and timing).

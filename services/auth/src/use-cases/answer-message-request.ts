@@ -16,9 +16,8 @@ export async function answerMessageRequest(
   request: MessageRequest,
   attempt: number,
 ): Promise<Outcome> {
-  const isSent =
-    !isExpired(deps, request) && (await deps.db.transaction().execute((trx) => sendRequested(trx, deps, request)))
-  if (isSent) return 'done'
+  const send = () => deps.db.transaction().execute((trx) => sendRequested(trx, deps, request))
+  if (!isExpired(deps, request) && (await send()) === 'sent') return 'done'
   // Only the first attempt gives the allowance back. An earlier attempt may have done so before its process died.
   if (attempt === 1 && isCounted(deps, request)) await returnAllowance(deps, request)
   return 'dropped'

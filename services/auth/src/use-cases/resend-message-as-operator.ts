@@ -138,8 +138,9 @@ async function sendAgain(
     askedAt: deps.now().toISOString(),
   }
   // A confirmed phone gets such a code to sign in with.
-  if (message.purpose === 'one_time_code') return resendCode(trx, deps, user, request)
-  return sendRequested(trx, deps, request)
+  const send =
+    message.purpose === 'one_time_code' ? resendCode(trx, deps, user, request) : sendRequested(trx, deps, request)
+  return (await send) === 'sent'
 }
 
 /** Finds the metadata that the request for a link brought: the user takes them on by a new link too. */
