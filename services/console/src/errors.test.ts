@@ -163,6 +163,7 @@ const forms: Partial<Record<ErrorName, readonly [message: string, test: string]>
   advanceInvalid: [errors.advanceInvalid().message, 'routes/merchants.long.test.ts'],
   nothingChanged: [errors.nothingChanged().message, 'routes/users.long.test.ts'],
   answerLost: [errors.answerLost().message, 'routes/transactions.long.test.ts'],
+  formStale: [errors.formStale().message, '../test/stale-forms.test.ts'],
   formSpent: [errors.formSpent().message, 'routes/transactions.long.test.ts'],
 }
 

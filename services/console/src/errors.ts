@@ -100,6 +100,12 @@ export const formSpent = defineError(
   'form_spent',
   'This form was sent before with other values, which may have been done. See what has changed, and open the form anew',
 )
+/** Somebody else has changed a fact that the question of a change shows, such as a currency. */
+export const formStale = defineError(
+  409,
+  'form_stale',
+  'What this form shows was changed by somebody else. See what is there now, and send the form again',
+)
 export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')
 export const mediaTypeUnsupported = defineError(415, 'media_type_unsupported', 'The console takes forms only')
 export const consoleBusy = defineError(503, 'console_busy', 'The console has too much to do. Try again', RETRY)

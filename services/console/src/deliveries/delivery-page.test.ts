@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { isStale } from '../pages/question-facts.ts'
 import { deliveryChanges, deliveryPage } from './delivery-page.ts'
 import { DELIVERY_STATUSES, type ShownDelivery } from './delivery-view.ts'
 
@@ -31,6 +32,13 @@ describe('the question before an event is sent again', () => {
       'If the webhook was disabled, it is enabled again.',
     ])
   })
+})
+
+it('is sent again to no other address than the question has named', () => {
+  const [replay] = deliveryChanges.changes
+  const given = { fact_url: 'https://shop.example/hooks' }
+  const staleAt = (url: string) => replay && isStale(replay, { ...shownAs('failed'), webhook: { url } }, given)
+  expect([staleAt('https://shop.example/hooks'), staleAt('https://elsewhere.example/')]).toEqual([false, true])
 })
 
 describe('the page of a delivery', () => {

@@ -51,6 +51,7 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
           : ['This delivery goes on too, so the event may arrive twice: a receiver knows it by its id.']),
         'If the webhook was disabled, it is enabled again.',
       ],
+      reliesOn: ({ webhook }) => ({ url: webhook?.url ?? '' }),
       call: ({ delivery }) => ({
         method: 'POST',
         path: `/operator/deliveries/${encodeURIComponent(delivery.id)}/replay`,

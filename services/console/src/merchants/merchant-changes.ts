@@ -33,6 +33,7 @@ export const merchantChanges: Changeable<ShownMerchant> = {
         'The merchant is told by an event.',
       ],
       fields: feeFields,
+      reliesOn: (shown) => ({ flat: currencyOf(shown, 'flat'), dispute: currencyOf(shown, 'dispute') }),
       call: pricingCall,
       done: 'The fees are changed',
     },

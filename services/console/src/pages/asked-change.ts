@@ -8,6 +8,7 @@ import type { ServiceName } from '../service-calls/service-call.ts'
 import { changeForm, type FormProof, hiddenField, type Problem } from './form.ts'
 import type { ConsolePage } from './layout.ts'
 import { type AskTone, askLink, questionOf } from './parts.ts'
+import { factFields, type ReliesOnFacts } from './question-facts.ts'
 
 /** The fields of the form of a question, or those of the link that leads to it. */
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
@@ -31,7 +32,7 @@ export function unchangedForm(): AskedCall {
 }
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
-export interface AskedChange<Shown> {
+export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
   /** The last part of the address of its question. */
   readonly name: string
   readonly action: OperatorAction
@@ -233,7 +234,7 @@ export function questionPage<Shown>(
         submit,
         isDangerous: isDangerous === true,
         cancel: changeable.shownAt?.(shown) ?? path,
-        fields: fields?.(shown, given, problem),
+        fields: html`${factFields(change, shown)}${fields?.(shown, given, problem)}`,
       }),
     }),
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { formStale } from '../errors.ts'
 import {
   type AskedChange,
   type Changeable,
@@ -9,6 +10,7 @@ import {
   shownOncePage,
 } from '../pages/asked-change.ts'
 import type { FormProof, Problem } from '../pages/form.ts'
+import { isStale } from '../pages/question-facts.ts'
 import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
@@ -95,7 +97,13 @@ async function answerChange<Shown>(
   const change = requireChange(changeable, name)
   requireAction(request, change.action)
   const { _key: key } = FormBody.parse(given)
-  if (change.part?.isEnded !== true) requirePart(linkedFields(change, shown, given))
+  const linked = linkedFields(change, shown, given)
+  if (change.part?.isEnded !== true) requirePart(linked)
+  if (isStale(change, shown, given)) {
+    // The fields show the object as it is now: what was typed was meant for the object as it was.
+    const { status, ...asked } = askedAgain(request, { kind: 'refused', message: `${formStale().message}.` })
+    return sendPage(request, reply, questionPage(changeable, { change, shown, given: linked ?? {}, ...asked }), status)
+  }
   const outcome = await sendChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
     const path = change.leadsTo?.(shown, given, outcome.body) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
