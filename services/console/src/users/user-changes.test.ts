@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { nothingChanged } from '../errors.ts'
 import { changeLinks, type GivenFields, type Viewer } from '../pages/asked-change.ts'
+import { isStale } from '../pages/question-facts.ts'
 import { userChanges } from './user-changes.ts'
 import { ShownUser } from './user-view.ts'
 
@@ -118,6 +119,13 @@ describe('the call of a change', () => {
     const given = { email: ' ada@example.com', phone: '36301234567 ', password: '' }
     expect(changeOf('change').call(shownUser({}), given)).toEqual({ problem: nothingChanged() })
   })
+
+  it.each(['', 'viewer'])('gives no role again that somebody else has taken: the form was left at %j', (role) => {
+    const given = { former_role: role, role }
+    expect(changeOf('console-role').call(shownUser({}, { console_role: 'admin' }), given)).toEqual({
+      problem: nothingChanged(),
+    })
+  })
 })
 
 describe('a question that lets somebody in', () => {
@@ -140,6 +148,18 @@ describe('a question that lets somebody in', () => {
   ])('says who else gets in by it: %s', (name, expected) => {
     expect(changeOf(name).consequences(shownUser({}), {})).toEqual(expected)
   })
+})
+
+describe('a question that names the address of a user', () => {
+  const given = { fact_address: 'ada@example.com', fact_email: 'ada@example.com', fact_phone: '36301234567' }
+
+  it.each(['confirm-email', 'console-role', 'sign-in-link'])(
+    'is shown again after another change of it: %s',
+    (name) => {
+      const staleFor = (email: string) => isStale(changeOf(name), shownUser({ email }), given)
+      expect([staleFor('ada@example.com'), staleFor('mallory@example.com')]).toEqual([false, true])
+    },
+  )
 })
 
 describe('a question about a part of a user', () => {

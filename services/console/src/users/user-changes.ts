@@ -7,7 +7,7 @@ import {
   unchangedForm,
 } from '../pages/asked-change.ts'
 import { choiceField, hiddenField, newPasswordField, textField } from '../pages/form.ts'
-import { HELP, hasId, isBesidePart } from './user-help.ts'
+import { addressesOf, HELP, hasId, isBesidePart } from './user-help.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
 const DURATIONS = [
@@ -42,6 +42,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
         `${kind === 'phone' ? `+${user.phone}` : user.email} counts as confirmed, as if the user had entered the code of a message.`,
         'Whoever signed up keeps the password and all other ways to sign in: make sure that the account is theirs.',
       ],
+      reliesOn: ({ user }) => ({ address: user[kind] }),
       call: (shown) => ({ method: 'POST', path: callPath(shown, '/confirmation'), body: { kind } }),
       done: kind === 'email' ? 'The email address is confirmed' : 'The phone number is confirmed',
     }),
@@ -99,6 +100,11 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
 
 const FORMER_EMAIL = 'former_email'
 const FORMER_PHONE = 'former_phone'
+/**
+ * The role that the form began with. Somebody else may take it before the form is sent: a form that was left as
+ * it was must not give it again.
+ */
+const FORMER_ROLE = 'former_role'
 
 /**
  * The addresses that the form began with. The user may change an address before the form is sent: what the operator has
@@ -167,13 +173,13 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
       'A change of the role ends all their sessions.',
     ],
-    fields: ({ console_role: current }, { role = current ?? '' }) =>
-      choiceField({ name: 'role', label: 'Console role', value: role, options: ROLES }),
-    call: (shown, { role = '' }) => ({
-      method: 'PUT',
-      path: callPath(shown, '/console-role'),
-      body: { role: role === '' ? null : role },
-    }),
+    fields: ({ console_role: current }, { [FORMER_ROLE]: former = current ?? '', role = former }) =>
+      html`${hiddenField(FORMER_ROLE, former)}${choiceField({ name: 'role', label: 'Console role', value: role, options: ROLES })}`,
+    reliesOn: addressesOf,
+    call: (shown, { [FORMER_ROLE]: former, role = '' }) => {
+      if (role === former) return unchangedForm()
+      return { method: 'PUT', path: callPath(shown, '/console-role'), body: { role: role === '' ? null : role } }
+    },
     done: 'The console role is changed',
   },
   {

@@ -12,6 +12,12 @@ export const isBesidePart = (): boolean => false
 export const hasId = (parts: readonly { readonly id: string }[], id: string): boolean =>
   parts.some((part) => part.id === id)
 
+/** The addresses by which a question names a user. An account whose addresses were changed may be that of somebody else. */
+export const addressesOf = ({ user: { email, phone } }: ShownUser): Readonly<Record<string, string>> => ({
+  email,
+  phone,
+})
+
 /** The answer with a link that signs in. */
 const SignInLink = z.object({ link: z.string() })
 
@@ -123,6 +129,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
     ],
     fields: (_shown, { reason }) =>
       textField({ name: 'reason', label: 'Reason', value: reason, isRequired: true, isFocused: true, maxLength: 255 }),
+    reliesOn: addressesOf,
     call: (shown, { reason = '' }) => ({
       method: 'POST',
       path: callPath(shown, '/sign-in-link'),
