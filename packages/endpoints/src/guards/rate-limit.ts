@@ -174,7 +174,7 @@ function networkOf(address: string): string {
   const bare = address.replace(WITH_PORT, '$1$2')
   const [unzoned = ''] = bare.split('%', 1)
   const url = `http://[${unzoned}]`
-  if (!/^[\da-f:.]*:[\da-f:.]*$/i.test(unzoned) || !URL.canParse(url)) return bare
+  if (!/^[\da-f:.]+$/i.test(unzoned) || !unzoned.includes(':') || !URL.canParse(url)) return bare
   // A URL has a single form for each address. In it, `::` stands for parts that are 0.
   const { hostname } = new URL(url)
   const [head = [], tail] = hostname

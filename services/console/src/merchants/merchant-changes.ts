@@ -155,7 +155,7 @@ function advanceFields(_shown: ShownMerchant, { days = '0', hours = '0' }: Given
 }
 
 function clockCall(shown: ShownMerchant, { days = '', hours = '' }: GivenFields): AskedCall {
-  const counts = [days, hours].map((text) => /^\s*(\d{0,6})\s*$/.exec(text)?.[1])
+  const counts = [days, hours].map((text) => /^\d{0,6}$/.exec(text.trim())?.[0])
   const [ofDays, ofHours] = counts
   const isKnown = ofDays !== undefined && ofHours !== undefined
   const advance = isKnown ? Number(ofDays) * DAY_SECONDS + Number(ofHours) * HOUR_SECONDS : 0

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { csvForm } from '../exports/export-form.ts'
-import { CsvReader, type CsvRecord } from './csv-reader.ts'
+import { readCell } from '../json/json-cell.ts'
+import { CsvReader, type CsvRecord, findSeparator, readSeparatorLine } from './csv-reader.ts'
 
 function read(...pieces: readonly string[]): CsvRecord[] {
   const reader = new CsvReader()
@@ -120,4 +121,49 @@ describe('CsvReader', () => {
       'The record on line 2 is longer than 1048576 characters. The quote that opens on line 2 takes in everything up to line 14.',
     )
   })
+})
+
+describe('the separator that a line names', () => {
+  it.each([
+    ['sep=;', ';'],
+    ['SEP=\t', '\t'],
+    ['sep= ;', ';'],
+    ['sep= ', ' '],
+    [' "sep=,",', ','],
+    ['sep=;,,', ','],
+    ['"sep= "; ;', ';'],
+    ['sep=;x', undefined],
+    ['sep=', undefined],
+    ['sep="', undefined],
+    ['sep=""', undefined],
+    ['"" sep=;', undefined],
+    ['sku,attributes', undefined],
+  ])('by %j is %j', (line, separator) => {
+    expect(readSeparatorLine(line)).toBe(separator)
+  })
+})
+
+describe('a long text of a client is read in linear time', () => {
+  const blanks = ' '.repeat(100_000)
+
+  it.each([blanks, `${blanks}"x`, `sep=${blanks}`, `sep=${blanks}"${blanks}x`, `sep=;${blanks}x`, `"${blanks}sep`])(
+    'as the first line (%#)',
+    (line) => {
+      expect(spendMs(() => [readSeparatorLine(line), findSeparator(line)])).toBeLessThan(1_000)
+    },
+  )
+
+  it.each(['-0.', '0.', '1', '1.', '-0.0', '-'])('as a cell that begins with %s and is no number', (start) => {
+    for (const digit of '019') {
+      expect(spendMs(() => readCell(`${start}${digit.repeat(65_536)}x`))).toBeLessThan(500)
+    }
+  })
+
+  /** Time of this thread alone: a busy machine does not count. A quadratic pattern takes seconds. */
+  function spendMs(read: () => unknown): number {
+    const before = process.threadCpuUsage()
+    read()
+    const { user, system } = process.threadCpuUsage(before)
+    return (user + system) / 1_000
+  }
 })

@@ -4,7 +4,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { fileNotUtf8, fileTooLarge, headerMissing, RECORD_TEXTS } from '../import-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
-import { CsvReader, type CsvRecord, checkRecordLength } from './csv-reader.ts'
+import { CsvReader, type CsvRecord, checkRecordLength, findSeparator, readSeparatorLine } from './csv-reader.ts'
 import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordProblem } from './import-record.ts'
 
 /** The formats of a file of products. */
@@ -115,11 +115,6 @@ function goodLines(bytes: Uint8Array): number {
 
 const [LINE_FEED, RETURN] = [0x0a, 0x0d]
 
-/** The separators that spreadsheets write, the most usual first. */
-const SEPARATORS = [',', ';', '\t', '|']
-/** A line of Excel in front of the header, and empty rows before it. Cells behind it show the separator of the whole file. */
-const SEPARATOR_LINE = /^((?:[\s,;|]*[\r\n])?) *"? *sep= *([^"\r\n]) *"?([ ,;\t|]*)(?=[\r\n]|$)/i
-
 function splitCsv(attributesBytesMax: number): Splitter {
   let reader: CsvReader | undefined
   let read: RecordReader | undefined
@@ -139,11 +134,13 @@ function splitCsv(attributesBytesMax: number): Splitter {
     }
   }
   const begin = (): Iterable<Read> => {
-    const [lines = '', rows = '', named, cells = ''] = SEPARATOR_LINE.exec(head.text) ?? []
-    // These lines stay, as empty lines, so that the lines of the file keep their numbers.
-    const text = rows.replaceAll(/[^\r\n]/g, '') + head.text.slice(lines.length)
-    const saved = cells.replaceAll(' ', '').at(-1)
-    reader = new CsvReader(saved ?? named ?? findSeparator(text.slice(0, head.length)))
+    const [rows = ''] = /^[\s,;|]*[\r\n]/.exec(head.text) ?? []
+    const [line = ''] = /^[^\r\n]*/.exec(head.text.slice(rows.length)) ?? []
+    const separator = readSeparatorLine(line)
+    // Such a line and the empty rows before it stay as empty lines, so that the lines of the file keep their numbers.
+    const rest = head.text.slice(rows.length + line.length)
+    const text = separator === undefined ? head.text : rows.replaceAll(/[^\r\n]/g, '') + rest
+    reader = new CsvReader(separator ?? findSeparator(text.slice(0, head.length)))
     return readAll((records) => reader?.push(text, records))
   }
   return {
@@ -168,19 +165,6 @@ function splitCsv(attributesBytesMax: number): Splitter {
       if (read === undefined) throw headerMissing()
     },
   }
-}
-
-/** The separator by which the header has a column `sku`, else the one that makes the most columns. */
-function findSeparator(text: string): string {
-  const judged = SEPARATORS.map((separator) => {
-    const reader = new CsvReader(separator)
-    const { fields = [] } = [...reader.push(text), ...reader.end()][0] ?? {}
-    return {
-      separator,
-      score: fields.length + (fields.some((name) => /^ *sku(?::text)? *$/i.test(name)) ? 1_000_000 : 0),
-    }
-  })
-  return judged.reduce((best, each) => (each.score > best.score ? each : best)).separator
 }
 
 function splitLines(): Splitter {

@@ -1,5 +1,5 @@
 /** A number as this service writes it, or a word of JSON. Other spellings, such as `12E3`, `007` and `-0`, are texts. */
-const NUMBER_OR_WORD = /^(?:-?[1-9]\d*(?:\.\d+)?|0(?:\.\d+)?|-0\.\d*[1-9]\d*|true|false|null)$/
+const NUMBER_OR_WORD = /^(?:-?[1-9]\d*(?:\.\d+)?|0(?:\.\d+)?|-0\.0*[1-9]\d*|true|false|null)$/
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** The types that the name of a column may state. */

@@ -62,3 +62,12 @@ it('reads tokens only from the script', () => {
     expect(readTokenizedCard(text)).toBeUndefined()
   }
 })
+
+it('reads a long expiry in linear time', () => {
+  // Time of this thread alone, in microseconds: a busy machine does not count. A quadratic pattern takes seconds.
+  const before = process.threadCpuUsage()
+  const read = readCardInput({ ...good, expiry: `08${' '.repeat(130_000)}x` }, now)
+  const { user, system } = process.threadCpuUsage(before)
+  expect(read).toEqual({ verdict: 'problem', problems: { expiry: 'expiryInvalid' } })
+  expect(user + system).toBeLessThan(500_000)
+})

@@ -59,6 +59,8 @@ function readExpiry(text: string): CardExpiry | undefined {
     .replaceAll(/\p{Cf}/gu, '')
     .replaceAll(/[\p{Pd}\u2212]/gu, '-')
     .replaceAll(/[\u2044\u2215\uff0f]/g, '/')
+    // The forms below have several places for blanks: a long run of them would take seconds.
+    .replaceAll(/\s+/g, ' ')
     .trim()
   const read = EXPIRIES.map((form) => form.exec(plain)?.groups).find((groups) => groups !== undefined)
   return read && { month: Number(read.month), year: CENTURY + Number(read.year) }
