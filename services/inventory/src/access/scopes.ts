@@ -27,7 +27,7 @@ const Claims = z.object({
 /** The scopes that the claims of a verified token give. */
 export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules): ReadonlySet<Scope> {
   const { scope = '', role = '', is_anonymous: isAnonymous, app_metadata: metadata } = Claims.parse(claims)
-  if (adminRoles.includes(role)) return new Set(SCOPES)
+  if (adminRoles.includes(role) && !isAnonymous) return new Set(SCOPES)
   const named = [...scope.split(' '), ...(metadata?.scopes ?? [])]
   const ofRole = isAnonymous ? [] : (roleScopes.get(role) ?? [])
   return new Set([...SCOPES.filter((known) => named.includes(known)), ...ofRole])
