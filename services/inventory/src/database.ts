@@ -17,6 +17,10 @@ export interface InventoryTables {
 
 /** Tables that the service's role may read and add to, but never change. */
 export const appendOnlyTables = ['movements', 'operator_audit'] as const
+/** Tables that the service's role may only read: no endpoint changes a user. */
+export const readOnlyTables = ['users'] as const
+/** Tables whose rows the service's role may change, but never delete: movements point at them. */
+export const undeletableTables = ['products', 'locations', 'stock_levels', 'reservations'] as const
 
 /** A product. A deleted one stays for the movements that point at it. */
 export interface ProductTable {

@@ -6,7 +6,7 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import type { DatabaseSettings } from '@trestle/service/database-settings.ts'
-import { appendOnlyTables } from './database.ts'
+import { appendOnlyTables, readOnlyTables, undeletableTables } from './database.ts'
 import { importTask } from './imports/import-job.ts'
 import { VERSION } from './version.ts'
 
@@ -23,6 +23,8 @@ export function inventoryNames({ database }: { readonly database: Pick<DatabaseS
   return createNames('inventory', database.namespace)
 }
 
+const tableRights = { appendOnly: appendOnlyTables, readOnly: readOnlyTables, undeletable: undeletableTables }
+
 /**
  * The options of `inventory migrate` and of the start: the migrations and functions, then the schema and queues of jobs, then the
  * grants of the service's role.
@@ -37,6 +39,6 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     functions: { files: inventoryFunctions, release: VERSION, replacesOwnRelease: !isProduction },
     settings: { serviceVersion: VERSION, QUEUE_VERSION, tasks, role, login: serviceUrl && loginOf(serviceUrl) },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
-    grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
+    grants: role === undefined ? undefined : { role, serviceUrl, ...tableRights },
   }
 }

@@ -128,6 +128,10 @@ describe('migrations of the inventory', () => {
     await expect(client.query('CREATE TABLE inventory.mine (id int)')).rejects.toThrow('permission denied')
     await expect(client.query('DELETE FROM inventory.trestle_migrations')).rejects.toThrow('permission denied')
     await expect(client.query('UPDATE inventory.movements SET reason = NULL')).rejects.toThrow('permission denied')
+    await expect(client.query("UPDATE inventory.users SET username = 'x'")).rejects.toThrow('permission denied')
+    for (const table of ['products', 'locations', 'stock_levels', 'reservations', 'users']) {
+      await expect(client.query(`DELETE FROM inventory.${table}`)).rejects.toThrow('permission denied')
+    }
   })
 
   it.each([

@@ -18,6 +18,8 @@ export interface Grants {
   readonly appendOnly: readonly string[]
   /** Tables that the role may only read. Functions of the owner write them. */
   readonly readOnly?: readonly string[]
+  /** Tables whose rows the role may read, add and change, but never delete. */
+  readonly undeletable?: readonly string[]
   /** Columns of append-only or read-only tables that the role may change, by table. */
   readonly columns?: Readonly<Record<string, readonly string[]>>
   /**
@@ -89,13 +91,15 @@ export async function grantOnObjects(db: Kysely<unknown>, options: Omit<GrantOpt
 async function grantAsRole(
   db: Kysely<unknown>,
   role: string,
-  { names, appendOnly, readOnly = [], columns = {}, invoker, operators }: Omit<GrantOptions, 'serviceUrl' | 'role'>,
+  options: Omit<GrantOptions, 'serviceUrl' | 'role'>,
 ): Promise<void> {
+  const { names, appendOnly, readOnly = [], undeletable = [], columns = {}, invoker, operators } = options
   await grantOnTables(db, role, {
     ...names,
     closed: [],
     readOnly: [...migratorTables, ...readOnly],
     appendOnly,
+    undeletable,
     columns,
   })
   if (await schemaExists(db, names.jobSchema)) {
@@ -106,6 +110,7 @@ async function grantAsRole(
       readOnly: ['version'],
       // A worker adds its own queue for schedules when it starts.
       appendOnly: ['queue'],
+      undeletable: [],
       columns: await findWorkerColumns(db, names.jobSchema),
     })
   }
@@ -118,27 +123,35 @@ interface TableRights extends Pick<Names, 'schema' | 'prefix'>, Required<Pick<Gr
   readonly closed: readonly string[]
   readonly readOnly: readonly string[]
   readonly appendOnly: readonly string[]
+  readonly undeletable: readonly string[]
 }
 
 async function grantOnTables(db: Kysely<unknown>, role: string, rights: TableRights): Promise<void> {
-  const { schema, prefix, closed, readOnly, appendOnly, columns } = rights
+  const { schema, prefix, closed, readOnly, appendOnly, undeletable, columns } = rights
   const to = sql.id(role)
   await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
   const relations = await listRelations(db, { schema, prefix })
   const tables = relations.filter(({ kind }) => kind !== 'S')
   const tablesOf = (list: readonly string[]) => tables.filter(({ name }) => list.some((own) => prefix + own === name))
-  const [shut, read, ledgers] = [tablesOf(closed), tablesOf(readOnly), tablesOf(appendOnly)]
-  const special = new Set([...shut, ...read, ...ledgers])
+  const [shut, read, ledgers, kept] = [
+    tablesOf(closed),
+    tablesOf(readOnly),
+    tablesOf(appendOnly),
+    tablesOf(undeletable),
+  ]
+  const special = new Set([...shut, ...read, ...ledgers, ...kept])
   const idsOf = (objects: readonly Relation[]) => sql.join(objects.map(({ name }) => sql.id(schema, name)))
   for (const [right, objects] of [
     [sql`ALL`, [...shut, ...read]],
     [sql`UPDATE, DELETE, TRUNCATE`, ledgers],
+    [sql`DELETE, TRUNCATE`, kept],
   ] as const) {
     if (objects.length > 0) await sql`REVOKE ${right} ON TABLE ${idsOf(objects)} FROM ${to}`.execute(db)
   }
   for (const [right, objects] of [
     [sql`SELECT ON TABLE`, read],
     [sql`SELECT, INSERT ON TABLE`, ledgers],
+    [sql`SELECT, INSERT, UPDATE ON TABLE`, kept],
     [sql`SELECT, INSERT, UPDATE, DELETE ON TABLE`, tables.filter((table) => !special.has(table))],
     [sql`USAGE, SELECT ON SEQUENCE`, relations.filter(({ kind }) => kind === 'S')],
   ] as const) {
