@@ -156,6 +156,13 @@ describe('keys of the authentication service', () => {
     expect(await open().verify(signed)).toBe(undefined)
   })
 
+  it.each([[['u1']], [5], [null], [{}], ['']])('do not make a token good whose subject is %j', async (sub) => {
+    const claims = { sub, iss: 'https://auth.example', exp: START / 1_000 + 60 }
+    const bytes = new TextEncoder().encode(JSON.stringify(claims))
+    const signed = await new CompactSign(bytes).setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(privateKey)
+    expect(await open().verify(signed)).toBe(undefined)
+  })
+
   it('are counted by asking the issuer, not from memory', async () => {
     expect(await countPublishedKeys(service.url)).toBe(1)
     answer = { body: { keys: [] } }

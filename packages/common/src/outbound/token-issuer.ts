@@ -63,7 +63,9 @@ export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOpt
       if (!isUtf8(Buffer.from(token.split('.')[1] ?? '', 'base64url'))) return undefined
       const times = { clockTolerance: leewaySeconds, requiredClaims: ['sub', 'exp'], currentDate: options.now() }
       try {
-        return (await jwtVerify(token, keys.find, { ...expected, ...times })).payload
+        const { payload } = await jwtVerify(token, keys.find, { ...expected, ...times })
+        // The library looks only whether the claim is there.
+        return typeof payload.sub === 'string' && payload.sub !== '' ? payload : undefined
       } catch (error) {
         // While the old keys are good, a token with an unknown key is not, even if the keys could not be read again.
         const isWithoutKeys = !(error instanceof errors.JOSEError) || NO_KEYS.has(error.code)
