@@ -151,6 +151,11 @@ describe('errors', () => {
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400'])
   })
 
+  it('400: refuses CONNECT, which asks for a tunnel, and closes the connection', async () => {
+    const text = await exchange('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\n')
+    expect(text).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n.*\r\nconnection: close\r\n\r\n\{.*\}$/s)
+  })
+
   it('ignores an expectation that it does not know', async () => {
     const text = await exchange('GET /things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: tea\r\n\r\n')
     expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{"id":"1"\}$/s)

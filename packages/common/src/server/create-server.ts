@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Server as HttpServer, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Meter } from '@opentelemetry/api'
 import {
   type FastifyBaseLogger,
@@ -104,6 +105,11 @@ export function createServer(options: ServerOptions): Server {
   // Node would refuse other expectations than 100-continue itself, without the envelope. A server may ignore them (RFC 9110,
   // 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // Node would close the connection without an answer: CONNECT asks for a tunnel, and no service is a proxy.
+  app.server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    answerBrokenRequest(options, new Error('CONNECT asks for a tunnel'), socket)
+    socket.on('error', () => socket.destroy()).destroySoon()
+  })
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
   decorateErrors(app)
