@@ -5,7 +5,7 @@ import type { Trx } from '../database.ts'
 import type { NotifyDeps } from '../messages/notification.ts'
 import { notify } from '../messages/notification.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
-import { claimIdentifier, refuseTaken } from '../users/claim-identifier.ts'
+import { claimIdentifier, refuseTaken, releaseUnused } from '../users/claim-identifier.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
@@ -29,9 +29,13 @@ export async function confirmEmailChange(
   user: User,
   { used, ip }: { readonly used: EmailChangeToken; readonly ip: string },
 ): Promise<'applied' | 'other-address-left' | 'refused'> {
-  const verdict = judgeEmailChange(user, used, emailChangeRule(deps.config))
+  const rule = emailChangeRule(deps.config)
+  const verdict = judgeEmailChange(user, used, rule)
   if (verdict === 'refuse' || user.emailChange === null) return 'refused'
   if (verdict === 'apply') {
+    // Where either address may confirm, a message to the current one proves nothing about the new one.
+    const isProved = rule !== 'either' || used === 'email_change_new'
+    if (isProved) await releaseUnused(trx, { kind: 'email', value: user.emailChange }, deps.now())
     await applyEmailChange(trx, deps, user, { newEmail: user.emailChange, ip })
     return 'applied'
   }

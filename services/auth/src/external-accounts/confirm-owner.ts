@@ -30,7 +30,7 @@ export async function confirmOwner(
     await deleteOtherIdentities(trx, user.id, identityId)
     await updateUser(trx, user.id, { ...CLEARED_COLUMNS, is_anonymous: false })
   }
-  const email = user.email === accountEmail ? accountEmail : await freeEmail(trx, account)
+  const email = user.email === accountEmail ? accountEmail : await freeEmail(trx, account, at)
   if (decision !== 'create' && email !== null && email !== user.email) {
     await upsertAddressChange(trx, user, { kind: 'email', at })
   }

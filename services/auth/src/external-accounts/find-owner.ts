@@ -18,7 +18,7 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { getUnchosenClaims } from '../users/chosen-metadata-repository.ts'
-import { refuseTakenEmail, StaleView } from '../users/claim-identifier.ts'
+import { refuseTakenEmail, releaseUnused, StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
@@ -156,7 +156,7 @@ async function create(
 ): Promise<ExternalOwner | undefined> {
   requireSignUpsEnabled(deps.config)
   if (!account.email && !account.emailOptional) return undefined
-  const email = await freeEmail(trx, account)
+  const email = await freeEmail(trx, account, deps.now())
   // A concurrent request has taken the email. Look again whose it is, instead of making a second account.
   if (email === null && (await listOwnersOfEmails(trx, emails)).length > 0) throw new StaleView()
   const at = deps.now()
@@ -179,11 +179,12 @@ async function create(
 
 /**
  * The email of the external account; null where it has none, and where a user has it. Deletes a staged user who has it
- * (reference: Staged users).
+ * (reference: Staged users), and takes it from an unused account where the provider has verified it (reference: Unused accounts).
  * @throws StaleView when the user who has it has changed since it was read
  */
-export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>): Promise<string | null> {
+export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>, at: Date): Promise<string | null> {
   if (!email) return null
+  if (email.isVerified) await releaseUnused(trx, { kind: 'email', value: email.email }, at)
   const owner = await findIdentifierOwner(trx, { kind: 'email', value: email.email })
   if (!owner) return email.email
   if (!isStaged(owner)) return null

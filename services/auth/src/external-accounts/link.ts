@@ -10,7 +10,7 @@ import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireIdentityFactor, requireLinkable, requireShownFactor } from '../sessions/require-owner.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
-import { claimAccountEmail } from '../users/claim-identifier.ts'
+import { claimAccountEmail, releaseUnused } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
@@ -87,7 +87,8 @@ async function adoptEmail(
   if (user.isAnonymous && !account.email) return updateUser(trx, user.id, { is_anonymous: false })
   const isTrusted = account.email?.isVerified || config.mail.autoconfirm
   if (user.email !== null || !account.email || !isTrusted) return user
-  const { email } = account.email
+  const { email, isVerified } = account.email
+  if (isVerified) await releaseUnused(trx, { kind: 'email', value: email }, now())
   await claimAccountEmail(trx, email, user.id)
   await upsertAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, {

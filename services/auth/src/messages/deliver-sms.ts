@@ -4,7 +4,7 @@ import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { smsSendFailed } from '../errors.ts'
-import { isIdentifierTaken } from '../users/user-repository.ts'
+import { isIdentifierKept } from '../users/user-repository.ts'
 import { attemptDelivery, type DeliveryAttempt, type DropReason } from './attempt-delivery.ts'
 import { type MessageHookDeps, sendSmsByHook } from './message-hooks.ts'
 import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
@@ -34,7 +34,7 @@ export function deliverSms(
   return attemptDelivery(deps, { ...delivery, task: smsTask, messageId: job.messageId }, async () => {
     const { db, hooks, now } = deps
     if (Date.parse(job.expiresAt) <= now().getTime()) throw new DeadJob('its code has expired')
-    const isTaken = job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))
+    const isTaken = job.onlyIfFree && (await isIdentifierKept(db, { kind: 'phone', value: job.to }))
     if (isTaken) return 'a user has the address already'
     if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? undefined : 'the user is gone'
     return sendByGateway(deps, job)

@@ -1,7 +1,7 @@
 import type { HookName } from '../config/hooks.ts'
 import type { Trx } from '../database.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
-import { isIdentifierTaken } from '../users/user-repository.ts'
+import { isIdentifierKept } from '../users/user-repository.ts'
 import type { DropReason } from './attempt-delivery.ts'
 import { type DeliverSmsDeps, sendSmsInRequest } from './deliver-sms.ts'
 import type { MailJob } from './mail-job.ts'
@@ -45,7 +45,7 @@ export async function buildDeliveries(
 
 /** Whether a message is for a free address alone, and a user has the address. */
 async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: MailJob | SmsJob): Promise<boolean> {
-  return onlyIfFree === true && (await isIdentifierTaken(trx, { kind, value: to }))
+  return onlyIfFree === true && (await isIdentifierKept(trx, { kind, value: to }))
 }
 
 /**

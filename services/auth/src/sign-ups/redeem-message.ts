@@ -31,7 +31,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { refuseTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { refuseTaken, releaseUnused, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
@@ -162,6 +162,7 @@ async function confirmByMessage(
   }
   if (message.kind === 'phone_change') {
     if (user.phoneChange === null) return refuse()
+    await releaseUnused(trx, { kind: 'phone', value: user.phoneChange }, deps.now())
     await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip: context.ip })
     return 'done'
   }

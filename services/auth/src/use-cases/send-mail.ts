@@ -5,7 +5,7 @@ import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { attemptDelivery, type DropReason } from '../messages/attempt-delivery.ts'
 import { type MailJob, mailTask } from '../messages/mail-job.ts'
 import { sendMailByHook } from '../messages/message-hooks.ts'
-import { isIdentifierTaken } from '../users/user-repository.ts'
+import { isIdentifierKept } from '../users/user-repository.ts'
 
 /** The dependencies of a sent mail. Where the hook SEND_EMAIL is on, `mailer` is not used. */
 export type SendMailDeps = Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'logger' | 'mailer' | 'now'>
@@ -28,7 +28,7 @@ export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number
 /** @returns why nobody is to send the mail; undefined once it is sent @throws DeadJob, Error when it could not be sent */
 async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason | undefined> {
   const at = deps.now()
-  if (job.onlyIfFree && (await isIdentifierTaken(deps.db, { kind: 'email', value: job.to })))
+  if (job.onlyIfFree && (await isIdentifierKept(deps.db, { kind: 'email', value: job.to })))
     return 'a user has the address already'
   if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) throw new DeadJob('its link has expired')
   if (deps.hooks.isOn('SEND_EMAIL')) return (await sendMailByHook(deps, job)) ? undefined : 'the user is gone'

@@ -5,9 +5,16 @@ import type { Db, Trx } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
+import { updateProviders } from './own-identity.ts'
 import { isStaged, type User } from './user.ts'
 import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
-import { callReleaseEmail, findIdentifierOwner, lockIdentifierOwner } from './user-repository.ts'
+import {
+  callReleaseEmail,
+  deleteUnusedIdentifier,
+  findIdentifierOwner,
+  isIdentifierKept,
+  lockIdentifierOwner,
+} from './user-repository.ts'
 
 /** Refuses an identifier that another user has, by the error for its kind and for who asks. */
 export type RefuseTaken = (kind: IdentifierKind) => never
@@ -46,6 +53,18 @@ export async function claimAccountEmail(trx: Trx, email: string, userId: string)
 export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, at: Date): Promise<User | undefined> {
   if (identifier.kind === 'email') await callReleaseEmail(trx, identifier.value, at)
   return lockIdentifierOwner(trx, identifier)
+}
+
+/**
+ * Takes an identifier from an unused account, for a user who has proved that it is theirs (reference: Unused
+ * accounts). A stranger who signs up with the address of somebody else, and never confirms it, keeps nobody out.
+ *
+ * Lock order: the user, the unused account. Nobody is signed in to an unused account, so a transaction that has
+ * locked one waits for no other user.
+ */
+export async function releaseUnused(trx: Trx, identifier: UserIdentifier, at: Date): Promise<void> {
+  const account = await deleteUnusedIdentifier(trx, identifier, at)
+  if (account) await updateProviders(trx, account)
 }
 
 /**
@@ -100,7 +119,8 @@ async function releaseIdentifier(
 }
 
 /**
- * Requires an identifier that neither the user nor anybody else has, as far as can be seen. A staged user does not count.
+ * Requires an identifier that neither the user nor anybody else has, as far as can be seen, before the user proves it. A staged
+ * user does not count, nor does an unused account, which gives the identifier up to the proof.
  * @throws emailExists, phoneExists
  */
 export async function requireNewIdentifier(
@@ -109,7 +129,7 @@ export async function requireNewIdentifier(
   identifier: UserIdentifier,
 ): Promise<void> {
   const { kind, value } = identifier
-  if (user[kind] === value || (await isTaken(db, identifier, user.id))) refuseTaken(kind)
+  if (user[kind] === value || (await isIdentifierKept(db, identifier))) refuseTaken(kind)
 }
 
 /**

@@ -7,7 +7,7 @@ import { leaveToOperators } from './user.ts'
 import {
   findPasswordUser,
   findUserByIdentifier,
-  isIdentifierTaken,
+  isIdentifierKept,
   isUnclaimed,
   lockManagedUser,
 } from './user-repository.ts'
@@ -39,14 +39,17 @@ describe('an identifier', () => {
 
   it('finds nobody by the email of an SSO user, which several may have', async () => {
     await add({ is_sso_user: true, phone: null })
-    expect([await find(byEmail), await isIdentifierTaken(db, byEmail)]).toEqual([undefined, false])
+    expect([await find(byEmail), await isIdentifierKept(db, byEmail)]).toEqual([undefined, false])
   })
 
-  it('is taken by a user, and not by a staged one', async () => {
+  it('is kept by a user who has claimed it, and neither by a staged one nor by an unused account', async () => {
+    const areKept = async () => [await isIdentifierKept(db, byEmail), await isIdentifierKept(db, byPhone)]
     await add({ staged_at: at })
-    expect([await isIdentifierTaken(db, byEmail), await isIdentifierTaken(db, byPhone)]).toEqual([false, false])
+    expect(await areKept()).toEqual([false, false])
     await db.updateTable('users').set({ staged_at: null }).where('email', '=', byEmail.value).execute()
-    expect([await isIdentifierTaken(db, byEmail), await isIdentifierTaken(db, byPhone)]).toEqual([true, true])
+    expect(await areKept()).toEqual([false, false])
+    await db.updateTable('users').set({ claimed_at: at }).where('email', '=', byEmail.value).execute()
+    expect(await areKept()).toEqual([true, true])
   })
 })
 

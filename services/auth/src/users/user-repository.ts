@@ -60,19 +60,51 @@ export async function callReleaseEmail(trx: Trx, email: string, at: Date): Promi
   await sql`SELECT ${sql.table('release_email')}(${email}, ${at})`.execute(trx)
 }
 
-/** Finds the owner of an email or a phone number, in any audience, also a staged one; undefined where nobody has it. */
-export async function findIdentifierOwner(
-  db: Db,
-  identifier: UserIdentifier,
-): Promise<Pick<User, 'id' | 'stagedAt'> | undefined> {
-  const query = db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(isIdentifiedBy(identifier))
-  return query.orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
+/**
+ * Matches accounts that nobody has confirmed, claimed or used: anybody can sign up with the address of somebody else. They give
+ * their address up to a user who proves it (reference: Unused accounts). An admin has spoken for an invited or a banned one.
+ */
+const IS_UNUSED = sql<boolean>`(confirmed_at IS NULL AND claimed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL
+  AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL AND NOT is_sso_user)`
+
+/** The owner of an identifier. `isUnused`: the account gives the identifier up to a user who proves it. */
+export interface IdentifierOwner extends Pick<User, 'id' | 'stagedAt'> {
+  readonly isUnused: boolean
 }
 
-/** Whether an identifier has an owner. A staged user does not count. */
-export async function isIdentifierTaken(db: Db, identifier: UserIdentifier): Promise<boolean> {
+/** Finds the owner of an email or a phone number, in any audience, also a staged one; undefined where nobody has it. */
+export async function findIdentifierOwner(db: Db, identifier: UserIdentifier): Promise<IdentifierOwner | undefined> {
+  const query = db.selectFrom('users').select(['id', 'staged_at as stagedAt', IS_UNUSED.as('isUnused')])
+  return query.where(isIdentifiedBy(identifier)).orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
+}
+
+/** Whether an identifier has an owner who keeps it from others. A staged user does not, nor does an unused account. */
+export async function isIdentifierKept(db: Db, identifier: UserIdentifier): Promise<boolean> {
   const owner = await findIdentifierOwner(db, identifier)
-  return owner !== undefined && owner.stagedAt === null
+  return owner !== undefined && owner.stagedAt === null && !owner.isUnused
+}
+
+/**
+ * Takes an email or a phone from an unused account, with its identity, the messages that went there, and what their
+ * requests brought.
+ * @returns the account; undefined where no such account has the identifier
+ */
+export async function deleteUnusedIdentifier(
+  trx: Trx,
+  { kind, value }: UserIdentifier,
+  at: Date,
+): Promise<User | undefined> {
+  const update = trx
+    .updateTable('users')
+    .set({ [kind]: null, updated_at: at })
+    .where(isIdentifiedBy({ kind, value }))
+  const row = await update.where(IS_UNUSED).returningAll().executeTakeFirst()
+  if (!row) return undefined
+  const tokens = trx.deleteFrom('one_time_tokens').where('user_id', '=', row.id)
+  await tokens.where('relates_to', '=', value).execute()
+  await trx.deleteFrom('identities').where('user_id', '=', row.id).where('provider', '=', kind).execute()
+  await trx.deleteFrom('sign_up_contents').where('user_id', '=', row.id).execute()
+  return toUser(row)
 }
 
 /**

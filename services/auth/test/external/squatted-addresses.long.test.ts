@@ -5,7 +5,10 @@ import { type CustomApp, openCustomApp } from './custom-app.ts'
 // An attack: a stranger signs up with addresses of somebody else, and confirms none.
 let service: CustomApp
 beforeAll(async () => {
-  service = await openCustomApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+  service = await openCustomApp({
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  })
 })
 afterAll(() => service.close())
 beforeEach(() => service.deps.db.deleteFrom('users').execute())
@@ -15,6 +18,22 @@ const signUp = (email: string) => service.post('/signup', { email, password: PAS
 
 /** Signs in at GitHub, where somebody has verified these addresses. The primary address is marked. */
 async function signIn(primary: string, emails: readonly string[]) {
+  play(primary, emails)
+  const { state } = await service.begin('github')
+  return (await service.comeBack({ state, code: 'code' })).fragment
+}
+
+/** Links that account to an anonymous user. @returns the id of the user, and where the browser ends */
+async function linkAnonymous(email: string) {
+  play(email, [email])
+  const { access_token, user } = (await service.post('/signup', {})).json()
+  const url = '/user/identities/authorize?provider=github&skip_http_redirect=true'
+  const answer = await service.app.inject({ url, headers: { authorization: `Bearer ${access_token}` } })
+  const state = new URL(answer.json().url).searchParams.get('state') ?? ''
+  return { id: user.id, landing: (await service.comeBack({ state, code: 'code' })).fragment }
+}
+
+function play(primary: string, emails: readonly string[]): void {
   service.answer((call) => {
     if (call === 'POST https://github.com/login/oauth/access_token')
       return { body: { access_token: 'token', token_type: 'bearer' } }
@@ -22,8 +41,6 @@ async function signIn(primary: string, emails: readonly string[]) {
     if (call !== 'GET https://api.github.com/user/emails') return undefined
     return { body: emails.map((email) => ({ email, primary: email === primary, verified: true })) }
   })
-  const { state } = await service.begin('github')
-  return (await service.comeBack({ state, code: 'code' })).fragment
 }
 
 /** The user who has the account at GitHub: the email, and whether the user has a password. */
@@ -63,4 +80,22 @@ it('refuses an account whose address a confirmed user has, and an identity of an
   const { email } = await createSignedUp(service.deps)
   await createSecondOwner(service, email)
   expect((await signIn(email, [email])).error_code).toBe('email_exists')
+})
+
+it('links an account whose address a sign-up has, and gives the address to the anonymous user', async () => {
+  await signUp('first@example.com')
+  const { id, landing } = await linkAnonymous('first@example.com')
+  expect(landing.access_token).toBeDefined()
+  const rows = await service.deps.db
+    .selectFrom('users')
+    .select(['id', 'is_anonymous'])
+    .where('email', '=', 'first@example.com')
+    .execute()
+  expect(rows).toEqual([{ id, is_anonymous: false }])
+})
+
+it('links no account whose address a confirmed user has to an anonymous user', async () => {
+  const { email } = await createSignedUp(service.deps)
+  expect((await linkAnonymous(email)).landing.error_code).toBe('email_exists')
+  expect(await ownerOf()).toEqual([])
 })
