@@ -6,6 +6,7 @@ import { encodesUtf8 } from '@trestle/common/server/encodes-utf8.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
+import { FORM_BYTES_MAX } from './pages/form.ts'
 import { browserSession } from './plugins/browser-session.ts'
 import { operatorPages } from './plugins/operator.ts'
 import { sendErrorPage } from './plugins/pages.ts'
@@ -60,8 +61,6 @@ import { inviteRoutes } from './routes/users/invite.ts'
 import { newUserRoutes } from './routes/users/new.ts'
 import { usersRoutes } from './routes/users.ts'
 
-/** The attributes of a product have up to 64 KiB, and a form writes many characters as three. */
-const BODY_BYTES_MAX = 262_144
 /** Longer than a call to a service may take, several times over. */
 const HANDLER_TIMEOUT_MS = 30_000
 /**
@@ -84,7 +83,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
     meter: deps.meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
-    bodyLimit: BODY_BYTES_MAX,
+    bodyLimit: FORM_BYTES_MAX,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
     // A file of products may take long to arrive. The timeout of handlers bounds all other requests.
     requestTimeoutMs: 0,
@@ -104,7 +103,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
   })
   // Pages send forms only. A body of another type could come from another site without a question of the browser.
   app.removeAllContentTypeParsers()
-  await app.register(formBody, { bodyLimit: BODY_BYTES_MAX, parser: parseForm })
+  await app.register(formBody, { bodyLimit: FORM_BYTES_MAX, parser: parseForm })
   await app.register(healthRoutes)
   await app.register(readyRoutes)
   await app.register(assetsRoutes)
@@ -161,7 +160,8 @@ async function operatorRoutes(app: Server): Promise<void> {
 /** Reads a form. @throws requestMalformed for bytes that are not UTF-8. A form encodes a real U+FFFD */
 function parseForm(text: string): ParsedUrlQuery {
   requireUtf8(text)
-  return parse(text)
+  // The bytes of a body are bounded. A bound of its fields would leave the others out, and the form would delete them.
+  return parse(text, '&', '=', { maxKeys: 0 })
 }
 
 function requireUtf8(text: string): void {

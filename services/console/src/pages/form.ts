@@ -1,5 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 
+/** The bytes that a form may have: the attributes of a product have 64 KiB, and a form writes many characters as three. */
+export const FORM_BYTES_MAX = 262_144
+
 /**
  * The hidden fields of each form of a session: the proof that the form is the console's, and a key, so that a double click
  * makes one change.

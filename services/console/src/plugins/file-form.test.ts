@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { requestMalformed } from '../errors.ts'
@@ -40,5 +40,26 @@ describe('readRest', () => {
     readRest(body, { ms: 60_000, bytes: 1_000 })
     await once(body.end(Buffer.alloc(1_000)), 'close')
     expect(body.readableEnded).toBe(true)
+  })
+})
+
+describe('the bounds of readFileForm', () => {
+  const part = (name: string, value: string) =>
+    `--part\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+  const file = (name: string) =>
+    `--part\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\n\r\n1\r\n`
+  const request = { headers: { 'content-type': 'multipart/form-data; boundary=part' } } as FastifyRequest
+  const read = (parts: readonly string[]) => readFileForm(request, Readable.from([`${parts.join('')}--part--\r\n`]))
+
+  it('reads ten fields of 1,023 bytes', async () => {
+    const fields = Array.from({ length: 10 }, (_, at) => [`f${at}`, 'x'.repeat(1_023)] as const)
+    expect(await read(fields.map(([name, value]) => part(name, value)))).toEqual(Object.fromEntries(fields))
+  })
+
+  it.each([
+    ['a field of more than 1,024 bytes', [part('a', 'x'.repeat(1_025)), file('a.csv')]],
+    ['eleven fields', Array.from({ length: 11 }, (_, at) => part(`f${at}`, '1'))],
+  ])('400: refuses a form with %s, and cuts none', async (_what, parts) => {
+    await expect(read(parts)).rejects.toThrow(requestMalformed())
   })
 })

@@ -33,7 +33,9 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
   }
   try {
     const form = new Busboy({ headers: { ...headers, 'content-type': headers['content-type'] ?? '' }, limits: LIMITS })
-    form.on('field', (name, value) => {
+    form.on('field', (name, value, _isNameCut, isValueCut) => {
+      // The library cuts what is longer than a limit, and leaves out what is more.
+      if (isValueCut) breakOff(new Error('a field is too long'))
       // The library replaces bytes that are not UTF-8.
       if (value.includes('\uFFFD')) breakOff(new Error('a field is not UTF-8'))
       fields.set(name, value)
@@ -48,6 +50,9 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
       })
     })
     form.on('finish', () => resolve(Object.fromEntries(fields)))
+    for (const limit of ['fieldsLimit', 'filesLimit', 'partsLimit'] as const) {
+      form.on(limit, () => breakOff(new Error('the form has too many parts')))
+    }
     form.on('error', breakOff)
     finished(payload, (error) => {
       if (error) breakOff(error)

@@ -1,4 +1,5 @@
 import { FORM_TEXTS } from '../errors.ts'
+import { FORM_BYTES_MAX } from '../pages/form.ts'
 import { parseJson } from '../service-calls/service-call.ts'
 
 /** An attribute as a form shows it: its name, and its value as somebody types it. */
@@ -12,14 +13,22 @@ export type ReadAttributes =
   | { readonly kind: 'read'; readonly json: string }
   | { readonly kind: 'refused'; readonly problem: string }
 
+/** The bytes of a form that are left for attributes, beside its SKU and its hidden fields. */
+const ATTRIBUTES_BYTES_MAX = FORM_BYTES_MAX - 8_192
+
 /**
- * The fields of attributes. Undefined for attributes that are no object: only their JSON can be edited. The
- * fields follow the cells of an import: a value that is JSON is that value, any other is text (inventory
- * reference: CSV files).
+ * The fields of attributes. Undefined for attributes that are no object, or that no form holds: only their JSON
+ * can be edited. The fields follow the cells of an import: a value that is JSON is that value, any other is text
+ * (inventory reference: CSV files).
  */
 export function fieldsOf(attributes: unknown): readonly AttributeField[] | undefined {
   if (!isObject(attributes)) return undefined
-  return Object.entries(attributes).map(([name, value]) => ({ name, text: fieldText(value) }))
+  const fields = Object.entries(attributes).map(([name, value]) => ({ name, text: fieldText(value) }))
+  const sent = fields.flatMap(({ name, text }): SentField[] => [
+    ['name', name],
+    ['value', text],
+  ])
+  return isWithinForm(sent) ? fields : undefined
 }
 
 /** A value as a field shows it: text as it is, where it would be read as the same text, and JSON otherwise. */
@@ -33,8 +42,11 @@ export function fieldText(value: unknown): string {
 export function readFields(fields: readonly AttributeField[]): ReadAttributes {
   const given = fields.filter(({ text }) => text.trim() !== '')
   if (given.some(({ name }) => name === '')) return { kind: 'refused', problem: FORM_TEXTS.nameless }
-  const twice = given.find(({ name }, at) => given.findIndex((other) => other.name === name) < at)
-  if (twice) return { kind: 'refused', problem: FORM_TEXTS.twice(twice.name) }
+  const names = new Set<string>()
+  for (const { name } of given) {
+    if (names.has(name)) return { kind: 'refused', problem: FORM_TEXTS.twice(name) }
+    names.add(name)
+  }
   const members = given.map(({ name, text }) => `${JSON.stringify(name)}:${isJson(text) ? text : JSON.stringify(text)}`)
   return { kind: 'read', json: `{${members.join(',')}}` }
 }
@@ -42,6 +54,14 @@ export function readFields(fields: readonly AttributeField[]): ReadAttributes {
 /** The JSON of attributes as people read it. Numbers keep their digits. */
 export function prettyJson(attributes: unknown): string {
   return JSON.stringify(attributes, null, 2)
+}
+
+/** The name and the text of a field, as a browser sends them. */
+type SentField = [name: string, text: string]
+
+/** Whether a browser sends these fields in fewer bytes than a form may have. */
+function isWithinForm(fields: SentField[]): boolean {
+  return new URLSearchParams(fields).toString().length <= ATTRIBUTES_BYTES_MAX
 }
 
 function isJson(text: string): boolean {

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { plainText, type SeenPage } from './browser.ts'
+import { openStubConsole, type StubConsole } from './stub-console.ts'
+
+// A form that is sent as it came changes nothing, whatever attributes a product has.
+
+/** The JSON of the attributes of the product. */
+let attributes = '{}'
+let opened: StubConsole
+beforeAll(async () => {
+  const stock = { onHand: 0, reserved: 0, available: 0 }
+  const product = { id: 1, sku: 'MUG', version: 3, createdAt: '2026-01-01', updatedAt: '2026-01-01', stock }
+  opened = await openStubConsole({
+    inventory: () => ({
+      body: `{"statusCode":200,"data":${JSON.stringify(product).slice(0, -1)},"attributes":${attributes}}}`,
+    }),
+  })
+})
+afterAll(() => opened.close())
+
+const EDIT = '/products/1/edit'
+
+/** The fields of the form of a product, as a browser sends them. */
+function fieldsOf({ html }: SeenPage): (readonly [string, string])[] {
+  const form = html.split('<form').find((part) => part.includes('name="sku"')) ?? ''
+  return [...form.matchAll(/<(?:input|textarea) ([^>]*)>(?:\n([^<]*)<\/textarea>)?/g)].map(([, about = '', text]) => {
+    const givenIn = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(about)?.[1] ?? ''
+    const value = (text ?? givenIn('value')).replaceAll(/&[#\w]+;/g, plainText)
+    return [
+      givenIn('name'),
+      text === undefined ? value.replaceAll(/[\r\n]/g, '') : value.replaceAll('\n', '\r\n'),
+    ] as const
+  })
+}
+
+/** Opens the form for these attributes and sends it as it came. @returns how the page edits, and the attributes that are sent */
+async function saveUnchanged(json: string, path = EDIT) {
+  attributes = json
+  const page = await opened.browser.open(path)
+  const before = opened.changes().length
+  const saved = await opened.browser.post(EDIT, fieldsOf(page))
+  const [put] = opened.changes().slice(before)
+  const sent: unknown = put && JSON.parse(JSON.parse(put.body).attributes)
+  return { status: saved.firstStatus, edited: /name="as" value="(\w+)"/.exec(page.html)?.[1], sent, page }
+}
+
+const numbered = (length: number, value: unknown = 1) =>
+  JSON.stringify(Object.fromEntries(Array.from({ length }, (_, at) => [`a${at}`, value])))
+
+describe('the form of a product that is sent as it came', () => {
+  it.each([
+    ['497 attributes', numbered(497)],
+    ['600 attributes', numbered(600)],
+    ['as many attributes as inventory takes', numbered(1_000, 'two words')],
+  ])('303: keeps %s', async (_what, json) => {
+    const { status, edited, sent } = await saveUnchanged(json)
+    expect([status, edited, sent]).toEqual([303, 'form', JSON.parse(json)])
+  })
+})
