@@ -56,4 +56,23 @@ describe('the form of a product that is sent as it came', () => {
     const { status, edited, sent } = await saveUnchanged(json)
     expect([status, edited, sent]).toEqual([303, 'form', JSON.parse(json)])
   })
+
+  it.each([
+    ['many numbers on 26 levels', `{"a":${'['.repeat(25)}[${Array(20_000).fill(1).join()}]${']'.repeat(25)}}`],
+    [
+      'as many numbers on ten levels as a page would indent',
+      `{"a":${'['.repeat(8)}[${Array(9_900).fill(1).join()}]${']'.repeat(8)}}`,
+    ],
+    ['long text beyond Latin', JSON.stringify({ a: '\u5b57'.repeat(21_000) })],
+    ['a few attributes', '{"a":{"b":[1,2]}}'],
+  ])('303: keeps attributes that are edited as JSON: %s', async (_what, json) => {
+    const { status, edited, sent } = await saveUnchanged(json, `${EDIT}?as=json`)
+    expect([status, edited, sent]).toEqual([303, 'json', JSON.parse(json)])
+  })
+
+  it('303: edits attributes as JSON alone, of which a form would be too large', async () => {
+    const json = numbered(13_300)
+    const { status, edited, sent, page } = await saveUnchanged(json)
+    expect([status, edited, page.html.includes('>Fields</a>'), sent]).toEqual([303, 'json', false, JSON.parse(json)])
+  })
 })

@@ -189,9 +189,16 @@ const JSON_MAX = { indented: 20_000, levels: 10, shown: 100_000 } as const
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
-  if (text.length <= JSON_MAX.indented && isWithin(value, JSON_MAX.levels)) return JSON.stringify(value, null, 2)
+  const indented = indentedJson(value)
+  if (indented !== undefined) return indented
   if (text.length <= JSON_MAX.shown) return text
   return `${text.slice(0, JSON_MAX.shown).toWellFormed()}… (the first ${JSON_MAX.shown} of ${text.length} characters)`
+}
+
+/** Writes JSON with a line for each member. Undefined where it is long or nested deeply. */
+export function indentedJson(value: unknown): string | undefined {
+  const isShort = (JSON.stringify(value) ?? '').length <= JSON_MAX.indented && isWithin(value, JSON_MAX.levels)
+  return isShort ? JSON.stringify(value, null, 2) : undefined
 }
 
 function isWithin(value: unknown, levels: number): boolean {

@@ -1,5 +1,6 @@
 import { FORM_TEXTS } from '../errors.ts'
 import { FORM_BYTES_MAX } from '../pages/form.ts'
+import { indentedJson } from '../pages/parts.ts'
 import { parseJson } from '../service-calls/service-call.ts'
 
 /** An attribute as a form shows it: its name, and its value as somebody types it. */
@@ -51,9 +52,15 @@ export function readFields(fields: readonly AttributeField[]): ReadAttributes {
   return { kind: 'read', json: `{${members.join(',')}}` }
 }
 
-/** The JSON of attributes as people read it. Numbers keep their digits. */
+/**
+ * The JSON of attributes for a field. Numbers keep their digits. It is indented where a page would indent it, and
+ * where the form stays small enough to be sent.
+ */
 export function prettyJson(attributes: unknown): string {
-  return JSON.stringify(attributes, null, 2)
+  const indented = indentedJson(attributes)
+  // A browser sends each line break of a field as two characters.
+  const isShort = indented && isWithinForm([['attributes', indented.replaceAll('\n', '\r\n')]])
+  return isShort ? indented : JSON.stringify(attributes)
 }
 
 /** The name and the text of a field, as a browser sends them. */
