@@ -70,6 +70,24 @@ describe('the form of a product that is sent as it came', () => {
     expect([status, edited, sent]).toEqual([303, 'json', JSON.parse(json)])
   })
 
+  it.each([
+    ['begin and end with blanks', '{" colour ":"red","size\u00a0":1,"\ufeffx":2}'],
+    ['differ by a blank alone', '{"a":1,"a ":2," a":3}'],
+    ['consist of a blank', '{" ":1}'],
+  ])('303: keeps attributes whose names %s', async (_what, json) => {
+    const { status, edited, sent } = await saveUnchanged(json)
+    expect([status, edited, sent]).toEqual([303, 'form', JSON.parse(json)])
+  })
+
+  it.each([
+    ['have a line break', '{"a\\nb":1}'],
+    ['have a control character', '{"a\\u0007b":1}'],
+    ['are empty', '{"":1}'],
+  ])('303: edits attributes as JSON alone whose names %s', async (_what, json) => {
+    const { status, edited, sent, page } = await saveUnchanged(json)
+    expect([status, edited, page.html.includes('>Fields</a>'), sent]).toEqual([303, 'json', false, JSON.parse(json)])
+  })
+
   it('303: edits attributes as JSON alone, of which a form would be too large', async () => {
     const json = numbered(13_300)
     const { status, edited, sent, page } = await saveUnchanged(json)

@@ -47,6 +47,6 @@ export function shownFields(
 
 function pairsOf({ name: names, value: values }: ProductBody): readonly AttributeField[] {
   return names
-    .map((name, at) => ({ name: name.trim(), text: values[at] ?? '' }))
+    .map((name, at) => ({ name, text: values[at] ?? '' }))
     .filter(({ name, text }) => name !== '' || text !== '')
 }

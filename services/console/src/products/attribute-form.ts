@@ -24,6 +24,8 @@ const ATTRIBUTES_BYTES_MAX = FORM_BYTES_MAX - 8_192
  */
 export function fieldsOf(attributes: unknown): readonly AttributeField[] | undefined {
   if (!isObject(attributes)) return undefined
+  // A field of one line loses line breaks, and shows no other control character of a name.
+  if (Object.keys(attributes).some((name) => name === '' || /\p{Cc}/u.test(name))) return undefined
   const fields = Object.entries(attributes).map(([name, value]) => ({ name, text: fieldText(value) }))
   const sent = fields.flatMap(({ name, text }): SentField[] => [
     ['name', name],
