@@ -219,11 +219,12 @@ describe.each(['compatible', 'supabase'])('AUTH_PROFILE=%s', (AUTH_PROFILE) => {
     it("a factor of somebody else with the same number holds off no challenge of the user's own", async () => {
       const phone = nextPhone()
       const challenges = []
-      for (let users = 0; users < 2; users += 1) {
+      for (const status of ['unverified', 'verified'] as const) {
         const { headers } = await createSignedIn(service)
         const payload = { factor_type: 'phone', friendly_name: 'mine', phone }
-        const factor = await service.post('/factors', payload, headers)
-        const challenge = () => service.post(`/factors/${factor.json().id}/challenge`, {}, headers)
+        const { id } = (await service.post('/factors', payload, headers)).json()
+        await service.deps.db.updateTable('mfa_factors').set({ status }).where('id', '=', id).execute()
+        const challenge = () => service.post(`/factors/${id}/challenge`, {}, headers)
         challenges.push((await challenge()).statusCode, (await challenge()).statusCode)
       }
       expect(challenges).toEqual([200, 429, 200, 429])
