@@ -147,10 +147,25 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
     status: 503,
     text: 'Trestle console 503 Not available The console has too much to do. Try again. Go to the overview',
   },
-  consoleFailed: {
+  consoleRefused: {
+    raise: () => openWhile({ status: 401 }),
+    status: 503,
+    text: '503 Not available Inventory refuses the operator key of the console, or your sign-in. Its settings say why. Go to the overview',
+  },
+  answerUnreadable: {
     raise: () => openWhile({ body: { data: 'no list' } }),
+    status: 503,
+    text: '503 Not available The console cannot read the answer of inventory. Look between them for a proxy, or for another release. Go to the overview',
+  },
+  consoleFailed: {
+    raise: async () => {
+      const broken = vi.spyOn(test.app.deps.seal, 'formToken').mockImplementationOnce(() => {
+        throw new Error('broken')
+      })
+      return admin.open('/locations').finally(() => broken.mockRestore())
+    },
     status: 500,
-    text: '500 Something went wrong Something went wrong in the console. Go to the overview',
+    text: 'Trestle console 500 Something went wrong Something went wrong in the console. Go to the overview',
   },
 }
 

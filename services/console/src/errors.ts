@@ -45,6 +45,21 @@ export const serviceBusy: ErrorTemplate<{ readonly service: string }> = defineEr
   ({ service }) => `${capitalize(service)} has too much to do. Try again in a minute`,
   RETRY,
 )
+/** Payments or inventory refuses the operator key of the console or the token of an operator whom auth lets in. */
+export const consoleRefused: ErrorTemplate<{ readonly service: string }> = defineError(
+  503,
+  'console_refused',
+  ({ service }) =>
+    `${capitalize(service)} refuses the operator key of the console, or your sign-in. Its settings say why`,
+)
+/** The answer of a service is none of its route: that of a proxy, or of another release. */
+export const answerUnreadable: ErrorTemplate<{ readonly service: string }> = defineError(
+  503,
+  'answer_unreadable',
+  ({ service }) =>
+    `The console cannot read the answer of ${service}. Look between them for a proxy, or for another release`,
+  RETRY,
+)
 /** The texts of pages that show a form again: about its fields, about an attempt, or in place of a service without a reason. */
 export const FORM_TEXTS = {
   nameless: 'A value has no name',

@@ -26,7 +26,9 @@ export function statList(stats: readonly Stat[]): Html {
 }
 
 /** The part of a service that tells no numbers. */
-export function unseen(name: string, { kind }: { readonly kind: Exclude<Seen<unknown>['kind'], 'seen'> }): Html {
+export function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'seen' }>): Html {
+  const { kind } = seen
+  if (kind === 'refused') return emptyState('disputes', `${seen.message}.`)
   const setting = `${name.toUpperCase()}_OPERATOR_KEYS`
   if (kind === 'missing') return emptyState('overview', `${name} knows no operators: set ${setting} there.`)
   const subject = kind === 'away' ? name : `The database of ${name.toLowerCase()}`

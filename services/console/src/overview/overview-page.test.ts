@@ -79,4 +79,10 @@ describe('the overview of a service that tells nothing', () => {
   ] as const)('says why, where it is %s', (kind, expected) => {
     expect(textOf({ inventory: { kind } })).toBe(expected)
   })
+
+  it('says why, where the answer is an error', () => {
+    expect(textOf({ inventory: { kind: 'refused', message: 'Too many requests. Wait a minute' } })).toBe(
+      'Overview Services inventory tells nothing Inventory Too many requests. Wait a minute.',
+    )
+  })
 })

@@ -64,8 +64,12 @@ export type InventoryOverview = z.infer<typeof InventoryCounts>
 /** The overview of inventory, in its envelope. */
 export const ToldByInventory: z.ZodType<Told<InventoryOverview>> = enveloped(toldOf(InventoryCounts))
 
-/** The overview of a service, or why there is none: it does not answer, or it has no such route. */
-export type Seen<T> = Told<T> | { readonly kind: 'away' } | { readonly kind: 'missing' }
+/** The overview of a service, or why there is none: it does not answer, it has no such route, or the message of another error. */
+export type Seen<T> =
+  | Told<T>
+  | { readonly kind: 'away' }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'refused'; readonly message: string }
 
 /** The overviews of the services. Undefined: the service is not set up. */
 export interface Overviews {

@@ -19,12 +19,14 @@ export interface Hit {
   readonly created?: string | null | undefined
 }
 
-/** The results of one service, or that it did not answer. */
+/** The results of one service, or why there are none. */
 export interface Found {
   readonly service: ServiceName
   readonly label: string
-  /** Undefined: the service did not answer. */
+  /** Undefined: the service could not be searched. */
   readonly hits: readonly Hit[] | undefined
+  /** Why it could not be searched. Undefined: it did not answer. */
+  readonly problem?: string | undefined
   /** The list that has all. Undefined: everything that was found is shown. */
   readonly allAt?: string | undefined
 }
@@ -93,15 +95,14 @@ function emptyCard(text: string): Html {
   return html`<div class="card">${emptyState('search', text)}</div>`
 }
 
-function foundCard({ label, service, hits, allAt }: Found): Html {
+function foundCard({ label, service, hits, problem, allAt }: Found): Html {
   if (hits === undefined) {
-    return card(
-      label,
-      emptyState(
-        'disputes',
-        `${service.charAt(0).toUpperCase()}${service.slice(1)} does not answer, so nothing of it is found here now.`,
-      ),
-    )
+    const name = `${service.charAt(0).toUpperCase()}${service.slice(1)}`
+    const text =
+      problem === undefined
+        ? `${name} does not answer, so nothing of it is found here now.`
+        : `Nothing of ${service} is found here now. ${problem}.`
+    return card(label, emptyState('disputes', text))
   }
   return card(
     label,

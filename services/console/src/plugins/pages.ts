@@ -15,7 +15,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   if (error.code === 'not_signed_in') return leadToSignIn(request, reply)
   reply.headers(PAGE_HEADERS)
   const frame = request.visit && frameOf(request.visit)
-  const maySendAgain = request.method === 'POST' && error.code === 'service_away'
+  const maySendAgain = request.method === 'POST' && ['service_away', 'answer_unreadable'].includes(error.code)
   const envelope = () => errorPage(error, { frame, advice: maySendAgain ? SEND_AGAIN : undefined })
   return sendError({ ...errorVocabulary, envelope }, error, reply)
 }

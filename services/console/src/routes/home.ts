@@ -50,13 +50,16 @@ async function readPayments(calls: OperatorCalls, test: string): Promise<Told<Wi
   return told.kind === 'seen' ? { kind: 'seen', value: { ...told.value, decimals } } : told
 }
 
-/** Errors of a service that take only its own part off the page. */
+/** Errors of a service that the page has words of its own for. */
 const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
   service_away: 'away',
   object_not_found: 'missing',
 }
 
-/** The overview of a service. Undefined: the service is not set up. */
+/**
+ * The overview of a service. Undefined: the service is not set up. An error of a service takes only its own part off
+ * the page, unless it ends the session.
+ */
 async function see<T>(
   calls: OperatorCalls,
   service: ServiceName,
@@ -66,8 +69,8 @@ async function see<T>(
   try {
     return await read()
   } catch (error) {
-    const kind = error instanceof HttpError ? ABSENT[error.code] : undefined
-    if (kind === undefined) throw error
-    return { kind }
+    if (!(error instanceof HttpError) || error.code === 'not_signed_in') throw error
+    const kind = ABSENT[error.code]
+    return kind === undefined ? { kind: 'refused', message: error.message } : { kind }
   }
 }

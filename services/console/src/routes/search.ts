@@ -55,11 +55,11 @@ async function find({ service, label }: Search, read: () => Promise<Results>, te
     const { hits, moreIn } = await read()
     return { service, label, hits, allAt: moreIn && `${moreIn}?${new URLSearchParams({ search: text })}` }
   } catch (error) {
-    if (!(error instanceof HttpError)) throw error
+    if (!(error instanceof HttpError) || error.code === 'not_signed_in') throw error
     // A service cannot look for every text, for example not for a text that is too long.
     if (error.code === 'service_refused') return { service, label, hits: [] }
-    if (error.code === 'service_away') return { service, label, hits: undefined }
-    throw error
+    const problem = error.code === 'service_away' ? undefined : error.message
+    return { service, label, hits: undefined, problem }
   }
 }
 

@@ -2,6 +2,8 @@ import { type StubAnswer, type StubProvider, startStubProvider } from '@trestle/
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import {
+  answerUnreadable,
+  consoleRefused,
   notSignedIn,
   objectNotFound,
   operatorForbidden,
@@ -16,6 +18,7 @@ import { createServiceClient } from './service-client.ts'
 let service: StubProvider
 let answer: StubAnswer | undefined
 let calls: OperatorCalls
+let asAdmin: OperatorCalls
 beforeAll(async () => {
   service = await startStubProvider(() => answer)
   const client = createServiceClient({ auth: service.url, payments: service.url })
@@ -28,6 +31,7 @@ beforeAll(async () => {
   }
   const credentials = { role: 'support', accessToken: 'token of ada', address: '203.0.113.7' } as const
   calls = createOperatorCalls(client, keys, credentials)
+  asAdmin = createOperatorCalls(client, keys, { ...credentials, role: 'admin' })
 })
 afterAll(() => service.close())
 beforeEach(() => {
@@ -70,6 +74,7 @@ describe('read', () => {
     [403, operatorForbidden()],
     [404, objectNotFound()],
     [429, tooManyRequests()],
+    [302, answerUnreadable({ service: 'auth' })],
     [400, serviceRefused({ message: 'Wrong' })],
     [500, serviceAway({ service: 'auth' })],
   ])('refuses the status %i of a service as an error of the console', async (status, error) => {
@@ -79,7 +84,18 @@ describe('read', () => {
 
   it('rejects an answer that is not what the page shows', async () => {
     answer = { body: { users: [1] } }
-    await expect(calls.read('auth', '/operator/users', Users)).rejects.toThrow(z.ZodError)
+    await expect(calls.read('auth', '/operator/users', Users)).rejects.toThrow(answerUnreadable({ service: 'auth' }))
+  })
+
+  it('503: ends no session where another service than auth refuses the operator', async () => {
+    answer = { status: 401 }
+    await expect(asAdmin.read('payments', '/operator/overview', Users)).rejects.toThrow(
+      consoleRefused({ service: 'payments' }),
+    )
+    await expect(asAdmin.openFile('payments', '/file', {})).rejects.toThrow(consoleRefused({ service: 'payments' }))
+    await expect(asAdmin.change({ ...ban, service: 'payments' })).rejects.toThrow(
+      consoleRefused({ service: 'payments' }),
+    )
   })
 
   it('404: calls no service that is not set up', async () => {

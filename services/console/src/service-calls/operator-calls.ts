@@ -5,8 +5,10 @@ import * as errors from '../errors.ts'
 import {
   type OpenedFile,
   type Query,
+  readBody,
   readRefusal,
   refuseMissing,
+  refuseUnreadable,
   type SentFile,
   type ServiceAnswer,
   type ServiceName,
@@ -59,7 +61,7 @@ export interface Listed<T> {
 export interface OperatorCalls {
   /** Whether a service is set up. */
   has(service: ServiceName): boolean
-  /** Reads an object or a list. @throws the errors of `refuse`, and serviceAway */
+  /** Reads an object or a list. @throws the errors of `refuse`, answerUnreadable and serviceAway */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
   /** Opens the rows of a list as CSV, which come in pieces. @throws the errors of `refuse`, serviceAway and serviceBusy */
   openCsv(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
@@ -70,7 +72,7 @@ export interface OperatorCalls {
    * @throws
    * - valuesInvalid for a malformed key or version
    * - operatorForbidden where the console has no key of the role
-   * - notSignedIn, objectNotFound or tooManyRequests where the service says so
+   * - notSignedIn, consoleRefused, objectNotFound or tooManyRequests where the service says so
    */
   change(change: Change): Promise<Outcome>
 }
@@ -102,15 +104,15 @@ export function createOperatorCalls(
   })
   const open = async (service: ServiceName, path: string, query: Query, accept: string) => {
     const opened = await openFile({ service, path, query, headers: { ...headersFor(service), accept } })
-    return opened.kind === 'file' ? opened : refuse({ status: opened.status, body: undefined })
+    return opened.kind === 'file' ? opened : refuse(service, { status: opened.status, body: undefined })
   }
   return {
     has: (service) => keys[service] !== undefined,
     read: async (service, path, schema, query) => {
       const headers = { ...headersFor(service), accept: 'application/json' }
       const answer = await send({ service, method: 'GET', path, query, headers })
-      if (answer.status >= 300) refuse(answer)
-      return { value: schema.parse(answer.body), next: answer.next, etag: answer.etag }
+      if (answer.status >= 300) refuse(service, answer)
+      return { value: readBody(service, schema, answer.body), next: answer.next, etag: answer.etag }
     },
     openCsv: (service, path, query) => open(service, path, query, 'text/csv'),
     openFile: (service, path, query) => open(service, path, query, '*/*'),
@@ -126,7 +128,7 @@ export function createOperatorCalls(
       const answer = await answerOf(send({ service, ...call, headers }))
       if (answer === undefined) return { kind: 'unknown', message: `${errors.answerLost().message}.` }
       if (answer.status < 300) return { kind: 'done', body: answer.body }
-      if ([401, 404, 429].includes(answer.status)) refuse(answer)
+      if ([401, 404, 429].includes(answer.status)) refuse(service, answer)
       const { code, message, field } = readRefusal(answer.body)
       return { kind: 'refused', message: KEY_SPENT.test(code) ? `${errors.formSpent().message}.` : message, field }
     },
@@ -138,7 +140,7 @@ async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | u
   try {
     return await sent
   } catch (error) {
-    if (error instanceof HttpError && error.code === 'service_away') return undefined
+    if (error instanceof HttpError && ['service_away', 'answer_unreadable'].includes(error.code)) return undefined
     throw error
   }
 }
@@ -164,11 +166,14 @@ function refuseRole(): never {
 }
 
 /**
- * Throws the error of the console for a refusal of a service.
- * @throws notSignedIn, operatorForbidden, objectNotFound, tooManyRequests, serviceRefused
+ * Throws the error of the console for a refusal of a service. Only auth ends sessions: the others do not know
+ * whether one is open.
+ * @throws notSignedIn, consoleRefused, operatorForbidden, objectNotFound, tooManyRequests, answerUnreadable, serviceRefused
  */
-export function refuse({ status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
-  if (status === 401) refuseSignedOut()
+export function refuse(service: ServiceName, { status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
+  if (status === 401 && service === 'auth') refuseSignedOut()
+  if (status === 401) throw errors.consoleRefused({ service })
+  if (status < 400) refuseUnreadable(service)
   if (status === 403) refuseRole()
   if (status === 404) refuseMissing()
   if (status === 429) throw errors.tooManyRequests()

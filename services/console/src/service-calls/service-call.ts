@@ -1,6 +1,6 @@
 import type { OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
-import { FORM_TEXTS, objectNotFound } from '../errors.ts'
+import { answerUnreadable, FORM_TEXTS, objectNotFound } from '../errors.ts'
 
 /** The services whose pages the console has, in the order in which they are listed. */
 export const SERVICE_NAMES = ['auth', 'payments', 'inventory'] as const
@@ -75,6 +75,11 @@ export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'pat
   return `${base}${path}${text === '' ? '' : `?${text}`}`
 }
 
+/** Refuses an answer that its route does not have. @throws answerUnreadable */
+export function refuseUnreadable(service: ServiceName, cause?: unknown): never {
+  throw answerUnreadable({ service }, { cause })
+}
+
 /** Refuses an object that no service has. @throws objectNotFound */
 export function refuseMissing(): never {
   throw objectNotFound()
@@ -88,11 +93,18 @@ export function requirePaymentsId(text: string): string {
   return /^[0-9a-f]{24}$/i.test(text) ? text : refuseMissing()
 }
 
-/** Reads an answer: its JSON, the cursor of its header Link, and its ETag. */
+/** Reads an answer: its JSON, the cursor of its header Link, and its ETag. @throws answerUnreadable for a link to no page */
 export function readAnswer(service: ServiceName, answer: OutboundAnswer): ServiceAnswer {
   const { status, body, contentType, link, etag } = answer
   const isJson = /\bjson\b/i.test(contentType)
-  return { status, body: isJson ? parse(service, body) : body, next: readNextCursor(link), etag }
+  return { status, body: isJson ? parse(service, body) : body, next: readNextCursor(service, link), etag }
+}
+
+/** Reads the body of an answer. @throws answerUnreadable for a body that its route does not have */
+export function readBody<T>(service: ServiceName, schema: z.ZodType<T>, body: unknown): T {
+  const read = schema.safeParse(body)
+  if (!read.success) refuseUnreadable(service, read.error)
+  return read.data
 }
 
 /** Keeps the digits of inventory alone, which promises them: it takes twenty times as long, and users write a MiB of numbers. */
@@ -117,10 +129,13 @@ export function parseJson(text: string): unknown {
 }
 
 /** The cursor of `<https://…?cursor=C>; rel="next"`. */
-function readNextCursor(link: string | undefined): string | undefined {
+function readNextCursor(service: ServiceName, link: string | undefined): string | undefined {
   for (const [, target = '', rest = ''] of link?.matchAll(/<([^>]*)>([^,]*)/g) ?? []) {
     if (!/;\s*rel="?next"?/i.test(rest)) continue
-    return new URL(target, 'http://localhost').searchParams.get('cursor') ?? undefined
+    const url = URL.parse(target, 'http://localhost')
+    // A page without the link to the next one would say that there is no more.
+    if (url === null) refuseUnreadable(service)
+    return url.searchParams.get('cursor') ?? undefined
   }
   return undefined
 }

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose'
 import { z } from 'zod'
 import { FORM_TEXTS } from '../errors.ts'
 import { refuse } from '../service-calls/operator-calls.ts'
-import { type Refusal, readRefusal, type SendCall } from '../service-calls/service-call.ts'
+import { type Refusal, readBody, readRefusal, type SendCall } from '../service-calls/service-call.ts'
 
 /** The answer of auth when it makes or refreshes a session. */
 const AuthSession = z.looseObject({
@@ -120,14 +120,14 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
   }
   const expectAnswer = async <T>(schema: z.ZodType<T>, ...asked: Parameters<typeof ask>): Promise<T> => {
     const { status, body } = await ask(...asked)
-    if (status >= 300) refuse({ status, body })
-    return schema.parse(body)
+    if (status >= 300) refuse('auth', { status, body })
+    return readBody('auth', schema, body)
   }
   const expectSession = async (...asked: Parameters<typeof ask>): Promise<SignIn> => {
     const { status, body } = await ask(...asked)
     if (status === 429) return TOO_MANY
     if (status >= 300) return { kind: 'refused', status: 401, ...readRefusal(body) }
-    return { kind: 'signed-in', tokens: toTokens(AuthSession.parse(body)) }
+    return { kind: 'signed-in', tokens: toTokens(readBody('auth', AuthSession, body)) }
   }
   return {
     signIn: ({ kind, ...proof }, address) =>
@@ -141,8 +141,9 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
       const body = { refresh_token: refreshToken }
       const answer = await ask('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
       // Auth says nothing of the session where it is asked too often, or too often at once.
-      if (answer.status === 409 || answer.status === 429) refuse({ status: 429, body: undefined })
-      return answer.status >= 300 ? undefined : toTokens(AuthSession.parse(answer.body))
+      if (answer.status === 409 || answer.status === 429) refuse('auth', { status: 429, body: undefined })
+      if (answer.status >= 300) return answer.status < 400 ? refuse('auth', answer) : undefined
+      return toTokens(readBody('auth', AuthSession, answer.body))
     },
     findFactor: async (accessToken, address) => {
       const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
@@ -164,7 +165,7 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
     signOut: async (accessToken, address) => {
       const answer = await ask('POST', '/logout', { query: { scope: 'local' }, body: {}, accessToken, address })
       // A session that auth has ended already needs no end.
-      if (answer.status >= 300 && answer.status !== 401 && answer.status !== 403) refuse(answer)
+      if (answer.status >= 300 && answer.status !== 401 && answer.status !== 403) refuse('auth', answer)
     },
   }
 }
