@@ -1,5 +1,6 @@
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { hiddenFields, type SeenPage } from './browser.ts'
 import { openStubConsole, type StubConsole } from './stub-console.ts'
 
 // A service behind a proxy, or with other settings than the console, gives answers that no route of it has.
@@ -67,6 +68,24 @@ describe('the search', () => {
       `Results for “x” Payments Nothing of payments is found here now. ${payments} Products Nothing of inventory is found here now. ${inventory}`,
     ])
   })
+})
+
+describe('a change', () => {
+  it.each(['/payouts/run', '/payouts/export'])(
+    '503: is asked again under the same key after the page of a proxy: %s',
+    async (path) => {
+      const asked = await opened.browser.open(path)
+      answer = HTML
+      const page = await opened.browser.submit(path, { merchant: '', name: 'x', iban: 'y' })
+      const keyOf = ({ html }: SeenPage) => hiddenFields(html, path)._key
+      expect([page.status, page.path, page.text.includes('nobody knows whether it was done'), keyOf(page)]).toEqual([
+        503,
+        path,
+        true,
+        keyOf(asked),
+      ])
+    },
+  )
 })
 
 describe('a page of a service', () => {

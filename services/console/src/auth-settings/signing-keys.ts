@@ -5,6 +5,7 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { listCard } from '../pages/list.ts'
 import { badge, copyableId, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Column } from '../pages/table.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { KEYS_PATH, SETTINGS_PAGES, type SigningKey } from './settings-view.ts'
 
 const callPath = ({ kid }: SigningKey) => `/operator/keys/${encodeURIComponent(kid)}`
@@ -28,6 +29,7 @@ export const signingKeyChanges: Changeable<SigningKey> = {
         'Clients must know the key: it is refused until it was published for ten minutes.',
       ],
       call: (key) => ({ method: 'POST', path: `${callPath(key)}/promotion` }),
+      answer: answerWith('key'),
       done: 'The key signs',
     },
     {
@@ -42,6 +44,7 @@ export const signingKeyChanges: Changeable<SigningKey> = {
         'This cannot be undone: its id is never given again.',
       ],
       call: (key) => ({ method: 'DELETE', path: callPath(key) }),
+      answer: answerWith('key'),
       done: 'The key is retired',
     },
   ],
@@ -67,6 +70,7 @@ export const newKeyChanges: Changeable<undefined> = {
         path: '/operator/keys',
         body: { algorithm, ...(kid.trim() === '' ? {} : { kid: kid.trim() }) },
       }),
+      answer: answerWith('key'),
       done: 'The key is added',
     },
   ],

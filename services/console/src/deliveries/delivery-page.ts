@@ -56,6 +56,7 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
         method: 'POST',
         path: `/operator/deliveries/${encodeURIComponent(delivery.id)}/replay`,
       }),
+      answer: Replayed,
       done: 'The event is on its way again',
       leadsTo: (_shown, _given, answer) => deliveryPath(Replayed.parse(answer).delivery.id),
     },

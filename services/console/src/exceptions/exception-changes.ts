@@ -1,6 +1,7 @@
 import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception } from './exception-view.ts'
 
 /** The decisions of operators about an exception. */
@@ -34,6 +35,7 @@ export const exceptionChanges: Changeable<Exception> = {
         path: `/operator/exceptions/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}/resolution`,
         body: note.trim() === '' ? {} : { note: note.trim() },
       }),
+      answer: answerWith('exception'),
       done: 'The exception is resolved',
     },
   ],
@@ -71,6 +73,7 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
         path: `/operator/attempts/${encodeURIComponent(id)}/outcome`,
         body: { outcome },
       }),
+      answer: answerWith('attempt'),
       done: (_shown, { outcome }) =>
         outcome === 'approved' ? 'The authorization was approved, and is given back' : 'The authorization was declined',
     },

@@ -1,4 +1,5 @@
 import type { Changeable } from '../pages/asked-change.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { JOBS_PATH, REGISTRATION_CALL, type Registration, type Task } from './job-view.ts'
 
 /** The acts of operators on the jobs of a task. */
@@ -19,6 +20,7 @@ export const taskChanges: Changeable<Task> = {
         'Mend the cause first, or they fail again.',
       ],
       call: ({ name }) => ({ method: 'POST', path: `/operator/tasks/${encodeURIComponent(name)}/retry` }),
+      answer: answerWith('retried'),
       done: ({ name }) => `The dead jobs of ${name} run again`,
     },
   ],
@@ -45,6 +47,7 @@ export const registrationChanges: Changeable<Registration> = {
         'You can open it again.',
       ],
       call: () => registrationCall({ isClosed: true }),
+      answer: answerWith('registration'),
       done: 'The registration of apps is closed',
     },
     {
@@ -58,6 +61,7 @@ export const registrationChanges: Changeable<Registration> = {
           : `Apps are registered again, as the settings of payments say: ${mode}.`,
       ],
       call: () => registrationCall({ isClosed: false }),
+      answer: answerWith('registration'),
       done: 'The registration of apps is as the settings say',
     },
   ],

@@ -1,5 +1,6 @@
 import type { Changeable } from '../pages/asked-change.ts'
 import { merchantPath } from '../pages/paths.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import type { ShownMerchant } from './merchant-view.ts'
 
 /** An app, and the merchant on whose page it stands. */
@@ -39,6 +40,7 @@ export const appChanges: Changeable<KnownApp> = {
         'This cannot be undone.',
       ],
       call: ({ app }) => ({ method: 'DELETE', path: `/operator/apps/${encodeURIComponent(app.id)}/keys` }),
+      answer: answerWith('revoked'),
       done: 'The keys of the app are revoked',
     },
   ],

@@ -5,6 +5,7 @@ import { type AskedCall, type Changeable, type GivenFields, unchangedForm } from
 import { hiddenField, type Problem, textField } from '../pages/form.ts'
 import { invalidAmount, readMoney, readPercent, typedMoney, typedPercent } from '../pages/money.ts'
 import { merchantPath } from '../pages/paths.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import type { ShownMerchant } from './merchant-view.ts'
 
 const Advanced = z.object({ clock: z.object({ now: z.string() }) })
@@ -35,6 +36,7 @@ export const merchantChanges: Changeable<ShownMerchant> = {
       fields: feeFields,
       reliesOn: (shown) => ({ flat: currencyOf(shown, 'flat'), dispute: currencyOf(shown, 'dispute') }),
       call: pricingCall,
+      answer: answerWith('merchant'),
       done: 'The fees are changed',
     },
     {
@@ -51,6 +53,7 @@ export const merchantChanges: Changeable<ShownMerchant> = {
       ],
       fields: advanceFields,
       call: clockCall,
+      answer: Advanced,
       done: (_shown, _given, answer) => {
         const { now } = Advanced.parse(answer).clock
         return `The clock stands at ${now.slice(0, 10)} ${now.slice(11, 16)} UTC`

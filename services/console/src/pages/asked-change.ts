@@ -57,6 +57,8 @@ export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
    */
   readonly part?: ChangedPart<Shown>
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
+  /** The answer of the service to the change. Undefined: as in `Change`. */
+  readonly answer?: z.ZodType
   /** A sentence without its full stop that says what was done. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
   /** The path to which the operator is led afterwards, where that is not the page of the object. */

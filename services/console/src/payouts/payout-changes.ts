@@ -4,9 +4,10 @@ import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
 import { count } from '../pages/parts.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-view.ts'
 
-/** The answer where there was something to export. */
+/** The answer to an export. */
 const Exported = z.object({
   batch: z.object({ id: z.string() }).nullable(),
   waiting: z.int(),
@@ -46,6 +47,7 @@ export const payoutChanges: Changeable<WithDecimals<Payout>> = {
         path: `/operator/payouts/${encodeURIComponent(id)}/outcome`,
         body: { outcome },
       }),
+      answer: answerWith('payout'),
       done: (_payout, { outcome }) => `The payout is ${outcome === 'settled' ? 'settled' : 'failed'}`,
     },
   ],
@@ -80,6 +82,7 @@ export const allPayoutsChanges: Changeable<undefined> = {
         path: '/operator/payouts/run',
         body: merchant.trim() === '' ? {} : { merchant: merchant.trim() },
       }),
+      answer: answerWith('job'),
       done: 'A job pays out. Its payouts appear here',
     },
     {
@@ -104,9 +107,10 @@ export const allPayoutsChanges: Changeable<undefined> = {
           ...(day.trim() === '' ? {} : { executionDate: day.trim() }),
         },
       }),
+      answer: Exported,
       done: (_shown, _given, answer) => describeExport(answer),
       shows: (_shown, answer) => {
-        const { held = [] } = Exported.safeParse(answer).data ?? {}
+        const { held } = Exported.parse(answer)
         return held.length === 0 ? undefined : html`<p>${describeExport(answer)}.</p>${describeHeld(held)}`
       },
       leadsTo: () => BATCHES_PATH,
@@ -115,9 +119,7 @@ export const allPayoutsChanges: Changeable<undefined> = {
 }
 
 function describeExport(answer: unknown): string {
-  const exported = Exported.safeParse(answer)
-  if (!exported.success) return 'No payout waits for the bank'
-  const { batch, waiting } = exported.data
+  const { batch, waiting } = Exported.parse(answer)
   const more = waiting === 0 ? '' : `, and ${count(waiting)} payouts still wait: make files again`
   return batch ? `The files for the bank are made${more}` : 'No payout can go to the bank'
 }

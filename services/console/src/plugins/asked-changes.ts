@@ -147,7 +147,7 @@ async function sendChange<Shown>(
 ): Promise<Outcome> {
   const call = asked.change.call(asked.shown, asked.given)
   if ('problem' in call) return { kind: 'refused', message: `${call.problem.message}.`, field: call.field }
-  return visitOf(request).calls.change({ service, ...call, key: asked.key })
+  return visitOf(request).calls.change({ service, ...call, answer: asked.change.answer, key: asked.key })
 }
 
 /** The change with this name. @throws pageNotFound */

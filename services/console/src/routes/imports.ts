@@ -88,6 +88,7 @@ async function sendFile(
     path: OPERATOR_IMPORTS,
     query: { mode, atomic: atomic !== undefined, dryRun: dryRun !== undefined },
     file: { type, bytes: judgedAtEnd(request, file.bytes, judged) },
+    answer: ImportView,
     key,
   })
   // No answer came. If the browser itself broke off, inventory is not to blame, and no page says that it is away.

@@ -13,6 +13,7 @@ import {
   valuesInvalid,
 } from '../errors.ts'
 import { type Change, createOperatorCalls, type OperatorCalls } from './operator-calls.ts'
+import { answerWith } from './service-call.ts'
 import { createServiceClient } from './service-client.ts'
 
 let service: StubProvider
@@ -192,6 +193,30 @@ describe('change', () => {
       message:
         'This form was sent before with other values, which may have been done. See what has changed, and open the form anew.',
     })
+  })
+
+  it.each<[string, StubAnswer]>([
+    ['a page', { headers: { 'content-type': 'text/html' }, body: '<p>Down for maintenance</p>' }],
+    ['no body', { body: '' }],
+    ['null', { body: 'null' }],
+    ['a list', { body: [] }],
+    ['an empty record', { body: {} }],
+    ['a text', { body: '"done"' }],
+    ['JSON that is cut', { body: '{"id":7,"na' }],
+    ['JSON that is nested deeply', { body: '['.repeat(200_000) + ']'.repeat(200_000) }],
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }],
+  ])('is unknown where the answer is none of the route: %s', async (_what, given) => {
+    answer = given
+    expect(await calls.change(ban)).toEqual(UNKNOWN)
+  })
+
+  it.each<[string, StubAnswer, string]>([
+    ['the record of the route', { body: { user: {} } }, 'done'],
+    ['another record', { body: { status: 'maintenance' } }, 'unknown'],
+    ['no body', { status: 204, body: '' }, 'unknown'],
+  ])('is done only by the answer that the change names: %s', async (_what, given, kind) => {
+    answer = given
+    expect((await calls.change({ ...ban, answer: answerWith('user') })).kind).toBe(kind)
   })
 
   const UNKNOWN = {

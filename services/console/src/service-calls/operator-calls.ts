@@ -1,8 +1,9 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
-import type { z } from 'zod'
+import { z } from 'zod'
 import * as errors from '../errors.ts'
 import {
+  answerWith,
   type OpenedFile,
   type Query,
   readBody,
@@ -34,6 +35,8 @@ export interface Change {
   readonly body?: Readonly<Record<string, unknown>> | undefined
   /** Sent in the place of the body. */
   readonly file?: SentFile
+  /** The answer of the route. Undefined: any record, or none with the status 204. */
+  readonly answer?: z.ZodType | undefined
   /** The Idempotency-Key of the form. */
   readonly key: string
   /** The version that the form was filled in for: another version is refused (inventory reference: If-Match). */
@@ -116,7 +119,7 @@ export function createOperatorCalls(
     },
     openCsv: (service, path, query) => open(service, path, query, 'text/csv'),
     openFile: (service, path, query) => open(service, path, query, '*/*'),
-    change: async ({ service, key, ifMatch, ...call }) => {
+    change: async ({ service, key, ifMatch, answer: expected, ...call }) => {
       // Both come from fields of a form and become headers, so a value with a line break must not pass.
       if (!KEY.test(key) || (ifMatch !== undefined && !ENTITY_TAG.test(ifMatch))) throw errors.valuesInvalid()
       const headers = {
@@ -126,13 +129,30 @@ export function createOperatorCalls(
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       }
       const answer = await answerOf(send({ service, ...call, headers }))
-      if (answer === undefined) return { kind: 'unknown', message: `${errors.answerLost().message}.` }
-      if (answer.status < 300) return { kind: 'done', body: answer.body }
+      if (answer !== undefined && isDone(service, answer, expected)) return { kind: 'done', body: answer.body }
+      // The page of a proxy, or half an answer, says nothing of the change.
+      if (answer === undefined || answer.status < 400) {
+        return { kind: 'unknown', message: `${errors.answerLost().message}.` }
+      }
       if ([401, 404, 429].includes(answer.status)) refuse(service, answer)
       const { code, message, field } = readRefusal(answer.body)
       return { kind: 'refused', message: KEY_SPENT.test(code) ? `${errors.formSpent().message}.` : message, field }
     },
   }
+}
+
+/** The answers of services to changes without an answer of their own. */
+const RECORDS: Readonly<Record<ServiceName, z.ZodType>> = {
+  auth: z.looseObject({}).refine((body) => Object.keys(body).length > 0),
+  payments: z.looseObject({}).refine((body) => Object.keys(body).length > 0),
+  inventory: answerWith('data'),
+}
+
+/** Whether an answer is that of the route, and says that the change is made. */
+function isDone(service: ServiceName, { status, body }: ServiceAnswer, expected: z.ZodType | undefined): boolean {
+  if (status >= 300) return false
+  if (status === 204 && expected === undefined) return true
+  return (expected ?? RECORDS[service]).safeParse(body).success
 }
 
 /** The answer of a service. Undefined where it is lost. */

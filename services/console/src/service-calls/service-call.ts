@@ -107,6 +107,11 @@ export function readBody<T>(service: ServiceName, schema: z.ZodType<T>, body: un
   return read.data
 }
 
+/** The answer of a route that tells what has become of a record: an object with this member. */
+export function answerWith(member: string): z.ZodType {
+  return z.looseObject({}).refine((body) => Object.hasOwn(body, member))
+}
+
 /** Keeps the digits of inventory alone, which promises them: it takes twenty times as long, and users write a MiB of numbers. */
 function parse(service: ServiceName, body: string): unknown {
   try {

@@ -7,6 +7,7 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
 import { askLink, badge, card, copyableId, factList, pageHead, time } from '../pages/parts.ts'
 import { merchantPath } from '../pages/paths.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { DISPUTE_TONES, DISPUTES_PATH, type Dispute, disputePath } from './dispute-view.ts'
 import { stateBadges } from './transaction-list.ts'
 import { cardText, type TransactionView, transactionPath } from './transaction-view.ts'
@@ -47,6 +48,7 @@ export const disputeChanges: Changeable<ShownDispute> = {
         path: `/operator/disputes/${encodeURIComponent(dispute.id)}/outcome`,
         body: { outcome },
       }),
+      answer: answerWith('dispute'),
       done: (_shown, { outcome }) => `The dispute is ${outcome === 'won' ? 'won' : 'lost'}`,
     },
   ],

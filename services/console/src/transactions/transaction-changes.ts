@@ -3,6 +3,7 @@ import { amountTooLarge, amountTooSmall } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
 import { choiceField, type Problem, textField } from '../pages/form.ts'
 import { invalidAmount, money, readMoney, typedMoney } from '../pages/money.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
 
 const callPath = ({ transaction }: ShownTransaction, below: string) =>
@@ -69,6 +70,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
         most: shown.limits.capture,
         neverMore: shown.transaction.amount,
       }),
+    answer: answerWith('transaction'),
     done: (shown, given) => `${typedAmount(shown, given)} captured`,
   },
   {
@@ -89,6 +91,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
         most: refundableBy(shown),
         neverMore: Math.min(shown.transaction.capturedAmount, shown.limits.refundLimit ?? Number.MAX_SAFE_INTEGER),
       }),
+    answer: answerWith('transaction'),
     done: (shown, given) => `${typedAmount(shown, given)} refunded`,
   },
   {
@@ -105,6 +108,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
     fields: (shown, given, problem) => amountFields(shown, given, { most: shown.limits.void, problem }),
     call: (shown, given) =>
       operationCall(shown, given, { below: 'voids', most: shown.limits.void, neverMore: shown.transaction.amount }),
+    answer: answerWith('transaction'),
     done: (shown, given) => `${typedAmount(shown, given)} voided`,
   },
 ]
@@ -128,6 +132,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
       if ('problem' in call) return call
       return { ...call, body: { ...call.body, reason: { code: Number(given.reason) } } }
     },
+    answer: answerWith('dispute'),
     done: (shown, given) => `A dispute of ${typedAmount(shown, given)} is open`,
   },
 ]

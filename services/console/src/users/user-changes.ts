@@ -1,4 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
 import {
   type AskedChange,
   type Changeable,
@@ -7,6 +8,7 @@ import {
   unchangedForm,
 } from '../pages/asked-change.ts'
 import { choiceField, hiddenField, newPasswordField, textField } from '../pages/form.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { addressesOf, HELP, hasId, isBesidePart } from './user-help.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
@@ -44,6 +46,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
       ],
       reliesOn: ({ user }) => ({ address: user[kind] }),
       call: (shown) => ({ method: 'POST', path: callPath(shown, '/confirmation'), body: { kind } }),
+      answer: answerWith('user'),
       done: kind === 'email' ? 'The email address is confirmed' : 'The phone number is confirmed',
     }),
   ),
@@ -61,6 +64,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
     fields: (_shown, { duration = '24h' }) =>
       choiceField({ name: 'duration', label: 'For how long', value: duration, options: DURATIONS }),
     call: (shown, { duration = '' }) => ({ method: 'PUT', path: callPath(shown, '/ban'), body: { duration } }),
+    answer: answerWith('user'),
     done: 'The user is banned',
   },
   {
@@ -71,6 +75,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
     isOffered: (shown, { now }) => isThere(shown) && isBanned(shown.user, now),
     consequences: ({ user }) => [`${nameOf(user)} can sign in again.`],
     call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/ban') }),
+    answer: answerWith('user'),
     done: 'The ban is over',
   },
   {
@@ -94,6 +99,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
       method: 'DELETE',
       path: callPath(shown, `/factors/${encodeURIComponent(factor)}`),
     }),
+    answer: answerWith('factor'),
     done: 'The second factor is removed',
   },
 ]
@@ -160,6 +166,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       if (Object.keys(body).length === 0) return unchangedForm()
       return { method: 'PUT', path: callPath(shown), body }
     },
+    answer: answerWith('user'),
     done: 'The user is changed',
   },
   {
@@ -180,6 +187,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       if (role === former) return unchangedForm()
       return { method: 'PUT', path: callPath(shown, '/console-role'), body: { role: role === '' ? null : role } }
     },
+    answer: answerWith('user'),
     done: 'The console role is changed',
   },
   {
@@ -206,6 +214,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       path: callPath(shown),
       query: { soft: soft !== 'false' },
     }),
+    answer: z.looseObject({}),
     done: 'The user is deleted',
     // Nothing is left of a user whose record was removed.
     leadsTo: ({ user }, { soft }) => (soft === 'false' ? USERS_PATH : userPath(user.id)),

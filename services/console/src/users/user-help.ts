@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type AskedChange, carriedField } from '../pages/asked-change.ts'
 import { textField } from '../pages/form.ts'
 import { copyableId } from '../pages/parts.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { callPath, isThere, nameOf, type ShownUser } from './user-view.ts'
 
 /** Beside a part of the user, not above the page. */
@@ -37,6 +38,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
     isOffered: ({ sessions }) => sessions.length > 0,
     consequences: ({ user }) => [`${nameOf(user)} is signed out on every device.`, 'They can sign in again at once.'],
     call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/sessions') }),
+    answer: answerWith('ended'),
     done: 'All sessions of the user are over',
   },
   {
@@ -58,6 +60,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       method: 'DELETE',
       path: callPath(shown, `/sessions/${encodeURIComponent(session)}`),
     }),
+    answer: answerWith('ended'),
     done: 'The session is over',
   },
   {
@@ -88,6 +91,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       path: callPath(shown, '/secure'),
       body: { since: since.trim() },
     }),
+    answer: Secured,
     done: (_shown, _given, answer) => {
       const { sessions, passkeys, factors } = Secured.parse(answer)
       return `The account is secured. Ended: sessions ${sessions}, passkeys ${passkeys}, second factors ${factors}`
@@ -112,6 +116,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       method: 'POST',
       path: `/operator/messages/${encodeURIComponent(message)}/resend`,
     }),
+    answer: answerWith('message'),
     done: 'The message waits to be sent',
   },
   {
@@ -135,6 +140,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       path: callPath(shown, '/sign-in-link'),
       body: { reason: reason.trim() },
     }),
+    answer: SignInLink,
     done: 'The link is made',
     shows: (_shown, answer) =>
       html`<p>The link is good once and for ten minutes. Open it in a private window: it replaces the session of the browser.</p><p>${copyableId(SignInLink.parse(answer).link)}</p>`,

@@ -7,6 +7,7 @@ import { filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { breakable, emptyState, orDash, pageHead, time } from '../pages/parts.ts'
 import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 import { nameOf, USERS_PATH, type User, type UsersView, userBadges, userPath } from './user-view.ts'
 
 /** How operators bring new users in. */
@@ -28,6 +29,7 @@ export const newUserChanges: Changeable<undefined> = {
         path: '/operator/users/invitations',
         body: { email: email.trim() },
       }),
+      answer: answerWith('user'),
       done: (_shown, { email = '' }) => `${email.trim()} is invited`,
     },
     {
@@ -52,6 +54,7 @@ export const newUserChanges: Changeable<undefined> = {
           ...(password === '' ? {} : { password }),
         },
       }),
+      answer: answerWith('user'),
       done: (_shown, { email = '' }) => `${email.trim()} is created`,
     },
   ],

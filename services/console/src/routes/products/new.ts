@@ -42,6 +42,7 @@ async function createProduct(
           method: 'POST',
           path: INVENTORY.products,
           body: { sku: body.sku, attributes: attributes.json },
+          answer: ProductCreatedView,
           key: body._key,
         })
   if (outcome.kind !== 'done') {
