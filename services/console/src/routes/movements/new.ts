@@ -9,7 +9,7 @@ import { PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
 import { INVENTORY, OptionalId } from '../../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../../service-calls/operator-calls.ts'
 import { choosePlacePage, movePage } from '../../stock/stock-forms.ts'
-import { MOVEMENT_TYPES } from '../../stock/stock-view.ts'
+import { LocationView, MOVEMENT_TYPES } from '../../stock/stock-view.ts'
 
 const MoveQuery = z.object({
   type: z.enum(MOVEMENT_TYPES).prefault('receive'),
@@ -32,8 +32,14 @@ async function showForm(
 ): Promise<FastifyReply> {
   const { calls, role, form: proof } = requireAction(request, `stock.${query.type}`)
   if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.stock)
-  const [product, locations] = await Promise.all([productOf(calls, query), readLocations(calls)])
-  const location = locations.find(({ id }) => id === query.location)
+  const [product, location, first] = await Promise.all([
+    productOf(calls, query),
+    locationOf(calls, query),
+    readLocations(calls),
+  ])
+  // The list ends somewhere, and the location of the address may stand behind its end.
+  const isListed = location === undefined || first.some(({ id }) => id === location.id)
+  const locations = isListed ? first : [...first, location]
   if (product !== undefined && location !== undefined) {
     const level = await readLevel(calls, product.id, location.id)
     return sendPage(
@@ -46,6 +52,11 @@ async function showForm(
   const problem = isUnknown ? { message: FORM_TEXTS.noProduct(query.sku), field: 'sku' } : undefined
   const place = { type: query.type, sku: product?.sku ?? query.sku, locations, location: query.location?.toString() }
   return sendPage(request, reply, choosePlacePage(place, { role, problem }))
+}
+
+async function locationOf(calls: OperatorCalls, { location }: MoveQuery) {
+  if (location === undefined) return undefined
+  return (await calls.read('inventory', `/locations/${location}`, LocationView)).value
 }
 
 async function productOf(calls: OperatorCalls, { product, sku }: MoveQuery) {
