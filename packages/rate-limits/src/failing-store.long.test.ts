@@ -31,6 +31,9 @@ const database = openDatabase<object>({
 const errors: string[] = []
 const onError = (error: Error) => errors.push(error.message)
 
+beforeAll(async () => {
+  await sql`CREATE TABLE ${table} (key text PRIMARY KEY, points integer, expire bigint)`.execute(database.db)
+})
 afterEach(() => {
   errors.length = 0
 })
@@ -65,7 +68,6 @@ describe('PostgreSQL, whose table the role may only read', () => {
     )
 
   beforeAll(async () => {
-    await sql`CREATE TABLE ${table} (key text PRIMARY KEY, points integer, expire bigint)`.execute(database.db)
     await sql`CREATE ROLE ${sql.raw(role)}`.execute(database.db)
     await sql`GRANT SELECT ON ${table} TO ${sql.raw(role)}`.execute(database.db)
   })
@@ -190,6 +192,7 @@ describe('a Redis that answers with no count', () => {
     ['a negative count', '*2\r\n:-5\r\n:60000\r\n'],
     ['no use', '*2\r\n:0\r\n:60000\r\n'],
     ['no time', '*2\r\n:9999\r\n:-1\r\n'],
+    ['a time beyond the window', '*2\r\n:9999\r\n:99999998000\r\n'],
     ['an error', '-ERR no\r\n'],
   ])('counts in the process after %s, and reports it', async (_, reply) => {
     const { store, check, close } = await openLimiterStore(
@@ -201,5 +204,39 @@ describe('a Redis that answers with no count', () => {
     expect(await take(store('a', { ...WINDOW, returnable: true }), 3)).toEqual([undefined, undefined, WAIT])
     close()
     expect(errors).toEqual(Array(2).fill(expect.any(String)))
+  })
+})
+
+describe('a count that ends after its window', () => {
+  const window = { ...WINDOW, returnable: true }
+
+  it('counts for nothing in PostgreSQL, so that no key waits longer than a window', async () => {
+    const { store } = await openLimiterStore({ store: 'postgres', redisUrl: undefined }, database, onError)
+    const expire = Date.now() + 99_999_999_000
+    await sql`INSERT INTO ${table} VALUES ('ahead:key', 3, ${expire}), ('returned:key', 3, ${expire})`.execute(
+      database.db,
+    )
+    expect(await store('ahead', WINDOW).waitMs('key')).toBeUndefined()
+    expect(await take(store('ahead', WINDOW), 3)).toEqual([undefined, undefined, WAIT])
+    expect(await take(store('returned', window), 3)).toEqual([undefined, undefined, WAIT])
+    expect(new Set(errors)).toEqual(new Set(['The store of the rate limits answered with no count']))
+  })
+
+  it.runIf(canTestWith('redis-server'))('counts for nothing in Redis, and is forgotten with its key', async () => {
+    const redis = await startRedis()
+    const admin = new Redis(redis.url)
+    const { store, check, close } = await openLimiterStore({ store: 'redis', redisUrl: redis.url }, database, onError)
+    await check()
+    for (const name of ['ahead', 'returned']) await admin.set(`x_public:${name}:key`, '3', 'EX', 99_999_999)
+    const limiter = store('ahead', { points: 2, durationSeconds: 1 })
+    const soon = expect.toSatisfy((ms: number) => ms > 0 && ms <= 1_000)
+    expect(await limiter.waitMs('key')).toBeUndefined()
+    expect(await take(limiter, 3)).toEqual([undefined, undefined, soon])
+    expect(await take(store('returned', window), 3)).toEqual([undefined, undefined, WAIT])
+    await admin.flushall()
+    await expect.poll(() => limiter.consume('key'), { timeout: 5_000 }).toBeUndefined()
+    close()
+    admin.disconnect()
+    await redis.stop()
   })
 })

@@ -165,6 +165,7 @@ interface SharedLimiterOptions {
 function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOptions): Limiter {
   const memory = memoryLimiter({ ...window, keysMax: KEYS_MAX })
   const refusals = rememberRefusals(window)
+  const endsMaxMs = window.durationSeconds * 1_000 + CLOCKS_DIFFER_MS
   const reportFailure = (error: unknown) => {
     onError(error instanceof Error ? error : new Error(String(error)))
     return undefined
@@ -173,7 +174,7 @@ function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOption
   const find = async (key: string) => {
     try {
       const count = await store.get(key)
-      if (count && !isCount(count)) throw new Error(NONSENSE)
+      if (count && !isCount(count, endsMaxMs)) throw new Error(NONSENSE)
       isReadable = true
       return count
     } catch (error) {
@@ -186,7 +187,7 @@ function sharedLimiter({ store, takeBack, window, onError }: SharedLimiterOption
       const restMs = refusals.restMs(key)
       if (restMs > 0) return restMs
       if ((await memory.waitMs(key)) !== undefined) return memory.consume(key)
-      const waitMs = await countUse(store, key).catch(reportFailure)
+      const waitMs = await countUse(store, key, endsMaxMs).catch(reportFailure)
       if (waitMs === undefined) return memory.consume(key)
       if (waitMs > 0) refusals.add(key, waitMs)
       // `waitMs` has only the memory to ask.
@@ -227,22 +228,23 @@ function rememberRefusals({ returnable }: Window) {
  * @returns the milliseconds to wait when that was one too many, else 0
  * @throws Error when the store fails
  */
-async function countUse(store: RateLimiterAbstract, key: string): Promise<number> {
+async function countUse(store: RateLimiterAbstract, key: string, endsMaxMs: number): Promise<number> {
   try {
     const count = await store.consume(key)
-    if (!(isCount(count) && count.consumedPoints > 0)) throw new Error(NONSENSE)
+    if (!(isCount(count, endsMaxMs) && count.consumedPoints > 0)) throw new Error(NONSENSE)
     return 0
   } catch (refused) {
     // The library throws its result when the points are used up, an Error when its store fails.
     if (!(refused instanceof RateLimiterRes)) throw refused
-    if (!isCount(refused)) throw new Error(NONSENSE)
+    if (!isCount(refused, endsMaxMs)) throw new Error(NONSENSE)
     return refused.msBeforeNext
   }
 }
 
 const NONSENSE = 'The store of the rate limits answered with no count'
 
-/** Whether a store has answered with a count and a time. The library passes on whatever the store says. */
-function isCount({ consumedPoints, msBeforeNext }: RateLimiterRes): boolean {
-  return [consumedPoints, msBeforeNext].every((number) => Number.isSafeInteger(number) && number >= 0)
+/** Whether a store has answered with a count and a time that a window may have left. The library passes on whatever it says. */
+function isCount({ consumedPoints, msBeforeNext }: RateLimiterRes, endsMaxMs: number): boolean {
+  const isWhole = [consumedPoints, msBeforeNext].every((number) => Number.isSafeInteger(number) && number >= 0)
+  return isWhole && msBeforeNext <= endsMaxMs
 }
