@@ -1,3 +1,4 @@
+import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import { type RawBuilder, sql } from 'kysely'
 
 /**
@@ -7,6 +8,14 @@ import { type RawBuilder, sql } from 'kysely'
 export interface Credentials {
   readonly keyMac: Buffer | null
   readonly userEmail: string | null
+}
+
+/**
+ * The key under which limits count a caller. A user counts as one in any case of A to Z, as the identity is (reference: Tokens
+ * of users).
+ */
+export function limitKeyOf({ keyMac, userEmail }: Credentials): string {
+  return keyMac === null ? `user ${lowerAToZ(userEmail ?? '')}` : keyMac.toString('base64url')
 }
 
 /** A request that its client may send again, and that must have its effect once (reference: Idempotency-Key). */

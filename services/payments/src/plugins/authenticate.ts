@@ -1,9 +1,8 @@
-import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import type { Caller, Credentials } from '../access/caller.ts'
+import { type Caller, type Credentials, limitKeyOf } from '../access/caller.ts'
 import { refuseUnknown } from '../access/require-access.ts'
 import { rememberKeyUse } from '../apps/app-key-repository.ts'
 import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
@@ -41,9 +40,10 @@ export const authenticate = fp(
     const admitUser = async (authorization = ''): Promise<Credentials> => {
       const userEmail = await userTokens?.verify(BEARER.exec(authorization)?.[1] ?? '')
       if (!userTokens || userEmail === undefined) refuseUnknown()
-      await refuseRequest(userKey(userEmail))
+      const credentials = { keyMac: null, userEmail }
+      await refuseRequest(limitKeyOf(credentials))
       await userTokens.register(userEmail)
-      return { keyMac: null, userEmail }
+      return credentials
     }
     app.addHook('onRequest', async (request, reply) => {
       const { authorization } = request.headers
@@ -53,7 +53,7 @@ export const authenticate = fp(
         request.identityId = identityId
       }
       request.caller = { ...credentials, repeat: undefined, onIdentified }
-      if (credentials.userEmail !== null) await reply.countForCaller(userKey(credentials.userEmail))
+      if (credentials.userEmail !== null) await reply.countForCaller(limitKeyOf(credentials))
       // The statement that judges an unknown key runs after the body has arrived. Anybody can present as many as they like.
       else if (key !== undefined && goodKeys.has(key.name)) await reply.countForCaller(`key ${key.name}`)
     })
@@ -68,7 +68,7 @@ export const authenticate = fp(
       const keyMac = identityId === undefined ? null : caller.keyMac
       if (keyMac === null) return
       rememberKeyUse(usedKeys, keyMac)
-      goodKeys.set(keyMac.toString('base64url'), true)
+      goodKeys.set(limitKeyOf(caller), true)
     }
     app.addHook('onSend', (request, _reply, payload, done) => {
       rememberGoodKey(request)
@@ -84,11 +84,6 @@ export const authenticate = fp(
 const UNAUTHORIZED = unauthorized.code
 const GOOD_KEYS_MAX = 10_000
 const BEARER = /^bearer +([\w.-]+) *$/i
-
-/** The user of an address counts as one in any case of A to Z, as the identity is (reference: Tokens of users). */
-function userKey(email: string): string {
-  return `user ${lowerAToZ(email)}`
-}
 
 function merchantIdOf(params: unknown): string | undefined {
   if (typeof params !== 'object' || params === null || !('merchantId' in params)) return undefined

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { limitKeyOf } from '../../access/caller.ts'
 import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
@@ -53,8 +54,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
     '/merchants/:merchantId/users',
     {
       // Anybody can make apps, so the address counts too.
-      onRequest: async ({ caller: { keyMac, userEmail }, ip }) => {
-        await refuseSender(keyMac?.toString('base64') ?? userEmail ?? '')
+      onRequest: async ({ caller, ip }) => {
+        await refuseSender(limitKeyOf(caller))
         await refuseAddress(ip)
       },
       schema: {
