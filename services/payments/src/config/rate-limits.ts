@@ -28,7 +28,7 @@ export const rateLimitSettings = group(
       ),
     RATE_INVITATIONS: integer(0, EVENTS_MAX)
       .prefault('60')
-      .describe('Invitations that an API key or a user, and an address, may ask for in an hour.'),
+      .describe('Invitations that an API key or a user, and an address, may send in an hour.'),
   },
 )
 

@@ -20,11 +20,14 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
   const refuse = createRefusal(meter, 'refusals')
   const inTurn = createTurns(1)
   const underWay = new Map<string, Set<Promise<void>>>()
-  /** Counts a refusal. When none is left, waits while payments of the address are under way: they may give theirs back. */
+  /**
+   * Counts a payment as refused before it is decided. When no refusal is left, waits while payments of the address are
+   * under way: they may give theirs back.
+   */
   const countRefusal = async (client: string) => {
     for (;;) {
       const others = [...(underWay.get(client) ?? [])]
-      const seconds = await takeRefusal(refusals, client)
+      const seconds = await takeEvent(refusals, client)
       if (seconds === undefined) return
       if (others.length === 0) refuse(seconds)
       await Promise.race(others)
@@ -53,14 +56,14 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
 }
 
 /**
- * Counts a payment as refused before it is decided. Otherwise payments that are sent at once, to any process, would all pass
- * before the first is refused.
+ * Counts one event before it has happened, so that events at once stay within the limit. A refused event is not counted.
+ * @returns undefined when the event is counted, else whole seconds to wait, at least 1
  */
-async function takeRefusal(refusals: RateLimit, client: string): Promise<number | undefined> {
-  const noneLeft = await refusals.wait(client)
+export async function takeEvent(limit: RateLimit, key: string): Promise<number | undefined> {
+  const noneLeft = await limit.wait(key)
   if (noneLeft !== undefined) return noneLeft
-  const seconds = await refusals.consume(client)
-  if (seconds !== undefined) await refusals.giveBack(client, performance.now())
+  const seconds = await limit.consume(key)
+  if (seconds !== undefined) await limit.giveBack(key, performance.now())
   return seconds
 }
 

@@ -16,9 +16,9 @@ export interface RateLimits {
   readonly refusals: RateLimit
   /** Invitation mails, by a digest of the email address. */
   readonly mails: RateLimit
-  /** Requests for invitations, by key or user. */
+  /** Invitations, by key or user. */
   readonly invitations: RateLimit
-  /** Requests for invitations, by address. */
+  /** Invitations, by address. */
   readonly invitationAddresses: RateLimit
 }
 
@@ -33,11 +33,11 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   const { checkoutsPerSecond, refusalsPerTenMinutes } = config
   const requests = requestsPerSecond * REQUEST_WINDOW_SECONDS
   const checkouts = checkoutsPerSecond * CHECKOUT_WINDOW_SECONDS
-  const invitations = { events: invitationsPerHour, seconds: 3_600 }
+  const invitations = { events: invitationsPerHour, seconds: 3_600, returnable: true }
   const refusals = { events: refusalsPerTenMinutes, seconds: REFUSAL_WINDOW_SECONDS, returnable: true }
   return {
     requests: createRateLimit({ name: 'request', events: requests, seconds: REQUEST_WINDOW_SECONDS }, store),
-    apps: byAddress(createRateLimit({ name: 'app', events: appsPerMinute, seconds: 60 }, store)),
+    apps: byAddress(createRateLimit({ name: 'app', events: appsPerMinute, seconds: 60, returnable: true }, store)),
     failures: byAddress(createRateLimit({ name: 'failure', events: failuresPerMinute, seconds: 60 }, store)),
     checkouts: byAddress(
       createRateLimit({ name: 'checkout', events: checkouts, seconds: CHECKOUT_WINDOW_SECONDS }, store),

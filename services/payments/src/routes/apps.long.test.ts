@@ -157,3 +157,25 @@ describe('POST /apps', () => {
     ])
   })
 })
+
+it('429: counts refused registrations as failures, which use up no app of their address', async () => {
+  const limited = await startPayments({
+    registration: 'invited',
+    rateLimits: { appsPerMinute: 2, failuresPerMinute: 3 },
+  })
+  const register = async (payload: object) => {
+    const response = await limited.app.inject({ method: 'POST', url: '/apps', payload })
+    return response.statusCode === 201 ? 201 : statusAndBody(response)
+  }
+  const invalid = [400, [{ field: 'name', message: 'must be a string', code: 'TYPE' }]]
+  const codes = ['f', 'g', 'h'].map((letter) => letter.repeat(43))
+  for (const code of codes) await insertAppInvitation(limited.database.db, { code, note: null })
+  const outcomes: unknown[] = []
+  for (const name of [1, 2, 3]) outcomes.push(await register({ name }))
+  expect(outcomes.splice(0)).toEqual([invalid, invalid, invalid])
+  for (const code of ['a', 'b', 'c', 'd']) outcomes.push(await register({ code }))
+  expect(outcomes.splice(0)).toEqual([UNINVITED, UNINVITED, UNINVITED, refusals.rateLimited])
+  for (const code of codes) outcomes.push(await register({ code }))
+  expect(outcomes).toEqual([201, 201, refusals.rateLimited])
+  await limited.close()
+})

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
+import { registrationClosed, registrationInvited } from '../errors.ts'
+import { limitEffects } from '../plugins/limit-effects.ts'
 import { type Routes, requireValues } from '../plugins/read-request.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 import { name, text } from '../requests/fields.ts'
@@ -11,13 +13,22 @@ const CODE_LENGTH_MAX = 255
 /** `code` counts only where registration is by invitation. */
 const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH_MAX).optional() })
 
+const REFUSED: ReadonlySet<unknown> = new Set([registrationClosed.code, registrationInvited.code])
+
 /** Makes an app. Needs no credentials, and ignores them (reference: Registration). */
 export const appsRoutes: Routes = async (app) => {
-  const refuse = refuseBeyond(app, 'apps', app.deps.rateLimits.apps)
+  const { apps, failures } = app.deps.rateLimits
+  const limits = limitEffects(app, 'apps')
+  const refuseFailure = refuseBeyond(app, 'failure', failures)
+  /** A refused registration is a guess of a code, and uses up no app of its address. */
+  const countRefusal = async (error: unknown, ip: string): Promise<never> => {
+    if (error instanceof Error && 'code' in error && REFUSED.has(error.code)) await refuseFailure(ip)
+    throw error
+  }
   app.post(
     '/apps',
     {
-      onRequest: (request) => refuse(request.ip),
+      onRequest: ({ ip }) => limits.requireLeft([{ limit: apps, key: ip }]),
       schema: {
         operationId: 'createApp',
         tags: ['Access'],
@@ -29,10 +40,13 @@ export const appsRoutes: Routes = async (app) => {
         response: { 201: z.object({ app: CreatedAppView }), ...errorAnswers(400, 403, 409, 413, 415) },
       },
     },
-    async (request, reply) => {
-      const body = requireValues(request.body)
+    async ({ ip, body: input }, reply) => {
+      const body = requireValues(input)
+      const register = () => registerApp(app.deps, body)
+      const created = limits.count([{ limit: apps, key: ip }], register, () => true)
+      const view = viewCreatedApp(await created.catch((error) => countRefusal(error, ip)))
       reply.code(201)
-      return { app: viewCreatedApp(await registerApp(app.deps, body)) }
+      return { app: view }
     },
   )
 }

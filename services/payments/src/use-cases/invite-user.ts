@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
@@ -13,26 +13,41 @@ export interface InviteUserInput {
   readonly input: RequestInput<{ readonly email: string }>
 }
 
+/** The outcome of a request for an invitation. */
+export interface InvitedUser {
+  /** Whether the user is a member already, so that nothing was done. */
+  readonly isMember: boolean
+  /** Whether an earlier request with the Idempotency-Key invited the user. */
+  readonly replayed: boolean
+  /** Whether this request sends a mail. */
+  readonly mailed: boolean
+}
+
 type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'>
 
 /**
  * Invites a user by email address (reference: Users of a merchant). The job of the mail is written in the same database
  * transaction, and the answer does not wait for the mail.
- * @returns `isMember`: the user is a member already, and nothing was done; `replayed`: an earlier request
- * with the Idempotency-Key invited the user
+ * @param countMail counts a mail against limits, around the function that it gets. It is not called for a request that is
+ * refused for its access or its values: such a request must use up no limit
  * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
  * throws them
  */
 export async function inviteUser(
   deps: InviteDeps,
   { caller, merchantId, input }: InviteUserInput,
-): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
-  const token = generateToken(deps.randomBytes)
-  const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
-  const values = valuesOrNull(input)
-  const invitation = values && { email: values.email, tokenHash: hashToken(token), task, data }
-  const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
-  const { isMember, mailed, verdict } = requireAccess(caller, result, input)
-  if (mailed) deps.outbox.wake()
-  return { isMember, replayed: verdict === 'replayed' }
+  countMail: (invite: () => Promise<InvitedUser>) => Promise<InvitedUser>,
+): Promise<InvitedUser> {
+  const judged = await callInviteUser(deps.lanes, { caller, merchantId, invitation: null })
+  const { email } = requireAccess(caller, judged, input).values
+  return countMail(async () => {
+    const token = generateToken(deps.randomBytes)
+    const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
+    const invitation = { email, tokenHash: hashToken(token), task, data }
+    // The access may have ended since it was judged.
+    const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
+    const { isMember, mailed, verdict } = requireAccess(caller, result, input)
+    if (mailed) deps.outbox.wake()
+    return { isMember, mailed, replayed: verdict === 'replayed' }
+  })
 }

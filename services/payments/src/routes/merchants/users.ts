@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { limitKeyOf } from '../../access/caller.ts'
+import { type Caller, limitKeyOf } from '../../access/caller.ts'
 import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
@@ -7,8 +7,8 @@ import { listUserMembers } from '../../members/member-repository.ts'
 import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import { type CountedEvent, limitEffects } from '../../plugins/limit-effects.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { email, ListQuery, pathId } from '../../requests/fields.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
 import { revokeMember } from '../../use-cases/revoke-member.ts'
@@ -28,8 +28,13 @@ const revokeSchema = {
 
 /** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
 export const merchantUsersRoutes: Routes = async (app) => {
-  const refuseSender = refuseBeyond(app, 'invitations', app.deps.rateLimits.invitations)
-  const refuseAddress = refuseBeyond(app, 'invitations', app.deps.rateLimits.invitationAddresses)
+  const { invitations, invitationAddresses } = app.deps.rateLimits
+  const limits = limitEffects(app, 'invitations')
+  // Anybody can make apps, so the address counts too.
+  const eventsOf = ({ caller, ip }: { readonly caller: Caller; readonly ip: string }): CountedEvent[] => [
+    { limit: invitationAddresses, key: ip },
+    { limit: invitations, key: limitKeyOf(caller) },
+  ]
   app.get(
     '/merchants/:merchantId/users',
     {
@@ -53,11 +58,7 @@ export const merchantUsersRoutes: Routes = async (app) => {
   app.post(
     '/merchants/:merchantId/users',
     {
-      // Anybody can make apps, so the address counts too.
-      onRequest: async ({ caller, ip }) => {
-        await refuseSender(limitKeyOf(caller))
-        await refuseAddress(ip)
-      },
+      onRequest: (request) => limits.requireLeft(eventsOf(request)),
       schema: {
         operationId: 'inviteUser',
         tags: ['Access'],
@@ -67,8 +68,10 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 201: InvitedView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, params: { merchantId }, body: input }, reply) => {
-      const { isMember, replayed } = await inviteUser(app.deps, { caller, merchantId, input })
+    async ({ caller, ip, params: { merchantId }, body: input }, reply) => {
+      const { isMember, replayed } = await inviteUser(app.deps, { caller, merchantId, input }, (invite) =>
+        limits.count(eventsOf({ caller, ip }), invite, ({ mailed }) => mailed),
+      )
       answerCreated(reply, { replayed })
       return { isMember }
     },

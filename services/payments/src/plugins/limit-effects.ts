@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify'
+import { takeEvent } from '../rate-limits/card-testing.ts'
+import { createRefusal } from '../rate-limits/create-refusal.ts'
+import type { RateLimit } from '../rate-limits/rate-limit.ts'
+
+/** An event of a limit, and the key under which it counts. */
+export interface CountedEvent {
+  readonly limit: RateLimit
+  readonly key: string
+}
+
+/** The limits of what requests cause. A request that causes nothing uses up nothing. */
+export interface EffectLimit {
+  /** Refuses a request that has no event left. Counts nothing, so a stranger adds no key. @throws rateLimited */
+  requireLeft(events: readonly CountedEvent[]): Promise<void>
+  /**
+   * Counts the events, does the work, and takes the events back where it failed or had no effect.
+   * @throws rateLimited before the work, beyond a limit
+   */
+  count<Result>(
+    events: readonly CountedEvent[],
+    work: () => Promise<Result>,
+    hasEffect: (result: Result) => boolean,
+  ): Promise<Result>
+}
+
+/**
+ * Makes what limits the effects of a route (reference: Rate limits). Its refusals are counted under `scope`.
+ * @throws rateLimited with Retry-After, from the functions that are returned
+ */
+export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
+  const refuse = createRefusal(app.deps.meter, scope)
+  return {
+    requireLeft: async (events) => {
+      for (const { limit, key } of events) {
+        const seconds = await limit.wait(key)
+        if (seconds !== undefined) refuse(seconds)
+      }
+    },
+    count: async (events, work, hasEffect) => {
+      const taken: (CountedEvent & { readonly takenMs: number })[] = []
+      let isEffective = false
+      try {
+        for (const { limit, key } of events) {
+          const seconds = await takeEvent(limit, key)
+          if (seconds !== undefined) refuse(seconds)
+          taken.push({ limit, key, takenMs: performance.now() })
+        }
+        const result = await work()
+        isEffective = hasEffect(result)
+        return result
+      } finally {
+        if (!isEffective) await Promise.all(taken.map(({ limit, key, takenMs }) => limit.giveBack(key, takenMs)))
+      }
+    },
+  }
+}
