@@ -11,7 +11,8 @@ type InvitationRow = Omit<Invitation, 'merchant'> & { readonly name: string | nu
 const findQuery = prepare(
   'find_invitation',
   (p: { tokenHash: Buffer }) => sql<InvitationRow>`
-    SELECT m.id AS "merchantId", m.name, m.website, u.email, coalesce(a.name, by.name, by.email) AS inviter,
+    SELECT m.id AS "merchantId", m.name, m.website, coalesce(s.email, u.email) AS email,
+      coalesce(a.name, by.name, own.email, by.email) AS inviter,
       CASE WHEN NOT s.pending THEN 'accepted' WHEN i.used IS NULL AND i.expires > now() THEN 'open' ELSE 'expired' END AS state
     FROM ${sql.table('invitations')} i
     JOIN ${sql.table('merchant_users')} s ON s.merchant_id = i.merchant_id AND s.user_id = i.user_id
@@ -19,10 +20,14 @@ const findQuery = prepare(
     JOIN ${sql.table('users')} u ON u.id = i.user_id
     LEFT JOIN ${sql.table('apps')} a ON a.id = s.invited_by
     LEFT JOIN ${sql.table('users')} by ON by.id = s.invited_by
+    LEFT JOIN ${sql.table('merchant_users')} own ON own.merchant_id = i.merchant_id AND own.user_id = s.invited_by
     WHERE i.token_hash = ${p.tokenHash}`,
 )
 
-/** The invitation of a link, also when it is accepted or expired; undefined when no link has this hash. */
+/**
+ * The invitation of a link, with the address as its merchant has typed it, also when it is accepted or expired;
+ * undefined when no link has this hash.
+ */
 export async function findInvitation(lanes: Lanes, tokenHash: Buffer): Promise<Invitation | undefined> {
   const row = await lanes.read.first(findQuery, { tokenHash })
   if (!row) return undefined

@@ -101,6 +101,18 @@ ${titled(`Look after ${SHOWN_NAME}?`)}
     expect(await isPending(merchantId)).toBe(true)
   })
 
+  it('200: spells the address as its merchant has typed it, whatever another merchant has typed', async () => {
+    for (const email of ['JOHN.Doe@Corp.example.com', 'john.doe@corp.example.com']) {
+      const { id } = await createTestMerchant(payments, member, { name: 'Coffee' })
+      const url = `/merchants/${id}/users`
+      await payments.app.inject({ method: 'POST', url, headers: member.headers, payload: { email } })
+      const mail = await sink.take(({ to }) => to?.[0]?.address === email)
+      const page = await get(/\/invitations\/[\w-]+\n/.exec(mail.text ?? '')?.[0].trim() ?? '')
+      const [address = ''] = /<span class="address">.*?<\/span>/.exec(page.body) ?? []
+      expect([page.statusCode, address.replaceAll(/<[^>]+>/g, '')]).toEqual([200, email])
+    }
+  })
+
   it('404: refuses any other token', async () => {
     for (const token of ['x', 'x'.repeat(43), '%00', "'"]) {
       expectMissing(await get(`/invitations/${token}`))
