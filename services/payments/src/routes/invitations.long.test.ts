@@ -136,10 +136,10 @@ describe('guesses of tokens', () => {
 
 describe('POST /invitations/:token', () => {
   it('303: accepts once, and redirects to a page that says so', async () => {
-    const { merchantId, path, token } = await invite()
+    const { merchantId, path } = await invite()
     const responses = await Promise.all([post(path), post(path), post(path, {})])
     for (const response of responses) {
-      expect([response.statusCode, response.headers.location, response.body]).toEqual([303, token, ''])
+      expect([response.statusCode, response.headers.location, response.body]).toEqual([303, path, ''])
     }
     expect(await isPending(merchantId)).toBe(false)
     const audit = await payments.database.db
@@ -164,6 +164,13 @@ address.</p>
 <p><a href="/docs">The API documentation</a> shows what else members may do.</p></details>
 `,
     ])
+  })
+
+  it('303: redirects to the page of the invitation from a link with a slash at its end', async () => {
+    const { merchantId, path } = await invite()
+    const accepted = await post(`${path}/`)
+    expect([accepted.statusCode, accepted.headers.location, accepted.body]).toEqual([303, path, ''])
+    expect(await isPending(merchantId)).toBe(false)
   })
 
   it('410: does not accept an invitation that has expired', async () => {

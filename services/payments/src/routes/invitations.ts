@@ -63,9 +63,9 @@ export const invitationsRoutes: Routes = async (app) => {
     async ({ input, params: { token } }, reply) => {
       requireValues(input)
       const invitation = await acceptInvitation(app.deps, token)
-      // An accepted invitation redirects to its page, so that a reload does not send the form again.
+      // An accepted invitation redirects to its page, so that a reload does not send the form again. The URL may end in a slash.
       if (invitation?.state !== 'accepted') return show(invitation, reply)
-      return reply.code(303).headers(PAGE_HEADERS).header('location', token).send()
+      return reply.code(303).headers(PAGE_HEADERS).header('location', `/invitations/${token}`).send()
     },
   )
 }
