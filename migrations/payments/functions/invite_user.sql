@@ -6,9 +6,10 @@
 -- ten minutes at most. The event contains the membership, not the shared record of the user: its id and date would reveal that
 -- another merchant has invited the address. (reference: Invitations)
 --
--- Lock order: the key, the user, the membership, the balance. A repeat waits at the key before it locks anything. The
--- membership comes before the balance, as in revoke_user, so that the two never wait for each other. The invitation is new,
--- so nobody waits for it.
+-- Lock order: the membership of the caller, the key, the user, the membership, the balance. Access is judged again under the
+-- first lock: revoke_user and revoke_app end the invitations of a member, and must find all of them. A repeat waits at the key
+-- before it locks anything. The membership comes before the balance, as in revoke_user, so that the two never wait for each
+-- other. The invitation is new, so nobody waits for it.
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )
@@ -31,6 +32,10 @@ BEGIN
   mailed := false;
   {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_email IS NULL THEN RETURN NEXT; RETURN; END IF;
+  PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity_id FOR SHARE;
+  PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity_id FOR SHARE;
+  {{include:judge_access.sql}}
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
   IF claimed.verdict <> 'claimed' THEN
     verdict := claimed.verdict;

@@ -1,14 +1,15 @@
 -- distribute: coordinator
--- Ends a user's membership of a merchant, and adds the event. Deletes the user's open invitations too. p_user_id: the id that
--- members see. Members may also use the id of their own user record: they know no other id of themselves.
+-- Ends a user's membership of a merchant, and adds the event. Deletes the user's invitations too, and those that the user has
+-- made and nobody has accepted: they may lead to another address of the user. p_user_id: the id that members see. Members may
+-- also use the id of their own user record: they know no other id of themselves.
 --
 -- Verdict: that of judge_access; not-found; last-user when a user would remove the last user of a live merchant without an app:
 -- nobody could then reach the merchant and its money through the API. An invited user is no member yet, and an app without a
 -- good key does not count; done. (reference: Users of a merchant)
 --
--- Lock order: the memberships of apps, those of users, the invitations of the user, the balance. All members are locked so that,
--- of two members that leave at once, the second sees who is left. Access is judged again under the locks: an app that leaves a
--- live merchant counts on its users, so it removes none of them afterwards. accept_invitation takes the
+-- Lock order: the memberships of apps, those of users, the invitations of the user, those by the user, the balance. All members
+-- are locked so that, of two members that leave at once, the second sees who is left. Access is judged again under the locks:
+-- an app that leaves a live merchant counts on its users, so it removes none of them afterwards. accept_invitation takes the
 -- membership before its invitations too, and invite_user takes it before the balance, so that two calls never wait for each
 -- other. The invitation that invite_user may add under the lock of the balance is new: nobody can wait for it.
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
@@ -49,6 +50,7 @@ BEGIN
   END IF;
   DELETE FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = ended.user_id;
   IF FOUND THEN
+    PERFORM {{end_invitations_by}}(p_merchant_id, identity_id, ended.user_id);
     PERFORM {{record_event}}(
       p_merchant_id, 'user.revoked', coalesce(ended.member_id, ended.user_id), {{user_member}}(ended)
     );

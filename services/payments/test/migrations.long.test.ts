@@ -324,6 +324,7 @@ describe('the ledger', () => {
       'insert_movement',
       'owners',
       'user_member',
+      'end_invitations_by',
       'add_audit',
       'add_event',
       'record_event',
