@@ -102,7 +102,7 @@ ${titled(`Look after ${SHOWN_NAME}?`)}
   })
 
   it('200: spells the address as its merchant has typed it, whatever another merchant has typed', async () => {
-    for (const email of ['JOHN.Doe@Corp.example.com', 'john.doe@corp.example.com']) {
+    for (const email of ['JOHN.Doe@corp.example.com', 'john.doe@corp.example.com']) {
       const { id } = await createTestMerchant(payments, member, { name: 'Coffee' })
       const url = `/merchants/${id}/users`
       await payments.app.inject({ method: 'POST', url, headers: member.headers, payload: { email } })
