@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { type AnybodyStub, startAnybodyProvider } from './external/anybody-provider.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { runUsers } from './run-users.ts'
 
@@ -8,12 +9,23 @@ const STRANGERS_PASSWORD = 'the password of a stranger'
 const OWN_PASSWORD = 'the password of its owner'
 
 let service: MailApp
+let stub: AnybodyStub
 let email: string
 let people = 0
 beforeAll(async () => {
-  service = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+  stub = await startAnybodyProvider()
+  service = await openMailApp({
+    ...stub.settings,
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_SMS_TEST_OTP: '15005550071:123456',
+    AUTH_SMS_TEST_OTP_VALID_UNTIL: '2100-01-01T00:00:00Z',
+  })
 })
-afterAll(() => service.close())
+afterAll(async () => {
+  await service.close()
+  await stub.close()
+})
 beforeEach(() => {
   people += 1
   email = `moved${people}@example.com`
@@ -81,4 +93,37 @@ it('leaves an invited imported user what the admin wrote', async () => {
   await importUser({ invited_at: '2026-01-01T00:00:00Z' })
   await service.post('/otp', { email })
   expect((await confirm('email')).name).toBe('planted')
+})
+
+/** Imports the account of a stranger with one confirmed address, and the unconfirmed address of somebody else. */
+async function importStranger(line: object) {
+  const password_hash = await service.deps.passwords.hash(STRANGERS_PASSWORD)
+  return runUsers(service, ['import'], `${JSON.stringify({ password_hash, ...line })}\n`)
+}
+
+const importedWithout = (kind: 'email' | 'phone') => ({
+  output: '1 added, 0 there already, 0 refused\n',
+  reports: [
+    `line 1: the ${kind} is not confirmed, and is left out`,
+    'unconfirmed second addresses that are left out: 1',
+  ],
+  failure: undefined,
+})
+
+it('gives the owner of an email, which a user of a confirmed phone had never confirmed, an account of their own', async () => {
+  const phone = '+15005550061'
+  expect(await importStranger({ email, phone, phone_confirm: true })).toEqual(importedWithout('email'))
+  await service.post('/signup', { email, password: OWN_PASSWORD, data: { name: 'Ann' } })
+  expect(await confirm('signup')).toEqual({ name: 'Ann', providers: ['email'], listed: ['email'] })
+  expect((await tryPassword(OWN_PASSWORD)).json().user.phone).toBe('')
+  expect(statusAndBody(await tryPassword(STRANGERS_PASSWORD))).toEqual(wrongPassword)
+})
+
+it('gives the owner of a phone, which a user of a confirmed email had never confirmed, an account of their own', async () => {
+  const phone = '+15005550071'
+  expect(await importStranger({ email, email_confirm: true, phone })).toEqual(importedWithout('phone'))
+  await service.post('/otp', { phone })
+  const verified = await service.post('/verify', { type: 'sms', phone, token: '123456' })
+  expect([verified.statusCode, verified.json().user.email]).toEqual([200, ''])
+  expect((await tryPassword(STRANGERS_PASSWORD)).json().user.phone).toBe('')
 })

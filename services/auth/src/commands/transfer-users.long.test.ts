@@ -170,7 +170,9 @@ describe('auth users import', () => {
   })
 
   it('two parallel imports add each user once', async () => {
-    const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `u${i}@x.example`, phone: `1415555${1_000 + i}` }))
+    const confirmed = { email_confirm: true, phone_confirm: true }
+    const addresses = (i: number) => ({ email: `u${i}@x.example`, phone: `1415555${1_000 + i}` })
+    const lines = Array.from({ length: 1_200 }, (_, i) => ({ ...addresses(i), ...confirmed }))
     const runs = await Promise.all([importLines(...lines), importLines(...lines), importLines(...lines.toReversed())])
     expect(runs.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined])
     const counts = runs.map(({ output }) => Number(output.split(' ')[0]))
@@ -193,7 +195,8 @@ describe('auth users import', () => {
 
 describe('auth users export', () => {
   it('writes what import reads: exporting, importing and exporting again gives the same lines', async () => {
-    const signedUp = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '14155550177' })
+    const claimed = { phone: '14155550177', claimed_at: '2026-01-01T00:00:00.000001+00:00' }
+    const signedUp = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, ...claimed })
     await deps.db
       .insertInto('identities')
       .values({
@@ -252,6 +255,7 @@ describe('auth users export', () => {
       ],
       is_anonymous: false,
       is_sso_user: false,
+      claimed_at: claimed.claimed_at,
       created_at: signedUp.user.createdAt,
       updated_at: signedUp.user.updatedAt,
     })
@@ -309,14 +313,8 @@ describe('auth users export', () => {
   it('exports each of 1,001 users once', async () => {
     await importLines(...Array.from({ length: 1_001 }, (_, i) => ({ email: `user${i}@example.com` })))
     const { output } = await users(['export'])
-    expect(
-      new Set(
-        output
-          .trimEnd()
-          .split('\n')
-          .map((line) => JSON.parse(line).email),
-      ).size,
-    ).toBe(1_001)
+    const lines = output.trimEnd().split('\n')
+    expect(new Set(lines.map((line) => JSON.parse(line).email)).size).toBe(1_001)
   })
 
   it('writes a file that only its owner can read, and never overwrites a file', async () => {

@@ -96,6 +96,7 @@ async function runImport(
 ): Promise<void> {
   const named = isNamed(file) ? file : undefined
   let unread = 0
+  let leftOut = 0
   const onUnread = (number: number, reason: string) => {
     unread += 1
     report(`user ${number}: ${printable(reason)}`)
@@ -111,9 +112,14 @@ async function runImport(
     onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
     onAdmin: (number, role) =>
       report(`line ${number}: the user has the role ${printable(role)}, which makes them an admin`),
+    onLeftOut: (number, kind) => {
+      leftOut += 1
+      report(`line ${number}: the ${kind} is not confirmed, and is left out`)
+    },
     onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
   })
   const refused = summary.refused + unread
+  if (leftOut > 0) report(`unconfirmed second addresses that are left out: ${leftOut}`)
   if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.map(printable).join(', ')}`)
   stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe({ ...summary, refused })}\n`)
   if (refused > 0) throw new Error(`${refused} lines were refused`)

@@ -5,6 +5,7 @@ import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
 import { addOwners, judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
 import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
@@ -22,6 +23,8 @@ export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now
   readonly onRefused: (number: number, reason: string) => void
   /** Called for each line whose user is new and has a role of JWT_ADMIN_ROLES. */
   readonly onAdmin: (number: number, role: string) => void
+  /** Called for each line whose user is new and comes without an address of the line. */
+  readonly onLeftOut: (number: number, kind: IdentifierKind) => void
   /** Called after every batch, with the last line that is stored. */
   readonly onProgress: (summary: ImportSummary, number: number) => void
 }
@@ -65,8 +68,10 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
       if (verdict === undefined) continue
       if (verdict.verdict === 'refused') refuse(number, verdict.reason)
       else counts[verdict.verdict === 'new' ? 'created' : 'present'] += 1
+      if (verdict.verdict !== 'new') continue
       const { role } = user.row
-      if (verdict.verdict === 'new' && adminRoles.includes(role)) input.onAdmin(number, role)
+      if (adminRoles.includes(role)) input.onAdmin(number, role)
+      if (user.leftOut !== undefined) input.onLeftOut(number, user.leftOut)
     }
     batch = []
   }

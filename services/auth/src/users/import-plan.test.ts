@@ -11,7 +11,9 @@ const defaults = {
   now: new Date(0),
   generateId: () => `new-${++count}`,
 }
-const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImportedUser(line, defaults)
+/** A user who is claimed, and so keeps two unconfirmed addresses. */
+const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser =>
+  toImportedUser({ claimed_at: '2020-01-01T00:00:00Z', ...line }, defaults)
 const google = (id: string) => [{ provider: 'google', id }]
 
 const ANOTHER_USER = {

@@ -64,6 +64,23 @@ describe('toImportedUser', () => {
     expect(read({ id: ID, is_anonymous: true }).row.claimed_at).toBeNull()
   })
 
+  it.each([
+    ['nothing of two confirmed ones', { email_confirm: true, phone_confirm: true }, ['a@b.c', '14155550100']],
+    ['an email beside a confirmed phone', { phone_confirm: true }, [null, '14155550100']],
+    ['a phone beside a confirmed email', { email_confirm: true }, ['a@b.c', null]],
+    ['the phone of two unconfirmed ones', {}, ['a@b.c', null]],
+    ['nothing of a claimed user', { claimed_at: '2020-01-01T00:00:00Z' }, ['a@b.c', '14155550100']],
+  ])('leaves of two addresses out %s, with its identity', (_case, confirmed, [email, phone]) => {
+    const line = { id: ID, email: 'a@b.c', phone: '+14155550100', ...confirmed }
+    const kept = [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
+    const identities = ['email', 'phone'].map((provider) => ({ provider }))
+    for (const { row, identities: stored } of [read(line), read({ ...line, identities })]) {
+      const { providers } = row.raw_app_meta_data ?? {}
+      expect([row.email, row.phone, providers]).toEqual([email, phone, kept])
+      expect(stored.map(({ provider }) => provider)).toEqual(kept)
+    }
+  })
+
   it("keeps the given times, and uses the account's time for a confirmation without one", () => {
     const time = '2020-01-01T00:00:00.123456+00:00'
     const user = read({
@@ -151,7 +168,8 @@ describe('toImportedUser', () => {
       { sub: ID, name: 'Ada', email: 'a@b.c', email_verified: true, phone_verified: false },
       { sub: ID, name: 'Ada', email_verified: false, phone_verified: false },
     ])
-    expect(dataOf({ email: 'a@b.c', phone: '+14155550100', phone_confirm: true })).toEqual([
+    const claimed_at = '2020-01-01T00:00:00Z'
+    expect(dataOf({ email: 'a@b.c', phone: '+14155550100', phone_confirm: true, claimed_at })).toEqual([
       { sub: ID, name: 'Ada', email: 'a@b.c', email_verified: false, phone_verified: false },
       { sub: ID, name: 'Ada', phone: '14155550100', email_verified: false, phone_verified: true },
     ])

@@ -22,6 +22,8 @@ export interface ImportedUser {
   readonly hasOwnId: boolean
   /** When the user was created, where the line says so. */
   readonly createdAt: Date | undefined
+  /** The address that the line has and the row has not. */
+  readonly leftOut: IdentifierKind | undefined
 }
 
 /** An identity of an imported user, without the id of the user, which is known when the user is inserted. */
@@ -45,9 +47,16 @@ export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'p
 
 /** Turns a line into rows. @throws metadataTooLarge, or Error with the reason why the line is refused */
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
-  const row = toRow(line, defaults)
+  const read = toRow(line, defaults)
+  const leftOut = line.claimed_at === undefined ? findUnconfirmedSecond(read) : undefined
+  const row = {
+    ...read,
+    email: leftOut === 'email' ? null : read.email,
+    phone: leftOut === 'phone' ? null : read.phone,
+  }
   if (row.email === null && row.phone === null && line.id === undefined) throw new Error(IMPORT_TEXTS.nobody)
-  const identities = line.identities?.map((identity) => toImportedIdentity(row, identity)) ?? ownIdentities(row)
+  const kept = line.identities?.filter(({ provider }) => provider !== leftOut)
+  const identities = kept?.map((identity) => toImportedIdentity(row, identity)) ?? ownIdentities(row)
   const keys = identities.map(identityKey)
   if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
   const providers = [...new Set(identities.map(({ provider }) => provider))]
@@ -59,7 +68,18 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
     identities,
     hasOwnId: line.id !== undefined,
     createdAt: line.created_at === undefined ? undefined : new Date(line.created_at),
+    leftOut,
   }
+}
+
+/**
+ * Finds an unconfirmed address beside another address. A stranger may have added it to their own account at the former program.
+ * Its owner would get into that account by confirming the address, and share it with the stranger.
+ */
+function findUnconfirmedSecond({ email, phone, ...row }: ImportedRow): IdentifierKind | undefined {
+  if (email === null || phone === null) return undefined
+  if (row.phone_confirmed_at === null) return 'phone'
+  return row.email_confirmed_at === null ? 'email' : undefined
 }
 
 /** A user whom a provider has made without an address has claimed the account: a later address is only added to it. */
