@@ -243,4 +243,44 @@ describe('createHttpAcquirer', () => {
     answer = { body: [{ ...known, note: 'x'.repeat(2_000_000) }] }
     expect(await acquirer.events(500)).toEqual({ events: [known], unnamed: 0 })
   })
+
+  const dispute = { type: 'dispute.opened', reference: 'e2', merchantId }
+  const malformed = { ...unknown, kind: 'dispute.opened', reference: 'e2', disputed: null }
+  const shown = (start: string) => expect.stringMatching(new RegExp(`^${start}.{${1_000 - start.length}}$`, 's'))
+  const start = `{"type":"dispute.opened","reference":"e2","merchantId":"${merchantId}","a":"`
+  it.each([
+    ['digits in groups', '4242 '.repeat(1_000_000)],
+    ['encoded digits', '%34'.repeat(1_000_000)],
+  ])('reads an event with a long text of %s, and the events around it', async (_name, long) => {
+    answer = { body: [known, { ...dispute, a: long }, { type: long, reference: 'e3', merchantId }, known] }
+    const cpu = process.threadCpuUsage()
+    const { events, unnamed } = await acquirer.events(500)
+    const { user } = process.threadCpuUsage(cpu)
+    expect([events, unnamed]).toEqual([
+      [
+        known,
+        { ...malformed, received: shown(start) },
+        { ...unknown, kind: expect.anything(), reference: 'e3' },
+        known,
+      ],
+      0,
+    ])
+    // Reading and writing the JSON takes less. Masking the whole text would throw, or take many seconds.
+    expect(user).toBeLessThan(2_000_000)
+  })
+
+  it.each([
+    ['lists', '[', ']'],
+    ['objects', '{"a":', '}'],
+  ])('reads a dispute with 100,000 levels of %s, and the events around it', async (_name, open, close) => {
+    const nested = (levels: number, innermost: string) =>
+      JSON.stringify({ ...dispute, amount: 7, a: 0 }).replace(
+        /0}$/,
+        `${open.repeat(levels)}${innermost}${close.repeat(levels)}}`,
+      )
+    answer = { body: `[${JSON.stringify(known)},${nested(100_000, '1')},${JSON.stringify(known)}]` }
+    const event = nested(31, '"\u2026"')
+    const read = { ...malformed, disputed: { amount: 7, currency: undefined }, received: event }
+    expect(await acquirer.events(500)).toEqual({ events: [known, read, known], unnamed: 0 })
+  })
 })

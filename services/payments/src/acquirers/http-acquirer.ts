@@ -1,6 +1,6 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
-import { scrub } from '../cards/scrub.ts'
+import { scrubStart } from '../cards/scrub.ts'
 import { instant, isStorable, toStorable } from '../requests/fields.ts'
 import { isRefusal } from '../transactions/processing-error.ts'
 import {
@@ -27,6 +27,8 @@ const UNNAMED_REFUSAL = 'PAYMENT_REJECTED_BY_ISSUER'
 
 /** Bytes of an answer to GET /events. A bridge that ignores the limit may send more than a page. */
 const EVENTS_BYTES_MAX = 16 * 1_048_576
+/** Levels of an event that an operator sees. JSON.stringify throws for thousands of levels, which JSON.parse reads. */
+const SHOWN_LEVELS_MAX = 32
 const REASON_LENGTH_MAX = 1_000
 const REFERENCE_LENGTH_MAX = 255
 
@@ -34,7 +36,7 @@ const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX).refine(isStorable)
 /** A text whose exact value does not matter. Characters that cannot be stored are replaced. */
 const storableText = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
 /** A text for people. Acquirers may name the card in it. */
-const shownText = (length: number) => z.string().transform((text) => toStorable(scrub(text).slice(0, length)))
+const shownText = (length: number) => z.string().transform((text) => toStorable(scrubStart(text, length)))
 const otherOutcomes = [
   z.object({ verdict: z.literal('declined'), statusCode: z.string() }),
   z.object({ verdict: z.literal('unknown') }),
@@ -99,7 +101,7 @@ const MalformedDispute = z
   .looseObject({ type: z.literal('dispute.opened'), reference: z.string().min(1), merchantId: id })
   .transform((event) => {
     const { type: kind, reference, merchantId } = event
-    const received = toStorable(scrub(JSON.stringify(event)).slice(0, REASON_LENGTH_MAX))
+    const received = toStorable(scrubStart(JSON.stringify(cutBelow(event, SHOWN_LEVELS_MAX)), REASON_LENGTH_MAX))
     return {
       type: 'unknown',
       kind,
@@ -117,7 +119,7 @@ const UnknownEvent = z
   .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })
   .transform(
     ({ type: kind, ...event }) =>
-      ({ ...event, type: 'unknown', kind: toStorable(scrub(kind).slice(0, REFERENCE_LENGTH_MAX)) }) as const,
+      ({ ...event, type: 'unknown', kind: toStorable(scrubStart(kind, REFERENCE_LENGTH_MAX)) }) as const,
   )
 /** Null for an element without a reference, which cannot be acknowledged. */
 const Events = z.array(z.union([KnownEvent, MalformedDispute, UnknownEvent, z.unknown().transform(() => null)]))
@@ -195,6 +197,14 @@ function toNews(list: unknown): AcquirerNews {
 function toTaskOutcome(answer: OutboundAnswer): TaskOutcome {
   const outcome = Task.parse(readJson(answer))
   return outcome.verdict === 'rejected' ? outcome : { verdict: outcome.verdict }
+}
+
+/** A copy of a value of JSON that has `…` for each list and object below so many levels. */
+function cutBelow(value: unknown, levels: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (levels === 0) return '…'
+  if (Array.isArray(value)) return value.map((element) => cutBelow(element, levels - 1))
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cutBelow(member, levels - 1)]))
 }
 
 /** @throws Error unless the answer is JSON with a status of success. Jobs keep its text, so it quotes nothing of the answer */

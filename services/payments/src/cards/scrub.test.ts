@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { scrub } from './scrub.ts'
+import { scrub, scrubStart } from './scrub.ts'
 
 const PAN = '4111111111111111'
 
@@ -137,6 +137,22 @@ describe('scrub', () => {
       scrub(long)
       const { user, system } = process.threadCpuUsage(before)
       expect(user + system).toBeLessThan(500_000)
+    }
+  })
+})
+
+describe('scrubStart', () => {
+  it('masks before it cuts, and shows no more than the length', () => {
+    expect(scrubStart(`x ${PAN}`, 10)).toBe('x 99999999')
+    expect(scrubStart(`x ${PAN}`, 100)).toBe('x 9999999999999999')
+  })
+
+  it('shows no beginning of a card number, wherever the text is cut in it', () => {
+    // Their masks make the text so short that its end would be shown.
+    const addresses = `${'a'.repeat(64)}@b.example `.repeat(64)
+    for (let at = 5_500; at <= 5_550; at++) {
+      const shown = scrubStart(`${addresses.padEnd(at, '_ ')}:${PAN}${' .'.repeat(2_000)}`, 2_000)
+      expect(shown).toMatch(/^(?:a\*{3}@b\.example )+[^1]*$/)
     }
   })
 })

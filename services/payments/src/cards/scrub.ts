@@ -15,6 +15,23 @@ export function scrub(text: string): string {
   return clean
 }
 
+/**
+ * No text that is masked is longer. The longest is a card number of 19 digits that are percent-encoded many times, with
+ * six such separators between two of them: 1,397 characters.
+ */
+const MASKED_CHARS_MAX = 1_536
+
+/**
+ * The first `length` characters of a masked text, for texts of others, which may have any length: masking takes seconds, or
+ * throws, for millions of characters. So only a part is read. A card number that is cut there has no mask, because it is no
+ * card number any more, so the end of that part is never shown. Where masks have shortened the text, less may be shown.
+ */
+export function scrubStart(text: string, length: number): string {
+  const read = 2 * length + MASKED_CHARS_MAX
+  const masked = scrub(text.slice(0, read))
+  return (text.length > read ? masked.slice(0, -MASKED_CHARS_MAX) : masked).slice(0, length)
+}
+
 interface Rule {
   /** A cheap test that runs before the pattern, because most lines contain nothing to mask. */
   readonly mayMatch: (text: string) => boolean

@@ -4,7 +4,7 @@ import { toAnsweredAttempt, toShownAnswer } from './delivery-attempt.ts'
 /** The masks of these addresses make the text so short that its end would be shown. */
 const ADDRESSES = `${'a'.repeat(64)}@b.example `.repeat(80)
 const MASKED = 'a***@b.example '.repeat(80)
-const READ_CHARS = 8_192
+const READ_CHARS = 9_728
 const ENCODED = '%25252525'
 
 describe('toAnsweredAttempt', () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scrub } from '../cards/scrub.ts'
+import { scrubStart } from '../cards/scrub.ts'
 
 /**
  * The status of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`:
@@ -33,22 +33,13 @@ export function toAnsweredAttempt({ status, body }: WebhookAnswer): Omit<Deliver
 }
 
 const SHOWN_BYTES = 4_096
-const READ_CHARS = 2 * SHOWN_BYTES
-/**
- * No text that is masked is longer. The longest is a card number of 19 digits that are percent-encoded many times, with
- * six such separators between two of them: 1,397 characters.
- */
-const MASKED_CHARS_MAX = 1_536
 
 /**
  * The first 4 KiB of an answer, without card numbers, accounts and addresses, because a receiver may answer
- * with data that it knows. Of a longer answer only a part is read. A card number that is cut there has no mask, because
- * it is no card number any more, so the end of that part is never shown. Where masks have shortened the text, less than
- * 4 KiB are shown. U+FFFD replaces U+0000, which PostgreSQL does not store.
+ * with data that it knows. U+FFFD replaces U+0000, which PostgreSQL does not store.
  */
 export function toShownAnswer(body: string): string {
-  const masked = scrub(body.slice(0, READ_CHARS)).replaceAll('\0', '\ufffd')
-  const text = body.length > READ_CHARS ? masked.slice(0, -MASKED_CHARS_MAX) : masked
+  const text = scrubStart(body, SHOWN_BYTES).replaceAll('\0', '\ufffd')
   // As a stream, the decoder leaves out a character that is cut.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, SHOWN_BYTES), { stream: true })
 }
