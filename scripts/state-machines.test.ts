@@ -53,7 +53,7 @@ const machines: readonly StoredMachine[] = [
         ...arrowsOf(begun, outcomes),
         ...arrowsOf(
           wordsOf(`${PAYMENTS}/settle_attempt.sql`, /AND a\.state = (.*);/),
-          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF coalesce\(p_state, ''\) NOT IN \(([^)]*)\) THEN RAISE/),
+          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF coalesce\(p_state, ''\) NOT IN \(([^)]*)\) THEN\s+RAISE/),
         ),
       ]
     },
