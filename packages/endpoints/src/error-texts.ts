@@ -13,7 +13,7 @@ interface Bound {
 
 /**
  * The problems of one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. Issues are
- * thrown as a ValidationError by `bindDeclaration` and `valuesOf` in binding/bind-declaration.ts, and by `checkNames` in
+ * thrown as a ValidationError by functions in binding/bind-declaration.ts, and by `checkNames` in
  * binding/signature.ts. A search for the name of a text finds the line that chooses it.
  */
 export const VALUE_TEXTS = {
@@ -26,6 +26,8 @@ export const VALUE_TEXTS = {
   tooSmall: ({ limit }: Bound) => `must be at least ${limit}`,
   tooBig: ({ limit }: Bound) => `must be at most ${limit}`,
   notBoolean: 'must be true or false',
+  /** The issue of a whole request with so many wrong values that zod cannot list them. */
+  tooManyProblems: 'has too many values that are not accepted',
   tooManyItems: ({ max }: Limit) => `must have at most ${max} items`,
   notDate: 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z',
   notUuid: 'must be a UUID',
@@ -42,6 +44,7 @@ export const PROBLEM_TEXTS = {
     `${NOTHING_HERE}; ${verb} answers ${pattern}`,
   malformedUrl: 'The URL is malformed',
   forbiddenKeyword: 'A keyword has a forbidden name',
+  tooManyPositionals: ({ max }: Limit) => `There are more than ${max} positionals`,
   tooManyKeywords: ({ max }: Limit) => `There are more than ${max} keywords`,
   bodyTooLarge: ({ max }: Limit) => `The body is larger than ${max} bytes`,
   bodyEndedEarly: 'The body ended early',

@@ -76,7 +76,8 @@ export interface Issue {
   readonly message: string
 }
 
-const ISSUES_MAX = 20
+/** Most issues that an answer lists. */
+export const ISSUES_MAX = 20
 
 /** 400 for at least one issue. The description names the first one. Values are never repeated. */
 export class ValidationError extends CallError {

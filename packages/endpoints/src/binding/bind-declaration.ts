@@ -1,6 +1,6 @@
 import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
 import { VALUE_TEXTS } from '../error-texts.ts'
-import { type Issue, ValidationError } from '../errors.ts'
+import { ISSUES_MAX, type Issue, ValidationError } from '../errors.ts'
 import type { AcceptsSpec } from './accepts.ts'
 import { type Arguments, type Binding, issuePath } from './binding.ts'
 import { closed, knownNames, objectOf } from './closed-schema.ts'
@@ -43,20 +43,21 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
       checks.push({ schema: rest, value: positionals[i], at: nameOf(i) })
     }
     checks.push({ schema, value: keywords, at: undefined })
+    const context = isLarge(positionals, keywords) ? upToFirst : undefined
     const finish = (results: readonly ZodSafeParseResult<unknown>[]): Arguments => {
       const values = valuesOf(checks, results)
       if (rest === undefined) return values
       return [...values.slice(0, path.length), values.slice(path.length, -1), values.at(-1)]
     }
     try {
-      if (!asynchronous) return finish(checks.map((check) => check.schema.safeParse(check.value)))
+      if (!asynchronous) return finish(checks.map((check) => check.schema.safeParse(check.value, context)))
     } catch (error) {
       if (error instanceof ValidationError) throw error
-      if (!(error instanceof core.$ZodAsyncError)) return listRefusals(checks, error).then(finish)
+      if (!(error instanceof core.$ZodAsyncError)) return listRefusals(checks, context, error).then(finish)
       asynchronous = true
     }
-    return parseAll(checks)
-      .catch((error) => listRefusals(checks, error))
+    return parseAll(checks, context)
+      .catch((error) => listRefusals(checks, context, error))
       .then(finish)
   }
   const places = path.length + (rest === undefined ? 0 : 1)
@@ -64,18 +65,48 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
   return { min: body === 'positionals' ? 0 : required, max, places, keywords: undefined, body, knows, bind }
 }
 
-function parseAll(checks: readonly Check[]): Promise<readonly ZodSafeParseResult<unknown>[]> {
-  return Promise.all(checks.map(({ schema, value }) => schema.safeParseAsync(value)))
+/**
+ * Ends the validation of an array or a record at its first wrong item. Zod's types do not list the option, because only its own
+ * `validate` sets it. A version without the option lists every wrong item, which takes longer.
+ */
+const upToFirst = { reportInput: false, abortEarly: true }
+type Context = typeof upToFirst | undefined
+
+/** Most values of a request that are all checked after a wrong one. More of them would only cost time to refuse. */
+const VALUES_MAX = 1_000
+
+/** Whether lists and objects of JSON hold more than VALUES_MAX values. Stops counting there. */
+function isLarge(...given: readonly unknown[]): boolean {
+  let left = VALUES_MAX
+  const exceeds = (each: unknown): boolean => {
+    if (typeof each !== 'object' || each === null) return false
+    const items: readonly unknown[] = Array.isArray(each) ? each : Object.values(each)
+    left -= items.length
+    return left < 0 || items.some(exceeds)
+  }
+  return given.some(exceeds)
+}
+
+function parseAll(checks: readonly Check[], context: Context): Promise<readonly ZodSafeParseResult<unknown>[]> {
+  return Promise.all(checks.map(({ schema, value }) => schema.safeParseAsync(value, context)))
 }
 
 /**
  * Validates values again that made a schema throw: a bound may convert a member of a value to a text or a number, and an object
  * from a request may have no working conversion. Without such members, the schema refuses the value by its type.
- * @throws the fault itself when the values are valid without these members: then the schema has a defect
+ * @throws the fault itself when the values are valid without these members: then the schema has a defect. ValidationError when
+ * zod has found more issues in a nested array than one call of a function can take
  */
-async function listRefusals(checks: readonly Check[], fault: unknown): Promise<readonly ZodSafeParseResult<unknown>[]> {
+async function listRefusals(
+  checks: readonly Check[],
+  context: Context,
+  fault: unknown,
+): Promise<readonly ZodSafeParseResult<unknown>[]> {
+  if (context !== undefined && fault instanceof RangeError && /call stack/i.test(fault.message)) {
+    throw new ValidationError([{ path: '', message: VALUE_TEXTS.tooManyProblems }])
+  }
   const tamed = checks.map((check) => ({ ...check, value: withoutConversions(check.value) }))
-  const results = await parseAll(tamed).catch(() => Promise.reject(fault))
+  const results = await parseAll(tamed, context).catch(() => Promise.reject(fault))
   if (results.every(({ success }) => success)) throw fault
   return results
 }
@@ -109,7 +140,7 @@ function withoutAliases(given: Keywords, aliases: readonly (readonly [string, st
 function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult<unknown>[]): unknown[] {
   if (results.every(({ success }) => success)) return results.map(({ data }) => data)
   const issuesOf = (check: Check, i: number) =>
-    (results[i]?.error?.issues ?? []).flatMap((issue) => toIssues(check, issue))
+    (results[i]?.error?.issues ?? []).slice(0, ISSUES_MAX).flatMap((issue) => toIssues(check, issue))
   throw new ValidationError(checks.flatMap(issuesOf))
 }
 
@@ -117,7 +148,7 @@ function toIssues({ value, at }: Check, issue: z.core.$ZodIssue): readonly Issue
   const path = at === undefined ? issue.path : [at, ...issue.path]
   const pathTo = (...more: readonly string[]): string => issuePath([...path, ...more].map(String).join('.'))
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: pathTo(key), message: VALUE_TEXTS.unknown }))
+    return issue.keys.slice(0, ISSUES_MAX).map((key) => ({ path: pathTo(key), message: VALUE_TEXTS.unknown }))
   const [name] = path
   const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(name) in (value ?? {}))
   return [{ path: pathTo(), message: absent ? VALUE_TEXTS.required : issue.message }]

@@ -14,12 +14,14 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
 ])
 
+// Every check aborts, because only such an issue ends the validation of a long array (bind-declaration.ts).
+
 /** A whole number within the safe integers: canonical decimal text, or a JSON number. */
 function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
   const error = numberError(VALUE_TEXTS.notInteger, { min, max })
   return z.preprocess(
     numberReader(/^-?(?:0|[1-9][0-9]*)$/),
-    z.int({ error, abort: true }).min(min, { error }).max(max, { error }),
+    z.int({ error, abort: true }).min(min, { error, abort: true }).max(max, { error, abort: true }),
   )
 }
 
@@ -27,8 +29,8 @@ function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: B
 function number(bounds: Bounds = {}) {
   const error = numberError(VALUE_TEXTS.notNumber, bounds)
   const any = z.number({ error })
-  const bounded = bounds.min === undefined ? any : any.min(bounds.min, { error })
-  const schema = bounds.max === undefined ? bounded : bounded.max(bounds.max, { error })
+  const bounded = bounds.min === undefined ? any : any.min(bounds.min, { error, abort: true })
+  const schema = bounds.max === undefined ? bounded : bounded.max(bounds.max, { error, abort: true })
   return z.preprocess(numberReader(/^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/), schema)
 }
 
@@ -69,7 +71,7 @@ function date() {
 }
 
 function uuid() {
-  return z.guid({ error: VALUE_TEXTS.notUuid })
+  return z.guid({ error: VALUE_TEXTS.notUuid, abort: true })
 }
 
 /** A value that is one of the words. */

@@ -7,6 +7,9 @@ import { type JsonCodec, parseJson } from './json.ts'
 import { isJsonType, isUtf8, type MediaType, parseMediaType } from './media-type.ts'
 import { type MultipartLimits, readForm } from './multipart.ts'
 
+/** Most positionals that a body gives. */
+const POSITIONALS_MAX = 1_000
+
 /** The arguments of a call that a body gives: keywords, positionals, or neither for a body that is absent. */
 export interface DecodedBody {
   readonly keywords?: Keywords
@@ -76,8 +79,10 @@ function decoderOf(options: DecodeOptions): Decoder | undefined {
 
 function fromJson(value: unknown, use: DecodeOptions['use']): DecodedBody {
   if (isRecord(value)) return { keywords: value }
-  if (use === 'positionals') return { positionals: Array.isArray(value) ? value : [value] }
-  throw new CallError(400, PROBLEM_TEXTS.bodyNotObject)
+  if (use !== 'positionals') throw new CallError(400, PROBLEM_TEXTS.bodyNotObject)
+  if (!Array.isArray(value)) return { positionals: [value] }
+  if (value.length <= POSITIONALS_MAX) return { positionals: value }
+  throw new CallError(400, PROBLEM_TEXTS.tooManyPositionals({ max: POSITIONALS_MAX }))
 }
 
 function isRecord(value: unknown): value is Keywords {
