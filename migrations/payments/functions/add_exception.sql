@@ -29,6 +29,9 @@ DECLARE
   worth bigint := 0;
   is_new boolean;
 BEGIN
+  IF coalesce(p_reference, '') = '' THEN
+    RAISE EXCEPTION 'an exception has a reference' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF p_amount IS NOT NULL THEN
     PERFORM {{hold_merchant}}(p_merchant_id);
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;

@@ -26,6 +26,9 @@ DECLARE
   ref text;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  IF p_fraud ->> 'acquirerRef' = '' THEN
+    RAISE EXCEPTION 'the reference of a fraud alert is not empty' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
   SELECT coalesce(t.acquirer || ':', '') || (p_fraud ->> 'acquirerRef') INTO ref FROM {{transactions}} t

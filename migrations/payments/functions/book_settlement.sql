@@ -17,6 +17,9 @@ DECLARE
   settlement {{movement}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  IF coalesce(p_ref, '') = '' THEN
+    RAISE EXCEPTION 'a settlement has a reference' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF merchant.id IS NULL THEN RETURN 'unknown-merchant'; END IF;
   IF merchant.test THEN RETURN 'test-merchant'; END IF;

@@ -34,6 +34,9 @@ DECLARE
   ref text;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
+  IF p_dispute ->> 'acquirerRef' = '' THEN
+    RAISE EXCEPTION 'the reference of a dispute is not empty' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_dispute IS NULL THEN RETURN NEXT; RETURN; END IF;
   SELECT t.* INTO held FROM {{transactions}} t

@@ -294,6 +294,55 @@ it.each([
   await expect(call.execute(payments.owner.db)).rejects.toHaveProperty('code', '22023')
 })
 
+describe('a report of an acquirer', () => {
+  const reports: readonly (readonly [string, (merchantId: string, transactionId: string) => RawBuilder<unknown>])[] = [
+    ...['NULL', "''"].flatMap((reference) => {
+      const literal = sql.raw(reference)
+      return [
+        [
+          `a settlement with the reference ${reference}`,
+          (merchantId: string) =>
+            sql`SELECT ${sql.table('book_settlement')}(${merchantId}, 'north', 'EUR', 100, ${literal})`,
+        ],
+        [
+          `an exception with the reference ${reference}`,
+          (merchantId: string) =>
+            sql`SELECT ${sql.table('add_exception')}(${merchantId}, ${literal}, '{"acquirer":"north"}', NULL, NULL)`,
+        ],
+        [
+          `an exception that holds back money with the reference ${reference}`,
+          (merchantId: string) =>
+            sql`SELECT ${sql.table('add_exception')}(${merchantId}, ${literal}, '{"acquirer":"north"}', 5, 'EUR')`,
+        ],
+      ] as const
+    }),
+    [
+      "a dispute with the reference ''",
+      (merchantId, transactionId) =>
+        sql`SELECT ${sql.table('open_dispute')}(NULL, ${merchantId}, ${transactionId},
+        '{"amount":5,"acquirerRef":"","reasonCode":1,"reasonTitle":"x"}')`,
+    ],
+    [
+      "a fraud alert with the reference ''",
+      (merchantId, transactionId) =>
+        sql`SELECT ${sql.table('add_fraud')}(NULL, ${merchantId}, ${transactionId}, '{"acquirerRef":""}')`,
+    ],
+  ]
+  it.each(reports)('is refused, and stores nothing: %s', async (_name, toCall) => {
+    const merchant = await live()
+    const transactionId = await merchant.charge(1_000)
+    await merchant.answer(await merchant.book('capture', transactionId, 1_000), { verdict: 'accepted' })
+    const count = sql<object>`SELECT
+      (SELECT count(*) FROM ${sql.table('journals')})::int AS journals,
+      (SELECT count(*) FROM ${sql.table('acquirer_exceptions')})::int AS exceptions,
+      (SELECT count(*) FROM ${sql.table('disputes')})::int AS disputes,
+      (SELECT count(*) FROM ${sql.table('frauds')})::int AS frauds`
+    const { rows } = await count.execute(payments.owner.db)
+    await expect(attack(toCall(merchant.id, transactionId))).rejects.toHaveProperty('code', '22023')
+    expect((await count.execute(payments.owner.db)).rows).toEqual(rows)
+  })
+})
+
 it('the service can write no row of the audit log, by a statement or by the function', async () => {
   const silence = JSON.stringify({ merchants: 1, links: 1, violations: 0 })
   const row = sql`

@@ -81,6 +81,15 @@ describe('a link', () => {
       ([, , { row }]) => Object.assign(row, { created: new Date(0) }),
       [['lines', 7, OTHER_TRAIL]],
     ],
+    [
+      'a settlement without a reference',
+      ([{ row }]) => Object.assign(row, { kind: 'schemeSettled', cause_id: row.id }),
+      [
+        ['journals', 18, 'settles without a reference of the acquirer'],
+        ['trail_entries', 7, 'is not the cause of the journal before it'],
+        ['lines', 13, NO_LINE],
+      ],
+    ],
     ['a live line', ([, , { row }]) => Object.assign(row, { test: false }), [['lines', 18, MIXED]]],
   ])('is found: %s', (_name, change, findings) => {
     expect(check(createLedger(change), { test: true }).findings).toEqual(findings)

@@ -167,6 +167,7 @@ function checkJournal(state: LinkState, row: JournalsTable, entries: readonly En
     ['entriesSumToZero', [...sums.values()].every((sum) => sum === 0n), 'its entries do not sum to zero'],
     ['entriesSumToZero', entries.every(({ test }) => test === row.test), 'its entries are partly test, partly live'],
     ['terms', row.test === (state.test ?? row.test), MIXED],
+    ['terms', row.kind !== 'schemeSettled' || row.cause_id !== row.id, 'settles without a reference of the acquirer'],
   ])
 }
 
