@@ -102,7 +102,7 @@ export interface AccessDeniedOptions {
 /** 401 with the challenge `WWW-Authenticate: Scheme realm="…"`. */
 export class AccessDenied extends CallError {
   constructor(message?: string, { scheme = 'Auth', realm = 'endpoints', cause }: AccessDeniedOptions = {}) {
-    const quoted = realm.replaceAll(/["\\]/g, '\\$&')
+    const quoted = encodeUnsendable(realm, /[^\r\n\0\x20-\x7e]+/g).replaceAll(/["\\]/g, '\\$&')
     super(401, message, { headers: { 'www-authenticate': `${scheme} realm="${quoted}"` }, cause })
   }
 }
@@ -167,8 +167,11 @@ export class CallStop extends Error {
 /** Ends a call with a redirect of the client, by default 302. */
 export class Redirect extends CallStop {
   constructor(location: string | URL, status: 301 | 302 | 303 | 307 | 308 = 302) {
-    // Percent-encode characters that no header can hold. Leave line breaks, so that the header refuses them.
-    const target = String(location).replaceAll(/[^\r\n\0\x21-\x7e]+/g, encodeURIComponent)
-    super(status, undefined, { location: target })
+    super(status, undefined, { location: encodeUnsendable(String(location), /[^\r\n\0\x21-\x7e]+/g) })
   }
+}
+
+/** Percent-encodes characters that no header can hold. The pattern leaves line breaks, so that the header refuses them. */
+function encodeUnsendable(text: string, pattern: RegExp): string {
+  return text.toWellFormed().replaceAll(pattern, encodeURIComponent)
 }

@@ -44,7 +44,7 @@ function buildHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }:
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is not a status`)
   const headers: string[] = []
   if (type !== undefined && !hasNoBody(status) && !setHeaders?.has('content-type')) {
-    headers.push('content-type', type === JSON_TYPE ? type : sendable(type))
+    headers.push('content-type', type === JSON_TYPE ? type : sendable('content-type', type))
   }
   const length = hasNoBody(status) ? undefined : bodyLength(body)
   if (length !== undefined) headers.push('content-length', String(length))
@@ -52,14 +52,15 @@ function buildHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }:
   else if (status === 205) headers.push('content-length', '0')
   if (!setHeaders?.has(requestIdHeader)) headers.push(requestIdHeader, requestId)
   if (setHeaders === undefined) return headers
-  for (const [name, value] of setHeaders) if (name !== 'content-length') headers.push(name, sendable(value))
+  for (const [name, value] of setHeaders) if (name !== 'content-length') headers.push(name, sendable(name, value))
   return headers
 }
 
-const unsendable = /[^\t\x20-\x7e\x80-\xff]/
+/** Servers write characters beyond ASCII as Latin-1, as UTF-8 or not at all, so such a header has no bytes of its own. */
+const unsendable = /[^\t\x20-\x7e]/
 
-function sendable(value: string): string {
-  if (unsendable.test(value)) throw new TypeError('a header holds a forbidden character')
+function sendable(name: string, value: string): string {
+  if (unsendable.test(value)) throw new TypeError(`the header ${name} holds a character that is not printable ASCII`)
   return value
 }
 

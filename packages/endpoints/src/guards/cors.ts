@@ -35,6 +35,9 @@ export interface Preflight {
 
 const MAX_AGE_SECONDS = 3_600
 
+/** Names of headers (RFC 9110, section 5.6.2), separated by commas. */
+const headerNames = /^[\w!#$%&'*+.^`|~,\t -]*$/
+
 /**
  * Returns the policy of the options; undefined when CORS is off.
  * @throws Error when credentials are allowed for any origin
@@ -68,7 +71,9 @@ export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPoli
     if (!isAllowed(origin)) throw new Forbidden(PROBLEM_TEXTS.originNotAllowed)
     response.headers.set('access-control-allow-methods', (methods ?? allow).join(', '))
     const allowed = headers?.join(', ') ?? requestedHeaders
-    if (allowed !== undefined) response.headers.set('access-control-allow-headers', allowed)
+    // Other texts name no header, and an answer could not hold each of them.
+    if (allowed !== undefined && headerNames.test(allowed))
+      response.headers.set('access-control-allow-headers', allowed)
     if (headers === undefined) response.vary('Access-Control-Request-Headers')
     response.headers.set('access-control-max-age', String(maxAgeSeconds))
   }

@@ -204,11 +204,14 @@ export class EndpointRequest {
   }
 }
 
+/** Fastify may take its id from a header of the request, which may hold any byte. */
+const sendableId = /^[\x21-\x7e]+$/
 const goodId = /^[A-Za-z0-9._-]{1,64}$/
 
 function requestId(incoming: Incoming, headerName: string): string {
   const given = incoming.header(headerName)
-  return given !== undefined && goodId.test(given) ? given : (incoming.id ?? generateRequestId())
+  if (given !== undefined && goodId.test(given)) return given
+  return incoming.id !== undefined && sendableId.test(incoming.id) ? incoming.id : generateRequestId()
 }
 
 /** The last three digits of ids, in ascending order. */
