@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
-import { type AnybodyStub, startAnybodyProvider } from './external/anybody-provider.ts'
+import { type AnybodyStub, signInAs, startAnybodyProvider } from './external/anybody-provider.ts'
+import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { runUsers } from './run-users.ts'
 
@@ -126,4 +127,45 @@ it('gives the owner of a phone, which a user of a confirmed email had never conf
   const verified = await service.post('/verify', { type: 'sms', phone, token: '123456' })
   expect([verified.statusCode, verified.json().user.email]).toEqual([200, ''])
   expect((await tryPassword(STRANGERS_PASSWORD)).json().user.phone).toBe('')
+})
+
+// The account of a stranger at a provider that has not verified an address.
+const strangersAccount = () => ({
+  identities: [
+    { provider: 'email', provider_id: 'x' },
+    { provider: 'gitlab', provider_id: String(500 + people), identity_data: { email: 'mallory@example.com' } },
+  ],
+})
+const signInAsStranger = async () =>
+  (
+    await signInAs(service, 'gitlab', {
+      sub: String(500 + people),
+      email: `mallory${people}@example.com`,
+      verified: true,
+    })
+  ).fragment.access_token ?? ''
+const emailOf = async (token: string) =>
+  (await service.app.inject({ url: '/user', headers: { authorization: `Bearer ${token}` } })).json().email
+const invite = () => service.post('/invite', { email, data: { name: 'Ann' } }, OPERATOR)
+
+it('ends the way in of a stranger with an invitation of an imported account, before anybody accepts it', async () => {
+  await importUser(strangersAccount())
+  await invite()
+  expect(await emailOf(await signInAsStranger())).toBe(`mallory${people}@example.com`)
+  expect(await confirm('invite')).toEqual({ name: 'Ann', providers: ['email'], listed: ['email'] })
+})
+
+it('gives an owner who was invited before the import the account without the account of a stranger', async () => {
+  await importUser({ ...strangersAccount(), invited_at: '2026-01-01T00:00:00Z' })
+  await service.post('/otp', { email })
+  expect(await confirm('email')).toEqual({ name: 'planted', providers: ['email'], listed: ['email'] })
+  expect(await emailOf(await signInAsStranger())).toBe(`mallory${people}@example.com`)
+})
+
+it('leaves an invited user of a claimed account the accounts at providers', async () => {
+  const claimed = { invited_at: '2026-01-01T00:00:00Z', claimed_at: '2026-01-01T00:00:00Z' }
+  await importUser({ ...strangersAccount(), ...claimed })
+  await service.post('/otp', { email })
+  const all = ['email', 'gitlab']
+  expect(await confirm('email')).toEqual({ name: 'planted', providers: all, listed: all })
 })

@@ -8,6 +8,7 @@ import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '.
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { clearedTimes, type PasswordRules, updateUser } from '../users/user-change-repository.ts'
+import { isUnclaimed } from '../users/user-repository.ts'
 import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-content-repository.ts'
 
 /** The use of a message that went to the user's own email or phone. */
@@ -35,6 +36,7 @@ export async function confirmAddress(
   const at = deps.now()
   const kind = tokenKind === 'sms' ? 'phone' : 'email'
   const content = await takeContent(trx, user, tokenKind)
+  const mayHoldStrangers = content !== undefined || (user.invitedAt !== null && (await isUnclaimed(trx, user)))
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
   const isAccepted = confirmedAt === null && user.invitedAt !== null && user.passwordHash === null
   await updateUser(trx, user.id, {
@@ -51,7 +53,7 @@ export async function confirmAddress(
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
   // An import may have brought accounts of a stranger at providers.
-  if (content && (await deleteUnverifiedIdentities(trx, user.id))) await updateProviders(trx, user)
+  if (mayHoldStrangers && (await deleteUnverifiedIdentities(trx, user.id))) await updateProviders(trx, user)
   const value = user[kind]
   if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
   await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)

@@ -1,11 +1,13 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
+import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
 import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
+import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
@@ -46,7 +48,7 @@ export async function mailInvitation(
 /**
  * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces what a
  * stranger may have left in the account: metadata of a sign-up that the owner has not asked for, and the
- * password of an account that nobody has claimed.
+ * password and the unverified identities at providers of an account that nobody has claimed.
  * @throws emailExists, metadataTooLarge, and what `getOrCreate` throws
  */
 export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
@@ -73,10 +75,12 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
     await deleteTokensOfKinds(trx, owner.id, ['confirmation'])
     if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
     await rememberChosen(trx, owner.id, data)
+    const mayHoldStrangers = await isUnclaimed(trx, owner)
+    if (mayHoldStrangers && (await deleteUnverifiedIdentities(trx, owner.id))) await updateProviders(trx, owner)
     return updateUser(trx, owner.id, {
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
-      ...((await isUnclaimed(trx, owner)) ? { encrypted_password: null } : {}),
+      ...(mayHoldStrangers ? { encrypted_password: null } : {}),
       raw_user_meta_data: mergeMetadata(deps.config, { ...owner, ...(beganWithSignUp && { userMetadata: {} }) }, data),
       updated_at: at,
     })
