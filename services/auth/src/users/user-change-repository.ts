@@ -106,6 +106,8 @@ export async function deleteBelongings(trx: Trx, userId: string): Promise<void> 
   for (const table of ['one_time_tokens', 'flow_state', 'sign_up_contents'] as const) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   }
+  // A linking flow names its user as the target. In an adopted database it has no session that would take it along.
+  await trx.deleteFrom('flow_state').where('linking_target_id', '=', userId).execute()
 }
 
 /** Deletes a staged user. False when they have become a user meanwhile. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createSecondOwner, createSignedUp } from '../signed-up.ts'
 import { type CustomApp, openCustomApp } from './custom-app.ts'
@@ -98,4 +99,24 @@ it('links no account whose address a confirmed user has to an anonymous user', a
   const { email } = await createSignedUp(service.deps)
   expect((await linkAnonymous(email)).landing.error_code).toBe('email_exists')
   expect(await ownerOf()).toEqual([])
+})
+
+// A linking flow that an adoption has copied has no session that would end it.
+it('ends the linking flow of a sign-up whose account its owner takes over', async () => {
+  await signUp('first@example.com')
+  const { db } = service.deps
+  const { id } = await db.selectFrom('users').select('id').executeTakeFirstOrThrow()
+  const flow = {
+    provider_type: 'github',
+    authentication_method: 'oauth',
+    redirect_to: 'http://localhost:3000',
+  } as const
+  const created_at = service.clock.now()
+  await db
+    .insertInto('flow_state')
+    .values({ id: randomUUID(), linking_target_id: id, created_at, ...flow })
+    .execute()
+  expect((await signIn('first@example.com', ['first@example.com'])).access_token).toBeDefined()
+  const flows = db.selectFrom('flow_state').select('id').where('linking_target_id', '=', id)
+  expect(await flows.execute()).toEqual([])
 })
