@@ -6,6 +6,7 @@ import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { countEmailChange } from '../messages/message-request.ts'
 import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
+import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { requireChangeIntervals } from '../rate-limits/change-intervals.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
@@ -79,15 +80,17 @@ export async function changeOwnAddresses(
   const { ip } = context
   const newEmail = findNewAddress(user, changes, 'email')
   const newPhone = findNewAddress(user, changes, 'phone')
+  const isEmailApplied = newEmail !== undefined && isAppliedAtOnce(deps, user)
+  const isPhoneApplied = newPhone !== undefined && deps.config.sms.autoconfirm
   let current = user
-  if (newEmail !== undefined && isAppliedAtOnce(deps, user)) {
-    current = await applyEmailChange(trx, deps, user, { newEmail, ip })
-  } else if (newEmail !== undefined) {
+  if (isEmailApplied) current = await applyEmailChange(trx, deps, user, { newEmail, ip })
+  if (isPhoneApplied) current = await applyPhoneChange(trx, deps, current, { newPhone, ip })
+  current = await deleteAnonymousChanges(trx, deps.config, user, current)
+  if (newEmail !== undefined && !isEmailApplied) {
     await requireChangeIntervals(trx, deps, user, { kind: 'email_change', address: newEmail })
     await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context, sessionId })
   }
-  if (newPhone === undefined) return
-  if (deps.config.sms.autoconfirm) return void (await applyPhoneChange(trx, deps, current, { newPhone, ip }))
+  if (newPhone === undefined || isPhoneApplied) return
   await requireChangeIntervals(trx, deps, user, { kind: 'sms', address: newPhone })
   const message = { newPhone, channel: changes.channel, messageId: randomUUID(), sessionId }
   await sendPhoneChange(trx, deps, current, message)

@@ -2,6 +2,7 @@ import type { Trx } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
+import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
@@ -45,7 +46,7 @@ export async function confirmOwner(
     is_anonymous: false,
     updated_at: at,
   })
-  if (!takesOver) return confirmed
+  if (!takesOver) return deleteAnonymousChanges(trx, deps.config, user, confirmed)
   const { provider, data } = account
   const claims = { provider, data: { ...data, ...confirmedData } }
   return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, claims)

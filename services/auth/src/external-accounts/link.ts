@@ -7,6 +7,7 @@ import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireIdentityFactor, requireLinkable, requireShownFactor } from '../sessions/require-owner.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
@@ -64,7 +65,7 @@ export async function linkExternalIdentity(
   // The account gets its first email, at once or after a mail. Like any change of email, that needs the second factor.
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
-  const adopted = await adoptEmail(trx, deps, owner, account)
+  const adopted = await deleteAnonymousChanges(trx, deps.config, owner, await adoptEmail(trx, deps, owner, account))
   const user = deps.config.behaviours.mergeProfileOnLinking
     ? await adoptProfile(trx, deps, adopted, account)
     : await updateProviders(trx, adopted)

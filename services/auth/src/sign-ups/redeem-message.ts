@@ -19,6 +19,7 @@ import {
   type OneTimeToken,
   type StoredSecret,
 } from '../one-time-tokens/one-time-token-repository.ts'
+import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import {
   ACCEPTED_KINDS,
   addressFor,
@@ -95,6 +96,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     const outcome = await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })
     if (outcome === 'other-address-left') return { verdict: outcome }
     if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
+    else await deleteAnonymousChanges(trx, deps.config, user, { ...user, isAnonymous: false })
     await deleteTokensOfUser(trx, user.id)
     if (type === 'recovery') await guardRecovered(trx, deps, user)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })

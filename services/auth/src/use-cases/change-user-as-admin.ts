@@ -5,6 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
+import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { hashNewPassword } from '../passwords/hash-new-password.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
@@ -104,15 +105,15 @@ function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promi
 
 async function updateIdentifiers(
   trx: Trx,
-  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  config: Pick<AuthConfig, 'behaviours'>,
   updated: User,
   { wanted, at }: AdminChange,
 ): Promise<void> {
-  const staysConfirmed = behaviours.keepConfirmationOfChangedAddress
+  const staysConfirmed = config.behaviours.keepConfirmationOfChangedAddress
   const email = { kind: 'email', value: wanted.email, isConfirmed: wanted.emailConfirm, staysConfirmed, at } as const
   const phone = { kind: 'phone', value: wanted.phone, isConfirmed: wanted.phoneConfirm, staysConfirmed, at } as const
   const withEmail = await updateIdentifier(trx, updated, email)
-  await updateIdentifier(trx, withEmail, phone)
+  await deleteAnonymousChanges(trx, config, updated, await updateIdentifier(trx, withEmail, phone))
 }
 
 interface IdentifierChange {
