@@ -14,6 +14,12 @@ afterAll(() => close())
 
 const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
 
+/** The whole answer with the location HALL. */
+const locationBody = (id: number, name: string) => ({
+  statusCode: 200,
+  data: { id, code: 'HALL', name, active: false },
+})
+
 describe('POST /locations/:locationId', () => {
   it('422: does not overwrite a location that was changed meanwhile', async () => {
     const id = await createLocation(inventory, 'MOVED')
@@ -22,6 +28,18 @@ describe('POST /locations/:locationId', () => {
     await callInventory(inventory, `/locations/${id}`, { name: 'Other' }, 'PATCH')
     const page = await browser.submit(`/locations/${id}`, { code: 'MOVED', name: 'Mine', active: 'yes' })
     expect([page.status, problemOf(page.html)]).toEqual([422, 'The location was changed in the meantime.'])
+  })
+
+  it('200: keeps the line breaks and blanks of a name that is left as it is, and saves another one', async () => {
+    const id = await createLocation(inventory, 'HALL', ' Hall\nA ')
+    const nameAfter = async (name: string): Promise<readonly unknown[]> => {
+      const browser = await test.signedIn('admin')
+      await browser.open(`/locations/${id}`)
+      const page = await browser.submit(`/locations/${id}`, { code: 'HALL', name })
+      return [page.status, await callInventory(inventory, `/locations/${id}`)]
+    }
+    expect(await nameAfter(' HallA ')).toEqual([200, locationBody(id, ' Hall\nA ')])
+    expect(await nameAfter('Hall A')).toEqual([200, locationBody(id, 'Hall A')])
   })
 
   it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {

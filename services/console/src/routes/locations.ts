@@ -12,7 +12,8 @@ import { locationsPage } from '../stock/stock-lists.ts'
 import { LocationsView, LocationView, locationPath } from '../stock/stock-view.ts'
 
 const Params = z.object({ locationId: RecordId })
-const ChangeBody = LocationBody.extend({ etag: z.string().max(64) })
+/** `shown` is the name that the form began with. */
+const ChangeBody = LocationBody.extend({ etag: z.string().max(64), shown: z.string().optional() })
 type ChangeBody = z.output<typeof ChangeBody>
 
 /** The locations, and the form of one. */
@@ -28,7 +29,9 @@ export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
     const { calls, form: proof } = requireAction(request, 'locations.change')
     if (isLedToForm(request)) return leadAround(request, reply, INVENTORY.locations)
     const { value, etag = '' } = await calls.read('inventory', locationPath(request.params.locationId), LocationView)
-    return sendPage(request, reply, locationPage(value, { proof }, { id: value.id, etag }))
+    // A field of one line loses the line breaks of a name.
+    const shown = value.name.replaceAll(/[\r\n]/g, '')
+    return sendPage(request, reply, locationPage(value, { proof }, { id: value.id, etag, shown }))
   })
 
   app.post('/locations/:locationId', { schema: { params: Params, body: ChangeBody } }, async (request, reply) =>
@@ -39,7 +42,7 @@ export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
 async function changeLocation(
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   id: number,
-  { code, name, active, etag, _key: key }: ChangeBody,
+  { code, name, active, etag, shown = '', _key: key }: ChangeBody,
 ): Promise<FastifyReply> {
   const { calls } = visitOf(request)
   const fields = { code, name, active }
@@ -47,12 +50,12 @@ async function changeLocation(
     service: 'inventory',
     method: 'PATCH',
     path: locationPath(id),
-    body: fields,
+    body: name === shown ? { code, active } : fields,
     key,
     ifMatch: etag,
   } as const
   const outcome = await calls.change(change)
   if (outcome.kind === 'done') return answerDone(request, reply, { path: '/locations', toast: `${code} is saved` })
   const asked = askedAgain(request, outcome)
-  return sendPage(request, reply, locationPage(fields, asked, { id, etag }), asked.status)
+  return sendPage(request, reply, locationPage(fields, asked, { id, etag, shown }), asked.status)
 }

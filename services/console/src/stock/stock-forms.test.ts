@@ -172,11 +172,11 @@ describe('locationPage', () => {
   })
 
   it('sends a change with the version that it was filled in for', () => {
-    const { main, title } = locationPage(FIELDS, { proof: PROOF }, { id: 2, etag: '"l2-1"' })
+    const { main, title } = locationPage(FIELDS, { proof: PROOF }, { id: 2, etag: '"l2-1"', shown: 'Yard' })
     expect([title, /<form method="post" action="([^"]+)"/.exec(main.html)?.[1], hiddenOf(main.html)]).toEqual([
       'Change YARD',
       '/locations/2',
-      { _csrf: 'c', _key: 'k', etag: '&quot;l2-1&quot;' },
+      { _csrf: 'c', _key: 'k', etag: '&quot;l2-1&quot;', shown: 'Yard' },
     ])
   })
 })

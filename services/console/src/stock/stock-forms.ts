@@ -191,11 +191,14 @@ function quantityField(type: MovementType, sent: Pick<Field, 'value' | 'problem'
 /** The texts in the fields of a location. */
 export type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
 
-/** The form of a location. @param known the location and its version; undefined for a new one */
+/**
+ * The form of a location.
+ * @param known the location, its version and the name that the form began with; undefined for a new one
+ */
 export function locationPage(
   fields: LocationFields,
   { proof, problem }: Asked,
-  known?: { readonly id: number; readonly etag: string },
+  known?: { readonly id: number; readonly etag: string; readonly shown: string },
 ): ConsolePage {
   const title = known === undefined ? 'New location' : `Change ${fields.code}`
   return {
@@ -214,7 +217,7 @@ ${card(
     problem,
     submit: known === undefined ? 'Create' : 'Save',
     cancel: '/locations',
-    fields: html`${known && hiddenField('etag', known.etag)}
+    fields: html`${known && [hiddenField('etag', known.etag), hiddenField('shown', known.shown)]}
 ${textField({ name: 'code', label: 'Code', value: fields.code, isRequired: true, maxLength: 64, hint: 'Letters, digits, dots, dashes and underscores.', problem })}
 ${textField({ name: 'name', label: 'Name', value: fields.name, isRequired: true, maxLength: TEXT_LENGTH, problem })}
 ${checkField({ name: 'active', label: 'Active', hint: 'An inactive location takes no stock in.', isChecked: fields.active })}`,
