@@ -197,6 +197,17 @@ describe('toImportedUser', () => {
   )
 
   it.each([
+    ['a text that is none', 'nobody'],
+    ['one that is too long', `${'a'.repeat(4_000)}@b.c`],
+    ['an object', { a: 'x' }],
+    ['null', null],
+  ])('leaves an email of an account at a provider out that is %s', (_case, email) => {
+    const account = { provider: 'google', provider_id: '7', identity_data: { email, name: 'Ada' } }
+    const { identities } = read({ id: ID, email: 'a@b.c', identities: [account] })
+    expect(identities.map(({ identity_data }) => identity_data)).toEqual([{ name: 'Ada', sub: '7' }])
+  })
+
+  it.each([
     ['', 'needs an id, an email or a phone'],
     ['{}', 'needs an id, an email or a phone'],
     [{ email: 'nobody' }, 'email: Unable to validate email address: invalid format'],

@@ -5,7 +5,7 @@ import { ownIdentityData } from '../identities/identity.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { phoneMalformed } from '../request-errors.ts'
-import { type IdentifierKind, normalisePhone, requireEmail } from '../requests/identifier.ts'
+import { type IdentifierKind, isEmail, normalisePhone, requireEmail } from '../requests/identifier.ts'
 import { type MetadataRules, requireMetadata } from './metadata.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 
@@ -188,12 +188,14 @@ function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdent
 
 /**
  * The data of an account at a provider. A verified address leads whoever proves it into the account of its user. So the word of
- * a line counts for the user's own email alone; for another address the next sign-in at the provider says so.
+ * a line counts for the user's own email alone; for another address the next sign-in at the provider says so. An email that no
+ * form accepts is left out: it leads to nobody, and the index of emails may not hold it.
  */
 function toAccountData(
   { email }: ImportedRow,
-  data: Readonly<Record<string, unknown>>,
+  { email: told, ...others }: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const isOwnEmail = email !== null && String(data.email).toLowerCase() === email
-  return data.email_verified === true && !isOwnEmail ? { ...data, email_verified: false } : data
+  const data = typeof told === 'string' && isEmail(told) ? { ...others, email: told } : others
+  const isOwnEmail = email !== null && String(told).toLowerCase() === email
+  return others.email_verified === true && !isOwnEmail ? { ...data, email_verified: false } : data
 }
