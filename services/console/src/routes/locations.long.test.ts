@@ -42,6 +42,14 @@ describe('POST /locations/:locationId', () => {
     expect(await nameAfter('Hall A')).toEqual([200, locationBody(id, 'Hall A')])
   })
 
+  it('422: refuses an empty name, also in a form without the name that it began with', async () => {
+    const id = await createLocation(inventory, 'NAMED')
+    const browser = await test.signedIn('admin')
+    await browser.open(`/locations/${id}`)
+    const page = await browser.submit(`/locations/${id}`, { code: 'NAMED', name: '', shown: '' })
+    expect([page.status, problemOf(page.html)]).toEqual([422, expect.stringMatching(/name/i)])
+  })
+
   it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {
     const id = await createLocation(inventory, 'LOST')
     const lossy = await openLossyConsole(auth, inventory, await test.signedIn('admin'))

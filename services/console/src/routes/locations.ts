@@ -50,7 +50,7 @@ async function changeLocation(
     service: 'inventory',
     method: 'PATCH',
     path: locationPath(id),
-    body: name === shown ? { code, active } : fields,
+    body: name !== '' && name === shown ? { code, active } : fields,
     key,
     ifMatch: etag,
   } as const
