@@ -180,4 +180,21 @@ describe('a row that was changed by hand', () => {
     await merchant.answer(operationId, { verdict: 'accepted' })
     expect(await merchant.violations()).toEqual([])
   })
+
+  it.each(['capture', 'void'] as const)('a deleted %s is found whatever reference its client chose', async (kind) => {
+    const merchant = await createWithBalance()
+    const transactionId = await merchant.charge(10_000)
+    const rejected = await merchant.book(kind, transactionId, 1_000)
+    await merchant.answer(rejected, { verdict: 'rejected', reason: 'closed' })
+    const { status, body } = await call('POST', `/transactions/${transactionId}/${kind}s`, {
+      amount: 2_000,
+      reference: `accepted ${rejected}`,
+    })
+    expect(status).toBe(201)
+    const { id } = body.transaction.trail.at(-1)
+    await byHand(sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${id}`)
+    const message = 'is gone: its trail entry was handed to an acquirer'
+    const violation = { merchantId: merchant.id, invariant: 17, table: 'acquirer_operations', id, message }
+    expect(await violations(merchant.id)).toEqual([violation])
+  })
 })

@@ -212,10 +212,20 @@ async function listStrayOperations(db: Db, merchantId: string): Promise<readonly
           AND e.reference = 'accepted ' || ${sql.table('reversed_entry')}(r.reference)
       ) AS is_repeat, EXISTS (
         -- A client may choose a reference that looks like the reference of an entry which was booked again. Only the service writes the
-        -- description of a line. A void has no line.
+        -- description of a line.
         SELECT FROM ${sql.table('lines')} l
         WHERE l.merchant_id = ${merchantId} AND l.id = e.line_id AND left(l.description, 9) = 'Accepted '
-      ) AS is_booked_again
+      ) AS is_booked_again, e.line_id IS NULL AND EXISTS (
+        -- A void has no line. It is booked again once, after its acquirer has accepted what was taken back.
+        SELECT FROM ${sql.table('acquirer_operations')} a
+        WHERE a.merchant_id = ${merchantId} AND e.reference = 'accepted ' || a.id AND a.status = 'accepted'
+      ) AND NOT EXISTS (
+        SELECT FROM ${sql.table('trail_entries')} other
+        WHERE other.merchant_id = ${merchantId} AND other.transaction_id = e.transaction_id AND other.kind = e.kind
+          AND other.reference = e.reference AND other.amount > 0 AND other.id <> e.id AND NOT EXISTS (
+            SELECT FROM ${sql.table('acquirer_operations')} own WHERE own.merchant_id = ${merchantId} AND own.id = other.id
+          )
+      ) AS is_void_again
       FROM ${sql.table('trail_entries')} e
       JOIN ${sql.table('transactions')} t
         ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND NOT t.test AND t.acquirer_ref IS NOT NULL
@@ -223,7 +233,7 @@ async function listStrayOperations(db: Db, merchantId: string): Promise<readonly
     ) e
     FULL JOIN (SELECT * FROM ${sql.table('acquirer_operations')} WHERE merchant_id = ${merchantId}) o ON o.id = e.id
     WHERE CASE
-      WHEN o.id IS NULL THEN NOT e.is_repeat
+      WHEN o.id IS NULL THEN NOT (e.is_repeat AND (e.is_booked_again OR e.is_void_again))
       ELSE e.is_repeat AND e.is_booked_again OR (o.transaction_id, o.kind) IS DISTINCT FROM (e.transaction_id, e.kind)
         OR o.status = 'open' AND num_nonnulls(o.reason, o.answered) > 0
     END

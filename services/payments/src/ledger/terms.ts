@@ -79,6 +79,14 @@ function toStrayTerms(table: StrayTerms['table'], id: string, message: string): 
   return { table, id, findings: [[INVARIANTS.terms, message]] }
 }
 
+/** Whether an entry was handed to no acquirer. A client may choose the reference of one that was. */
+function hasNoOperation(entry: 'a' | 'e'): RawBuilder<unknown> {
+  return sql`NOT EXISTS (
+    SELECT FROM ${sql.table('acquirer_operations')} own
+    WHERE own.merchant_id = ${sql.raw(entry)}.merchant_id AND own.id = ${sql.raw(entry)}.id
+  )`
+}
+
 /**
  * Whether an acquirer rejected, or did not answer, the operation that a negative entry takes back in full. An operation
  * that was accepted later must be booked again.
@@ -91,7 +99,7 @@ const isRejection = sql`EXISTS (
     AND (o.status IN ('rejected', 'unanswered') OR o.status = 'accepted' AND EXISTS (
       SELECT FROM ${sql.table('trail_entries')} a
       WHERE a.merchant_id = o.merchant_id AND a.transaction_id = o.transaction_id AND a.kind = o.kind AND a.amount > 0
-        AND a.reference = 'accepted ' || o.id
+        AND a.reference = 'accepted ' || o.id AND ${hasNoOperation('a')}
     ))
     AND first.amount >= (
       SELECT -sum(r.amount) FROM ${sql.table('trail_entries')} r
@@ -116,7 +124,7 @@ const isBookedAgain = sql`e.gross = (
   SELECT -sum(r.gross) FROM ${sql.table('trail_entries')} r
   WHERE r.merchant_id = e.merchant_id AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
     AND e.reference = 'accepted ' || ${sql.table('reversed_entry')}(r.reference)
-)`
+) AND ${hasNoOperation('e')}`
 
 function exponent(column: 'currency' | 'funding_currency'): RawBuilder<unknown> {
   return sql`${sql.table('currency_exponent')}(${sql.raw(`t.${column}`)})`
