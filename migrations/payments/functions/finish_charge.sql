@@ -25,7 +25,7 @@ BEGIN
     RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
-    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
+    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.kind = 'charge' FOR UPDATE;
   IF attempt.state <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
   UPDATE {{attempts}} a SET state = p_outcome
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id;

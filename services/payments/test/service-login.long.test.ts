@@ -88,9 +88,9 @@ describe('an operation that was booked again', () => {
 
 describe('an authorization that no acquirer gave', () => {
   const CONTRADICTION = '23514'
-  const begin = async (merchantId: string, amount: number) => {
+  const begin = async (merchantId: string, amount: number, currency = 'EUR') => {
     const payment = {
-      ...{ currency: 'EUR', amount, descriptor: 'x', acquirer: 'north', tokens: [] },
+      ...{ currency, amount, descriptor: 'x', acquirer: 'north', tokens: [] },
       instrument: {
         ...{ id: `0123456789abcdef${merchantId.slice(16)}`, keyId: 0, bin: '424242', last4: '4242' },
         ...{ expiry: '2066-08-31', scheme: 'visa', planned: false },
@@ -146,6 +146,20 @@ describe('an authorization that no acquirer gave', () => {
     expect(rows).toEqual([{ verdict: 'settled' }])
   })
 
+  it('ends by the function of its kind alone', async () => {
+    const merchant = await live()
+    const attempt = await begin(merchant.id, 1_000)
+    const kind = (name: string) =>
+      sql`UPDATE ${sql.table('attempts')} SET kind = ${name} WHERE id = ${attempt}`.execute(payments.owner.db)
+    const charge = sql`SELECT * FROM ${sql.table('finish_charge')}(${merchant.id}, ${attempt}, 'approved', NULL, 'n-1')`
+    await expect(attack(charge)).rejects.toHaveProperty('code', 'P0002')
+    await kind('charge')
+    await expect(finish(merchant.id, attempt, ['approved', null, 'n-1'])).rejects.toHaveProperty('code', 'P0002')
+    await kind('payment')
+    await finish(merchant.id, attempt, ['approved', null, 'n-1'])
+    expect(await merchant.violations()).toEqual([])
+  })
+
   it('is reported by ledger verify when two transactions have it', async () => {
     const merchant = await live()
     const ids = [await merchant.charge(100), await merchant.charge(100)].sort()
@@ -176,7 +190,9 @@ describe('an authorization that no acquirer gave', () => {
     const merchant = await live()
     await merchant.charge(100)
     const { rows } = await sql<{ id: string }>`
-      SELECT id FROM ${sql.table('attempts')} WHERE merchant_id = ${merchant.id}`.execute(payments.owner.db)
+      SELECT id FROM ${sql.table('attempts')} WHERE merchant_id = ${merchant.id} AND kind = 'charge'`.execute(
+      payments.owner.db,
+    )
     const again = sql`UPDATE ${sql.table('attempts')} SET state = 'sent' WHERE merchant_id = ${merchant.id}`
     await again.execute(payments.owner.db)
     const call = sql`SELECT * FROM ${sql.table('finish_charge')}(${merchant.id}, ${rows[0]?.id}, 'approved', NULL, NULL)`
@@ -189,6 +205,26 @@ describe('an authorization that no acquirer gave', () => {
       await expect(begin(merchant.id, amount)).rejects.toHaveProperty('code', CONTRADICTION)
     }
     expect(await begin(merchant.id, 999_999_999_999)).toEqual(anyId)
+  })
+
+  it.each(['XXX', 'EUA', 'eur', ''])('is asked for in no currency that is not listed: %j', async (currency) => {
+    const merchant = await live()
+    await expect(begin(merchant.id, 1_000, currency)).rejects.toHaveProperty('code', '22023')
+    expect(await begin(merchant.id, 1_000)).toEqual(anyId)
+  })
+
+  it('is reported by ledger verify in a currency that is not listed', async () => {
+    const merchant = await live()
+    const id = await merchant.charge(100)
+    await sql`UPDATE ${sql.table('transactions')} SET currency = 'XXX' WHERE merchant_id = ${merchant.id} AND id = ${id}`.execute(
+      payments.owner.db,
+    )
+    await sql`SELECT ${sql.table('record_states')}(${merchant.id}, 'transactions', ARRAY[${id}])`.execute(
+      payments.owner.db,
+    )
+    const message = 'is in no listed currency'
+    const found = { merchantId: merchant.id, invariant: 18, table: 'transactions', id, message }
+    expect(await merchant.violations()).toEqual([found])
   })
 
   it('is reported by ledger verify', async () => {

@@ -39,13 +39,14 @@ async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transacti
 
 /**
  * Transactions that no acquirer can have authorized: live ones without an acquirer or its reference, those of one authorization
- * twice, and those beyond the bound of amounts.
+ * twice, and those beyond the bound of amounts or in no listed currency.
  */
 async function listUnauthorized(db: Db, merchantId: string) {
   const { rows } = await sql<{ id: string; message: string }>`
     SELECT judged.id, judged.message FROM (
       SELECT t.id, CASE
         WHEN t.amount > ${AMOUNT_MAX} THEN ${`is of more than ${AMOUNT_MAX}`}
+        WHEN ${sql.table('currency_exponent')}(t.currency) IS NULL THEN 'is in no listed currency'
         WHEN t.test OR NOT t.successful THEN NULL
         WHEN coalesce(t.acquirer, '') = '' OR coalesce(t.acquirer_ref, '') = '' THEN 'was authorized by no acquirer'
         WHEN EXISTS (
