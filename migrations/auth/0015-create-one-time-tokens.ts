@@ -3,6 +3,9 @@
 //
 // `session_id` is the session that asked for a nonce, which ends with the session. Other messages have none: a change of address
 // keeps its session in the row of the user, because its messages can be sent again.
+//
+// `is_resent` marks a message of a change of address that anybody may have had sent again. It stands beside the message that a
+// session asked for, and ends nothing.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -20,6 +23,7 @@ export const createOneTimeTokens: MigrationSource = (names) => ({
         otp_hash bytea,
         otp_salt bytea,
         guesses integer NOT NULL DEFAULT 0,
+        is_resent boolean NOT NULL DEFAULT false,
         flow_state_id uuid,
         session_id uuid,
         sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -30,7 +34,7 @@ export const createOneTimeTokens: MigrationSource = (names) => ({
           FOREIGN KEY (session_id) REFERENCES ${names.id('sessions')} (id) ON DELETE CASCADE,
         CONSTRAINT ${names.local('one_time_tokens_kind')} CHECK (kind IN ('confirmation', 'invitation', 'recovery',
           'email_change_new', 'email_change_current', 'sms', 'phone_change', 'reauthentication')),
-        CONSTRAINT ${names.local('one_time_tokens_user_key')} UNIQUE (user_id, kind)
+        CONSTRAINT ${names.local('one_time_tokens_user_key')} UNIQUE (user_id, kind, is_resent)
       ) WITH (fillfactor = 80)`.execute(db)
     await sql`CREATE INDEX ${names.local('one_time_tokens_link_idx')} ON ${tokens} (link_hash)`.execute(db)
     await sql`CREATE INDEX ${names.local('one_time_tokens_relates_idx')} ON ${tokens} (relates_to, kind)`.execute(db)

@@ -93,12 +93,12 @@ export interface OneTimeTokensTable {
   id: Generated<string>
   user_id: string
   kind: ColumnType<TokenKind, string, string>
-  /** The address (normalised email or phone) that the message went to. */
   relates_to: string
   link_hash: Buffer | null
   otp_hash: Buffer | null
   otp_salt: Buffer | null
   guesses: Generated<number>
+  is_resent: Generated<boolean>
   flow_state_id: string | null
   session_id: string | null
   sent_at: GeneratedTimestamp

@@ -4,6 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { NotifyDeps } from '../messages/notification.ts'
 import { notify } from '../messages/notification.ts'
+import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import { claimIdentifier, refuseTaken, releaseUnused } from '../users/claim-identifier.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
@@ -39,6 +40,8 @@ export async function confirmEmailChange(
     await applyEmailChange(trx, deps, user, { newEmail: user.emailChange, ip })
     return 'applied'
   }
+  // The address may have two messages. Its other one must not count as the agreement of the other address.
+  await deleteTokensOfKinds(trx, user.id, [used])
   await updateUser(trx, user.id, { email_change_confirm_status: 1, updated_at: deps.now() })
   const traits = { provider: 'email', confirmed_by: used === 'email_change_new' ? 'new' : 'current' }
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip, traits })

@@ -27,8 +27,8 @@ export function emailChangeRule({
 }
 
 /**
- * Judges a message of a change. Each message can be used once, and sending the messages again forgets a confirmation. So the
- * second message that is used is the message to the other address.
+ * Judges a message of a change. An address that agrees loses all its messages, and gets no more of them. So the second message
+ * that is used is the message to the other address.
  */
 export function judgeEmailChange(
   user: Pick<User, 'email' | 'emailChangeConfirmStatus'>,

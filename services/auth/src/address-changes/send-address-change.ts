@@ -7,13 +7,19 @@ import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/
 import type { MessageRequest, Sending } from '../messages/message-request.ts'
 import { issueSmsCode, type SmsCode, type SmsCodeDeps } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
-import { deleteEmailChangeTokens, findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
+import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
+import {
+  deleteEmailChangeTokens,
+  findChangeAskedAt,
+  findFreePlaces,
+  type MessagePlace,
+} from '../one-time-tokens/pending-change-repository.ts'
 import { claimResend } from '../rate-limits/change-intervals.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { lockIdentifierOwner } from '../users/user-repository.ts'
-import { needsBothAddresses } from './email-change.ts'
+import { type EmailChangeToken, needsBothAddresses } from './email-change.ts'
 
 /** The dependencies of `sendPhoneChange` and `resendPhoneChange`: settings of codes and SMS, and the jobs that send them. */
 export interface PhoneChangeDeps extends SmsCodeDeps {
@@ -25,6 +31,9 @@ export interface PhoneChangeDeps extends SmsCodeDeps {
 export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
+
+/** The dependencies of a message that is sent again: those of the message, and the profile. */
+type ResendDeps = PhoneChangeDeps & AuditDeps & { readonly config: Pick<AuthConfig, 'behaviours'> }
 
 /** The messages of a change of email: one to the new address, and one to the current address for a secure change. */
 export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
@@ -56,6 +65,19 @@ export async function sendEmailChange(
     email_change_confirm_status: 0,
     updated_at: at,
   })
+  const places = changeKinds(user, deps).map((kind) => ({ kind, isResent: false }))
+  const named = messageId === undefined ? {} : { messageId }
+  await mailChange(trx, deps, user, { newEmail, pkce, context, ...named, onlyIfFree, places })
+}
+
+/** Mails the addresses of a change. The first mail has the id that the client knows. */
+async function mailChange(
+  trx: Trx,
+  deps: EmailChangeDeps,
+  user: User,
+  message: Omit<EmailChangeMessage, 'sessionId'> & { readonly places: readonly MessagePlace<EmailChangeToken>[] },
+): Promise<void> {
+  const { newEmail, pkce, context, messageId, onlyIfFree, places } = message
   const mail = {
     user,
     mailKind: 'EMAIL_CHANGE',
@@ -65,15 +87,26 @@ export async function sendEmailChange(
     context,
     change: { oldEmail: user.email ?? '', newEmail },
   } as const
-  const named = messageId === undefined ? {} : { messageId }
-  const toNew = { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' } as const
-  await issueMailToken(trx, deps, onlyIfFree ? { ...toNew, onlyIfFree: true } : toNew)
-  if (user.email === null || !needsBothAddresses(user, deps.config.mail)) return
-  await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
+  for (const [index, { kind, isResent }] of places.entries()) {
+    const isNew = kind === 'email_change_new'
+    await issueMailToken(trx, deps, {
+      ...mail,
+      email: isNew ? newEmail : (user.email ?? ''),
+      tokenKind: kind,
+      isResent,
+      ...(index === 0 && messageId !== undefined ? { messageId } : {}),
+      ...(isNew && onlyIfFree ? { onlyIfFree: true } : {}),
+    })
+  }
+}
+
+/** The messages that a change of email has. */
+function changeKinds(user: User, { config }: Pick<EmailChangeDeps, 'config'>): readonly EmailChangeToken[] {
+  return needsBothAddresses(user, config.mail) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
 }
 
 /** The message of a change of phone, which goes to the new number. */
-export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
+export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId' | 'isResent'> {
   readonly newPhone: string
   /** The session that asks; null for none. Undefined: the SMS is sent again, and the change keeps its session and its time. */
   readonly sessionId?: string | null
@@ -90,6 +123,7 @@ export async function sendPhoneChange(
   { newPhone, sessionId, ...message }: PhoneChangeMessage,
 ): Promise<boolean> {
   const at = deps.now()
+  if (!message.isResent) await deleteTokensOfKinds(trx, user.id, ['phone_change'])
   await updateUser(trx, user.id, {
     phone_change: newPhone,
     phone_change_sent_at: at,
@@ -104,41 +138,64 @@ export async function sendPhoneChange(
 /** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change anew. */
 const YOUNG_MS = 86_400_000
 
+/** Whether a message that is sent again makes a change begin from the start: for an operator, and in the profile supabase. */
+function restartsChange(
+  { config }: { readonly config: Pick<AuthConfig, 'behaviours'> },
+  request: MessageRequest,
+): boolean {
+  return request.restartsChange === true || config.behaviours.restartChangeAtResend
+}
+
 /**
- * Sends the mails of a pending change of email again; both addresses must confirm anew.
- * @returns `nobody` where no young change is pending, or an interval of the change is not over; only this job knows the user
+ * Sends the mails of a pending change of email again. Anybody may ask for that, so nothing ends: an address that has agreed gets
+ * no mail, and the secrets of earlier mails live on. An address has at most two mails whose secrets are alive.
+ * @returns `nobody` where no young change is pending, every mail was sent again already, or an interval of the change is not
+ * over; only this job knows the user
  */
 export async function resendEmailChange(
   trx: Trx,
-  deps: EmailChangeDeps & PhoneChangeDeps & AuditDeps,
+  deps: ResendDeps & EmailChangeDeps,
   request: MessageRequest,
 ): Promise<Sending> {
   const user = await lockRecipient(trx, request)
   if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return 'nobody'
+  const hasAgreed = user.emailChangeConfirmStatus > 0
+  const wanted = { kinds: changeKinds(user, deps), hasAgreed, now: deps.now() }
+  const { places, isLost } = await findFreePlaces(trx, user, wanted)
+  // A sign-in by another message has ended both mails. Nothing tells any more which address has agreed.
+  const restarts = isLost || restartsChange(deps, request)
+  if (places.length === 0 && !restarts) return 'nobody'
   if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return 'nobody'
   const { pkce, messageId } = request
   const message = { newEmail: user.emailChange, pkce, context: request, messageId } as const
-  await sendEmailChange(trx, deps, user, message)
+  if (restarts) await sendEmailChange(trx, deps, user, message)
+  else {
+    await updateUser(trx, user.id, { email_change_sent_at: deps.now(), updated_at: deps.now() })
+    await mailChange(trx, deps, user, { ...message, onlyIfFree: user.isAnonymous, places })
+  }
   await recordResend(trx, deps, user, { provider: 'email', ip: request.ip })
   return 'sent'
 }
 
 /**
- * Sends the code of a pending change of phone again.
- * @returns `nobody` where no young change is pending, or an interval of the change is not over; only this job knows the number
+ * Sends the code of a pending change of phone again. The code of the first SMS lives on, as with a change of email.
+ * @returns `nobody` where no young change is pending, the code was sent again already, or an interval of the change is not over;
+ * only this job knows the number
  */
-export async function resendPhoneChange(
-  trx: Trx,
-  deps: PhoneChangeDeps & AuditDeps,
-  { channel = 'sms', messageId, ...request }: MessageRequest,
-): Promise<Sending> {
+export async function resendPhoneChange(trx: Trx, deps: ResendDeps, request: MessageRequest): Promise<Sending> {
+  const { channel = 'sms', messageId } = request
   const user = await lockRecipient(trx, request)
   if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return 'nobody'
+  const wanted = { kinds: ['phone_change'], hasAgreed: false, now: deps.now() } as const
+  const [place] = restartsChange(deps, request) ? [FIRST_PLACE] : (await findFreePlaces(trx, user, wanted)).places
+  if (!place) return 'nobody'
   if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return 'nobody'
-  const message = { newPhone: user.phoneChange, channel, messageId } as const
+  const message = { newPhone: user.phoneChange, channel, messageId, isResent: place.isResent } as const
   await recordResend(trx, deps, user, { provider: 'phone', ip: request.ip })
   return (await sendPhoneChange(trx, deps, user, message)) ? 'sent' : 'unsent'
 }
+
+const FIRST_PLACE = { isResent: false } as const
 
 function recordResend(
   trx: Trx,

@@ -38,6 +38,8 @@ export interface MailToken {
   /** The two addresses of a change of email. The mail goes to one of them. */
   readonly change?: { readonly oldEmail: string; readonly newEmail: string }
   readonly onlyIfFree?: MailJob['onlyIfFree']
+  /** Whether the mail leaves the secrets of the last mail alone. */
+  readonly isResent?: boolean
 }
 
 /** The settings, clock, random source and keys that make the secrets of a mail. */
@@ -96,7 +98,7 @@ export function generateMailSecrets(
 }
 
 /**
- * Queues a mail, and stores its secrets in place of the secrets of the last mail of its kind; both in the
+ * Queues a mail, and stores its secrets in place of the secrets of the last mail of its kind, or beside them; both in the
  * transaction of their cause.
  */
 export async function issueMailToken(
@@ -104,10 +106,10 @@ export async function issueMailToken(
   deps: MailTokenDeps & { readonly jobs: Jobs },
   message: MailToken,
 ): Promise<void> {
-  const { user, flow } = message
+  const { user, flow, isResent } = message
   const { secrets, mail } = prepareMailToken(deps, message)
   const flowStateId = flow.pkce ? await insertMailFlow(trx, user.id, flow.method, flow.pkce) : null
-  await replaceToken(trx, { ...secrets, userId: user.id, flowStateId })
+  await replaceToken(trx, { ...secrets, userId: user.id, flowStateId, isResent })
   await queueMail(trx, deps, mail)
 }
 

@@ -42,6 +42,8 @@ export interface MessageRequest {
   readonly messageId: string
   /** RFC 3339. */
   readonly askedAt: string
+  /** Whether a change of address begins from the start, as it does where an operator asks. No stored request has the member. */
+  readonly restartsChange?: true
 }
 
 const StoredRequest = z.object({

@@ -21,6 +21,8 @@ export interface SmsCode {
   readonly messageId: string
   /** The session that asked for a nonce. */
   readonly sessionId?: string | undefined
+  /** Whether the SMS leaves the code of the last one alone. */
+  readonly isResent?: boolean
 }
 
 /** The settings, clock, random source and keys that make the code of an SMS. */
@@ -73,6 +75,7 @@ export function prepareSmsCode(
  */
 export async function issueSmsCode(trx: Trx, deps: SmsCodeDeps, message: SmsCode): Promise<SmsJob | undefined> {
   const { secrets, sms } = prepareSmsCode(deps, message)
-  await replaceToken(trx, { ...secrets, userId: message.user.id, flowStateId: null, sessionId: message.sessionId })
+  const { user, sessionId, isResent } = message
+  await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null, sessionId, isResent })
   return sms
 }

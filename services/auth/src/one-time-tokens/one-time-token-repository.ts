@@ -34,9 +34,11 @@ export interface NewOneTimeToken extends MessageSecrets {
   readonly flowStateId: string | null
   /** The session that asked for a nonce, which ends with the session; null or undefined for any other message. */
   readonly sessionId?: string | null | undefined
+  /** Whether the message is sent again beside the one that a session asked for. */
+  readonly isResent?: boolean | undefined
 }
 
-/** Stores the secrets of a new message, in place of the last message of its kind. */
+/** Stores the secrets of a new message, in place of the last of its kind. One that is sent again may stand beside the first. */
 export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<void> {
   const values = {
     relates_to: token.identifier,
@@ -51,8 +53,8 @@ export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<vo
   }
   await trx
     .insertInto('one_time_tokens')
-    .values({ user_id: token.userId, kind: token.kind, ...values })
-    .onConflict((conflict) => conflict.columns(['user_id', 'kind']).doUpdateSet(values))
+    .values({ user_id: token.userId, kind: token.kind, is_resent: token.isResent ?? false, ...values })
+    .onConflict((conflict) => conflict.columns(['user_id', 'kind', 'is_resent']).doUpdateSet(values))
     .execute()
 }
 

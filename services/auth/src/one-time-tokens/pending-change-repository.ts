@@ -12,6 +12,37 @@ export async function findChangeAskedAt(db: Db, userId: string, kind: Identifier
   return (await query.executeTakeFirst())?.askedAt ?? null
 }
 
+type ChangeKind = 'email_change_new' | 'email_change_current' | 'phone_change'
+
+/** A place for a message of a change: that of the message which a session asked for, or that of one which is sent again. */
+export interface MessagePlace<Kind extends ChangeKind = ChangeKind> {
+  readonly kind: Kind
+  readonly isResent: boolean
+}
+
+/**
+ * Finds where messages of a pending change can be stored again without ending another one: for each kind a place whose secrets
+ * have expired, or that is empty. A kind without such a place is left out.
+ * @param hasAgreed whether one of two addresses has agreed already. The messages of that address are gone, and it gets none
+ */
+export async function findFreePlaces<Kind extends ChangeKind>(
+  db: Db,
+  { id }: Pick<User, 'id'>,
+  { kinds, hasAgreed, now }: { readonly kinds: readonly Kind[]; readonly hasAgreed: boolean; readonly now: Date },
+): Promise<{ readonly places: readonly MessagePlace<Kind>[]; readonly isLost: boolean }> {
+  const query = db.selectFrom('one_time_tokens').select(['kind', 'is_resent', 'expires_at']).where('user_id', '=', id)
+  const rows = await query.where('kind', 'in', kinds).execute()
+  const waiting = kinds.filter((kind) => !hasAgreed || rows.some((row) => row.kind === kind))
+  const alive = rows.filter((row) => Date.parse(row.expires_at) > now.getTime())
+  const places = waiting.flatMap((kind) =>
+    [false, true]
+      .filter((isResent) => !alive.some((row) => row.kind === kind && row.is_resent === isResent))
+      .slice(0, 1)
+      .map((isResent) => ({ kind, isResent })),
+  )
+  return { places, isLost: waiting.length === 0 }
+}
+
 /** Deletes the messages of a pending change of email: each agrees to one change only. */
 export async function deleteEmailChangeTokens(trx: Trx, userId: string): Promise<void> {
   await deleteTokensOfKinds(trx, userId, ['email_change_new', 'email_change_current'])

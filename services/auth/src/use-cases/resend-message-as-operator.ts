@@ -136,6 +136,7 @@ async function sendAgain(
     ...(channel === null ? {} : { channel }),
     messageId: newId,
     askedAt: deps.now().toISOString(),
+    restartsChange: true,
   }
   // A confirmed phone gets such a code to sign in with.
   const send =

@@ -139,6 +139,24 @@ export const messageCases = {
       afterSignUp: TOO_SOON,
     },
   },
+  restartChangeAtResend: {
+    observe: async (service) => {
+      const { email, headers } = await createSignedIn(service)
+      const newEmail = `restarted-${email}`
+      await changeEmail(service, headers, newEmail)
+      const toNew = await service.readMail(newEmail)
+      const toCurrent = await service.readMail(email)
+      const agree = (address: string, token: string) =>
+        outcome(service, '/verify', { type: 'email_change', email: address, token })
+      const first = await agree(newEmail, toNew.code)
+      service.clock.advance(61_000)
+      await service.post('/resend', { type: 'email_change', email })
+      await service.readMail(email)
+      return [first, await agree(email, toCurrent.code)]
+    },
+    compatible: [200, 200],
+    supabase: [200, 'otp_expired'],
+  },
   acceptTestCodesRepeatedly: {
     settings: { AUTH_SMS_TEST_OTP: '14155550190:123456,14155550191:654321' },
     observe: async (service) => {

@@ -29,6 +29,15 @@ export const messageBehaviours = {
     supabase: is(1, 'one mail'),
     reason: 'The limit of an installation was chosen for requests.',
   },
+  restartChangeAtResend: {
+    subject: '`POST /resend` for a change of email or phone',
+    compatible: is(
+      false,
+      'ends nothing: an address that has agreed gets no mail, and earlier links and codes stay valid. Once a message was sent again, nothing more is sent while it is valid',
+    ),
+    supabase: is(true, 'makes the change begin from the start: earlier links, codes and agreements end'),
+    reason: 'Applications send the message again, and say that only the newest one counts.',
+  },
   acceptTestCodesRepeatedly: {
     subject: 'A test code, which `SMS_TEST_OTP` gives',
     compatible: is(false, 'works once, after it was asked for'),
