@@ -14,6 +14,11 @@ export const answers: readonly Accepted[] = [
   },
   { at: '* / codes by mail / sign in cara as cara', path: 'status', theirs: '200', reason: OWN_CONTENT },
   {
+    at: '* / changes of email / change cara to waits@example.com|* / changes of email / what is left at the end',
+    path: 'status|mails.0|mails.1',
+    reason: 'An account that nobody has confirmed or used keeps its address from nobody who proves it.',
+  },
+  {
     at: '*',
     path: 'body.message_id',
     theirs: undefined,
