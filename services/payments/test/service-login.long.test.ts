@@ -73,6 +73,13 @@ describe('an operation that was booked again', () => {
         merchantId: anyId,
         message: 'is not that of its trail entry',
       },
+      {
+        table: 'trail_entries',
+        id: anyId,
+        invariant: 18,
+        merchantId: anyId,
+        message: 'takes back what no acquirer has rejected or left unanswered',
+      },
     ])
     await sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${again}`.execute(payments.owner.db)
   })
