@@ -114,11 +114,10 @@ describe('POST /magiclink', () => {
   it('200: a staged address does not block a signup', async () => {
     const email = 'signup@example.com'
     await ask({ email, data: { name: 'Mallory' } })
-    const magic = await main.readMail(email)
+    await main.readMail(email)
     const [staged] = await rowsOf(email)
     await main.post('/signup', { email, password: 'correct horse' })
     const { token } = await main.readMail(email)
-    expect((await verify({ type: 'magiclink', token_hash: magic.token })).json()).toEqual(EXPIRED)
     const answer = await verify({ type: 'signup', token_hash: token })
     const [made] = await rowsOf(email)
     expect(made?.id).not.toBe(staged?.id)

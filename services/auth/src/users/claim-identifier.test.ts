@@ -102,7 +102,7 @@ describe('an identifier that is claimed', () => {
 
 describe('requireNewIdentifier', () => {
   it('refuses what the user or another user has, and permits what a staged user has', async () => {
-    const user = await add()
+    const user = await add({ phone_confirmed_at: at })
     const free = newReach().byEmail
     await expect(requireNewIdentifier(db, user, byEmail)).rejects.toEqual(emailExists())
     await requireNewIdentifier(db, user, free)

@@ -157,7 +157,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     await send('captures', id, { amount: 200 })
     await payments.database.db
       .updateTable('merchants')
-      .set({ claim: JSON.stringify({ canRefund: false }) })
+      .set({ claim: sql`claim || '{"canRefund": false}'` })
       .where('id', '=', withheld)
       .execute()
     expect(statusAndBody(await send('refunds', id, { amount: 1 }))).toEqual(refusals.forbidden)
