@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ten countries have joined the IBAN registry since the npm library `iban` last learnt of one. It refuses their accounts, right
+# Nine countries and more have joined the IBAN registry since the npm library `iban` last learnt of one. It refuses their accounts, right
 # structure and check digits included. `ibantools`, schwifty and python-stdnum take them. It matters where merchants outside of
 # Europe give the account for their payouts.
 set -euo pipefail

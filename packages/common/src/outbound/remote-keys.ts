@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, customFetch, type RemoteJWKSet, type RemoteJWKSetOptions } from 'jose'
+import { createRemoteJWKSet, customFetch, errors, type RemoteJWKSet, type RemoteJWKSetOptions } from 'jose'
 import type { Outbound, OutboundRequest } from './outbound.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 
@@ -25,4 +25,12 @@ export function openRemoteKeys(
     timeoutDuration: timeoutMs,
     [customFetch]: outboundFetch(outbound, origin, timeoutMs),
   })
+}
+
+/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
+const WITHOUT_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
+
+/** Whether a check of a token failed because no key could be read. The token may be a good one. */
+export function isWithoutKeys(error: unknown): boolean {
+  return !(error instanceof errors.JOSEError) || WITHOUT_KEYS.has(error.code)
 }

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
 import { createOutbound, hostOf } from './outbound.ts'
-import { openRemoteKeys } from './remote-keys.ts'
+import { isWithoutKeys, openRemoteKeys } from './remote-keys.ts'
 
 /** The rules by which access tokens of an authentication service are good. */
 export interface TokenIssuerRules {
@@ -39,8 +39,6 @@ export class NoKeysError extends Error {
   override readonly name = 'NoKeysError'
 }
 
-/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
-const NO_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 const FETCH_MS = 5_000
 /** The keys are not read more often than this for an unknown `kid`, or after a failure while the old keys are good. */
 const COOLDOWN_MS = 60_000
@@ -68,8 +66,7 @@ export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOpt
         return typeof payload.sub === 'string' && payload.sub !== '' ? payload : undefined
       } catch (error) {
         // While the old keys are good, a token with an unknown key is not, even if the keys could not be read again.
-        const isWithoutKeys = !(error instanceof errors.JOSEError) || NO_KEYS.has(error.code)
-        if (isWithoutKeys && !keys.areGood()) throw new NoKeysError('no key can be read', { cause: error })
+        if (isWithoutKeys(error) && !keys.areGood()) throw new NoKeysError('no key can be read', { cause: error })
         return undefined
       }
     },

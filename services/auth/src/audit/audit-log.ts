@@ -92,7 +92,8 @@ export interface AuditEvent {
 
 /** Whether a text is an action of the audit log. */
 export function isAuditAction(action: string): action is AuditAction {
-  return action in LOG_TYPES || action.slice('operator.'.length) in OPERATOR_ACTIONS
+  const [, ofOperators] = /^operator\.(.+)$/.exec(action) ?? []
+  return Object.hasOwn(LOG_TYPES, action) || (ofOperators !== undefined && Object.hasOwn(OPERATOR_ACTIONS, ofOperators))
 }
 
 /**

@@ -22,8 +22,6 @@ const LIFETIME_MS = 3_600_000
 const TIMEOUT_MS = 10_000
 /** After a failure, the same URL is not asked again for so long. */
 const PAUSE_MS = 5_000
-/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
-const UNREADABLE: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 /** Each tenant of Azure has its own keys. */
 const SETS_MAX = 500
 
@@ -36,14 +34,14 @@ export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
   const pauses = openPauses(now)
   const open = async (jwksUrl: string, origin: 'operator' | 'data'): Promise<JWTVerifyGetKey> => {
-    const { openRemoteKeys } = await import('@trestle/common/outbound/remote-keys.ts')
+    const { isWithoutKeys, openRemoteKeys } = await import('@trestle/common/outbound/remote-keys.ts')
     const jose = await import('jose')
     const name = `${origin} ${jwksUrl}`
     const known = sets.get(name)
     if (known) return known
     const cache = { cacheMaxAge: LIFETIME_MS, timeoutMs: TIMEOUT_MS }
     const remote = openRemoteKeys({ outbound, url: jwksUrl, origin }, cache)
-    const keys = withPauses(jose, { name, keys: remote }, pauses)
+    const keys = withPauses({ ...jose, isWithoutKeys }, { name, keys: remote }, pauses)
     sets.set(name, keys)
     return keys
   }
@@ -79,9 +77,13 @@ function openPauses(now: () => Date) {
   }
 }
 
+/** The modules that are loaded when the first token is checked. */
+type KeyReading = Pick<typeof import('jose'), 'createLocalJWKSet' | 'errors'> &
+  Pick<typeof import('@trestle/common/outbound/remote-keys.ts'), 'isWithoutKeys'>
+
 /** The library waits after a read that succeeded, and not after one that failed. */
 function withPauses(
-  { createLocalJWKSet, errors }: typeof import('jose'),
+  { createLocalJWKSet, errors, isWithoutKeys }: KeyReading,
   { name, keys }: { readonly name: string; readonly keys: RemoteJWKSet },
   pauses: ReturnType<typeof openPauses>,
 ): JWTVerifyGetKey {
@@ -98,7 +100,7 @@ function withPauses(
     try {
       return await keys(header, token)
     } catch (error) {
-      if (!(error instanceof errors.JOSEError) || UNREADABLE.has(error.code)) pauses.begin(name, error)
+      if (isWithoutKeys(error)) pauses.begin(name, error)
       throw error
     }
   }

@@ -17,7 +17,7 @@ afterAll(async () => {
   await payments.close()
 })
 
-// The full test: TIMES=250 npx vitest run services/payments/test/repeated-orders.long.test.ts
+// The full test: TIMES=250 npx vitest run services/payments/test/repeated-orders.test.ts
 const TIMES = Number(process.env.TIMES ?? 1)
 const ROUNDS = 4 * TIMES
 const TIMEOUT_MS = 60_000 * TIMES
