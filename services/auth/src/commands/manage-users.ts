@@ -94,7 +94,8 @@ export const manageUsers: readonly Command[] = [
   },
   {
     usage: 'assign-role <user> <role>',
-    description: 'let a user work as an operator: viewer, support, admin, or none; ends the sessions of the user',
+    description:
+      'let a user work as an operator: viewer, support, admin, or none; ends the sessions, with the passkeys that they have registered',
     run: assignRole,
   },
   secureUserCommand,

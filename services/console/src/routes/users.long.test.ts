@@ -216,7 +216,7 @@ describe('POST /users/:userId/:change', () => {
     const refused = await browser.submit(`/users/${id}/secure`, { since: '2026-01-02 03:04' })
     expect([refused.status, plain(refused.text)]).toEqual([
       422,
-      `Secure the account of ${email} Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay. Changes of address that wait for a code end. ${email} can sign in again at once. The password, the addresses and the linked identities stay: make sure that they belong to the user. This cannot be undone. since: must be an RFC 3339 time with an offset Since When somebody else may have got in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z. Secure Cancel`,
+      `Secure the account of ${email} Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay. Changes of address that wait for a code end. ${email} can sign in again in any way that stays. The password, the addresses and the linked identities stay: make sure that they belong to the user. This cannot be undone. since: must be an RFC 3339 time with an offset Since When somebody else may have got in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z. Secure Cancel`,
     ])
     expect(await sends(browser, `/users/${id}/secure`, { since: '2026-01-02T03:04:05Z' })).toEqual([
       303,
@@ -234,7 +234,7 @@ describe('POST /users/:userId/:change', () => {
     const refused = await browser.submit(`/users/${id}/change`, { email, phone: '', password: '' })
     expect([refused.status, plain(refused.text)]).toEqual([
       422,
-      'Change ID@example.com A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A field that you leave as it is stays as it is. Nothing is changed yet. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
+      'Change ID@example.com A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A new password ends all sessions of the user. Passkeys that these sessions have registered are removed. A field that you leave as it is stays as it is. Nothing is changed yet. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
     ])
     const typed = { email: 'new-name@example.com', phone: '', password: '' }
     expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([303, `/users/${id}`, 'The user is changed'])

@@ -142,11 +142,57 @@ describe('a question that lets somebody in', () => {
       [
         'ada@example.com may do in this console what the role permits.',
         'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
-        'A change of the role ends all their sessions.',
+        'A change of the role ends all their sessions. Passkeys that these sessions have registered are removed.',
       ],
     ],
   ])('says who else gets in by it: %s', (name, expected) => {
     expect(changeOf(name).consequences(shownUser({}), {})).toEqual(expected)
+  })
+})
+
+describe('a question that ends sessions', () => {
+  const sessions = [{ id: 's1', user_agent: 'Firefox', ip: '192.0.2.1', created_at: '2026-02-01T00:00:00Z' }]
+
+  it.each([
+    [
+      'end-sessions',
+      {},
+      [
+        'ada@example.com is signed out on every device.',
+        'Passkeys that these sessions have registered are removed, because a thief may have made them. This cannot be undone.',
+        'The user can sign in again in any other way.',
+      ],
+    ],
+    [
+      'end-session',
+      { session: 's1' },
+      [
+        'The user is signed out of Firefox at 192.0.2.1.',
+        'Passkeys that this session has registered are removed, because a thief may have made them. This cannot be undone.',
+        'The user can sign in again in any other way.',
+      ],
+    ],
+    [
+      'secure',
+      {},
+      [
+        'Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay.',
+        'Changes of address that wait for a code end. ada@example.com can sign in again in any way that stays.',
+        'The password, the addresses and the linked identities stay: make sure that they belong to the user.',
+        'This cannot be undone.',
+      ],
+    ],
+    [
+      'change',
+      {},
+      [
+        'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
+        'A new password ends all sessions of the user. Passkeys that these sessions have registered are removed.',
+        'A field that you leave as it is stays as it is.',
+      ],
+    ],
+  ])('names the passkeys that go with them: %s', (name, given, expected) => {
+    expect(changeOf(name).consequences(shownUser({}, { sessions }), given)).toEqual(expected)
   })
 })
 

@@ -152,6 +152,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     isOffered: isThere,
     consequences: () => [
       'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
+      'A new password ends all sessions of the user. Passkeys that these sessions have registered are removed.',
       'A field that you leave as it is stays as it is.',
     ],
     fields: ({ user }, given) => html`${formerFields(user, given)}${addressFields(user, given)}`,
@@ -178,7 +179,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     consequences: ({ user }) => [
       `${nameOf(user)} may do in this console what the role permits.`,
       'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
-      'A change of the role ends all their sessions.',
+      'A change of the role ends all their sessions. Passkeys that these sessions have registered are removed.',
     ],
     fields: ({ console_role: current }, { [FORMER_ROLE]: former = current ?? '', role = former }) =>
       html`${hiddenField(FORMER_ROLE, former)}${choiceField({ name: 'role', label: 'Console role', value: role, options: ROLES })}`,

@@ -19,6 +19,8 @@ export const addressesOf = ({ user: { email, phone } }: ShownUser): Readonly<Rec
   phone,
 })
 
+const OTHER_WAYS = 'The user can sign in again in any other way.'
+
 /** The answer with a link that signs in. */
 const SignInLink = z.object({ link: z.string() })
 
@@ -36,7 +38,11 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
     label: 'Sign out everywhere',
     title: ({ user }) => `Sign ${nameOf(user)} out everywhere`,
     isOffered: ({ sessions }) => sessions.length > 0,
-    consequences: ({ user }) => [`${nameOf(user)} is signed out on every device.`, 'They can sign in again at once.'],
+    consequences: ({ user }) => [
+      `${nameOf(user)} is signed out on every device.`,
+      'Passkeys that these sessions have registered are removed, because a thief may have made them. This cannot be undone.',
+      OTHER_WAYS,
+    ],
     call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/sessions') }),
     answer: answerWith('ended'),
     done: 'All sessions of the user are over',
@@ -51,7 +57,8 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       const found = sessions.find(({ id }) => id === session)
       return [
         `The user is signed out of ${found?.user_agent || 'this browser'}${found?.ip ? ` at ${found.ip}` : ''}.`,
-        'They can sign in again at once.',
+        'Passkeys that this session has registered are removed, because a thief may have made them. This cannot be undone.',
+        OTHER_WAYS,
       ]
     },
     part: { field: 'session', isOf: ({ sessions }, id) => hasId(sessions, id), isEnded: true },
@@ -72,7 +79,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
     isOffered: isThere,
     consequences: ({ user }) => [
       'Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay.',
-      `Changes of address that wait for a code end. ${nameOf(user)} can sign in again at once.`,
+      `Changes of address that wait for a code end. ${nameOf(user)} can sign in again in any way that stays.`,
       'The password, the addresses and the linked identities stay: make sure that they belong to the user.',
       'This cannot be undone.',
     ],
