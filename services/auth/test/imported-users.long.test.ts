@@ -96,6 +96,20 @@ it('leaves an invited imported user what the admin wrote', async () => {
   expect((await confirm('email')).name).toBe('planted')
 })
 
+it('gives an owner who was invited before the import the account without the password of a stranger', async () => {
+  expect(await importStranger({ email, invited_at: '2026-01-01T00:00:00Z' })).toEqual({
+    output: '1 added, 0 there already, 0 refused\n',
+    reports: [
+      'line 1: the password belongs to an invitation that nobody has accepted, and is left out',
+      'passwords of open invitations that are left out: 1',
+    ],
+    failure: undefined,
+  })
+  await service.post('/otp', { email })
+  expect((await confirm('email')).providers).toEqual(['email'])
+  expect(statusAndBody(await tryPassword(STRANGERS_PASSWORD))).toEqual(wrongPassword)
+})
+
 /** Imports the account of a stranger with one confirmed address, and the unconfirmed address of somebody else. */
 async function importStranger(line: object) {
   const password_hash = await service.deps.passwords.hash(STRANGERS_PASSWORD)

@@ -19,6 +19,7 @@ import {
   type VerifiedAddresses,
 } from '../users/foreign-user.ts'
 import { toForeignUser } from '../users/foreign-users.ts'
+import type { LeftOut } from '../users/imported-user.ts'
 import { readForeignUsers } from '../users/read-foreign-users.ts'
 import { type Line, readLines } from '../users/read-lines.ts'
 import { openRepeatable, type RepeatableInput } from './repeatable-input.ts'
@@ -89,6 +90,13 @@ export function addTransferCommands(command: Command, options: TransferOptions):
     )
 }
 
+/** Why a member of a line is left out. */
+const LEFT_OUT: Readonly<Record<LeftOut, string>> = {
+  email: 'is not confirmed',
+  phone: 'is not confirmed',
+  password: 'belongs to an invitation that nobody has accepted',
+}
+
 async function runImport(
   deps: Pick<OperatorDeps, 'config' | 'db' | 'logger' | 'names' | 'now'>,
   { file, flags, firebase }: ImportRun,
@@ -96,7 +104,7 @@ async function runImport(
 ): Promise<void> {
   const named = isNamed(file) ? file : undefined
   let unread = 0
-  let leftOut = 0
+  const leftOut = { address: 0, password: 0 }
   const onUnread = (number: number, reason: string) => {
     unread += 1
     report(`user ${number}: ${printable(reason)}`)
@@ -112,14 +120,15 @@ async function runImport(
     onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
     onAdmin: (number, role) =>
       report(`line ${number}: the user has the role ${printable(role)}, which makes them an admin`),
-    onLeftOut: (number, kind) => {
-      leftOut += 1
-      report(`line ${number}: the ${kind} is not confirmed, and is left out`)
+    onLeftOut: (number, member) => {
+      leftOut[member === 'password' ? 'password' : 'address'] += 1
+      report(`line ${number}: the ${member} ${LEFT_OUT[member]}, and is left out`)
     },
     onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
   })
   const refused = summary.refused + unread
-  if (leftOut > 0) report(`unconfirmed second addresses that are left out: ${leftOut}`)
+  if (leftOut.address > 0) report(`unconfirmed second addresses that are left out: ${leftOut.address}`)
+  if (leftOut.password > 0) report(`passwords of open invitations that are left out: ${leftOut.password}`)
   if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.map(printable).join(', ')}`)
   stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe({ ...summary, refused })}\n`)
   if (refused > 0) throw new Error(`${refused} lines were refused`)

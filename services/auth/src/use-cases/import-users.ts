@@ -5,11 +5,10 @@ import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
 import { addOwners, judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
 import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
-import { type ImportDefaults, type ImportedUser, toImportedUser } from '../users/imported-user.ts'
+import { type ImportDefaults, type ImportedUser, type LeftOut, toImportedUser } from '../users/imported-user.ts'
 import type { Line } from '../users/read-lines.ts'
 import { findPhone } from '../users/require-phone.ts'
 import { readUserLine, type UserLine } from '../users/user-line.ts'
@@ -23,8 +22,8 @@ export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now
   readonly onRefused: (number: number, reason: string) => void
   /** Called for each line whose user is new and has a role of JWT_ADMIN_ROLES. */
   readonly onAdmin: (number: number, role: string) => void
-  /** Called for each line whose user is new and comes without an address of the line. */
-  readonly onLeftOut: (number: number, kind: IdentifierKind) => void
+  /** Called for each member of a line that its user, who is new, comes without. */
+  readonly onLeftOut: (number: number, member: LeftOut) => void
   /** Called after every batch, with the last line that is stored. */
   readonly onProgress: (summary: ImportSummary, number: number) => void
 }
@@ -71,7 +70,7 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
       if (verdict.verdict !== 'new') continue
       const { role } = user.row
       if (adminRoles.includes(role)) input.onAdmin(number, role)
-      if (user.leftOut !== undefined) input.onLeftOut(number, user.leftOut)
+      for (const member of user.leftOut) input.onLeftOut(number, member)
     }
     batch = []
   }

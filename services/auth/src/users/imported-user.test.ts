@@ -14,6 +14,7 @@ const defaults: ImportDefaults = {
   now,
   generateId: () => NEW_ID,
 }
+const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const read = (line: unknown) =>
   toImportedUser(readUserLine(typeof line === 'string' ? line : JSON.stringify(line)).line, defaults)
 
@@ -53,6 +54,8 @@ describe('toImportedUser', () => {
         },
       ],
       hasOwnId: false,
+      createdAt: undefined,
+      leftOut: [],
     })
   })
 
@@ -79,6 +82,21 @@ describe('toImportedUser', () => {
       expect([row.email, row.phone, providers]).toEqual([email, phone, kept])
       expect(stored.map(({ provider }) => provider)).toEqual(kept)
     }
+  })
+
+  it.each([
+    ['of an invitation that nobody has accepted', { invited_at: '2020-01-01T00:00:00Z' }, null, ['password']],
+    ['of an accepted invitation', { invited_at: '2020-01-01T00:00:00Z', email_confirm: true }, BCRYPT, []],
+    [
+      'of an invited user who has claimed the account',
+      { invited_at: '2020-01-01T00:00:00Z', claimed_at: '2020-01-01T00:00:00Z' },
+      BCRYPT,
+      [],
+    ],
+    ['of an unconfirmed user whom nobody has invited', {}, BCRYPT, []],
+  ])('decides on the password %s', (_case, more, password, leftOut) => {
+    const user = read({ email: 'a@b.c', password_hash: BCRYPT, ...more })
+    expect([user.row.encrypted_password, user.leftOut]).toEqual([password, leftOut])
   })
 
   it("keeps the given times, and uses the account's time for a confirmation without one", () => {

@@ -22,9 +22,12 @@ export interface ImportedUser {
   readonly hasOwnId: boolean
   /** When the user was created, where the line says so. */
   readonly createdAt: Date | undefined
-  /** The address that the line has and the row has not. */
-  readonly leftOut: IdentifierKind | undefined
+  /** The members of the line that the row has not. */
+  readonly leftOut: readonly LeftOut[]
 }
+
+/** A member of a line that a stranger may have written: an unconfirmed second address, or the password of an open invitation. */
+export type LeftOut = IdentifierKind | 'password'
 
 /** An identity of an imported user, without the id of the user, which is known when the user is inserted. */
 export type ImportedIdentity = Omit<Insertable<IdentitiesTable>, 'user_id'>
@@ -48,14 +51,15 @@ export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'p
 /** Turns a line into rows. @throws metadataTooLarge, or Error with the reason why the line is refused */
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const read = toRow(line, defaults)
-  const leftOut = line.claimed_at === undefined ? findUnconfirmedSecond(read) : undefined
+  const leftOut = line.claimed_at === undefined ? listStrangers(read) : []
   const row = {
     ...read,
-    email: leftOut === 'email' ? null : read.email,
-    phone: leftOut === 'phone' ? null : read.phone,
+    email: leftOut.includes('email') ? null : read.email,
+    phone: leftOut.includes('phone') ? null : read.phone,
+    encrypted_password: leftOut.includes('password') ? null : read.encrypted_password,
   }
   if (row.email === null && row.phone === null && line.id === undefined) throw new Error(IMPORT_TEXTS.nobody)
-  const kept = line.identities?.filter(({ provider }) => provider !== leftOut)
+  const kept = line.identities?.filter(({ provider }) => leftOut.every((left) => left !== provider))
   const identities = kept?.map((identity) => toImportedIdentity(row, identity)) ?? ownIdentities(row)
   const keys = identities.map(identityKey)
   if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
@@ -70,6 +74,21 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
     createdAt: line.created_at === undefined ? undefined : new Date(line.created_at),
     leftOut,
   }
+}
+
+/** Lists the members of a row that a stranger may have written at the former program. */
+function listStrangers(row: ImportedRow): readonly LeftOut[] {
+  const second = findUnconfirmedSecond(row)
+  return [...(second === undefined ? [] : [second]), ...(hasOpenInvitation(row) ? (['password'] as const) : [])]
+}
+
+/**
+ * Whether a row has the password of an invitation that nobody has accepted. A stranger who signed up before the
+ * invitation may have set it, so an invitation of this service removes it too.
+ */
+function hasOpenInvitation(row: ImportedRow): boolean {
+  const isOpen = row.invited_at !== null && row.email_confirmed_at === null && row.phone_confirmed_at === null
+  return isOpen && row.encrypted_password !== null
 }
 
 /**
