@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
+  accountBody,
+  anyTime,
+  externalBody,
+  identityBody,
+  phoneIdentity,
+  statusAndBody,
+  wrongPassword,
+} from '../../test/bodies.ts'
+import {
   type AnybodyStub,
   begin,
   comeBackAs,
@@ -51,3 +60,53 @@ it('refuses the invitation of a user who became an SSO user meanwhile', async ()
     sb: '',
   })
 })
+
+it.each([
+  ['by its link', true],
+  ['by a sign-in', false],
+])(
+  'leaves a user who accepts an invitation %s what the admin has given, but no way in of before',
+  async (...[, isByLink]) => {
+    const [email, phone] = [`gifts-${isByLink}@example.com`, isByLink ? '15005550081' : '15005550082']
+    const invite = () => service.post('/invite', { email, data: { team: 'red', name: 'Ann' } }, OPERATOR)
+    const { id } = (await invite()).json()
+    const change = (payload: object) =>
+      service.app.inject({ method: 'PUT', url: `/admin/users/${id}`, headers: OPERATOR, payload })
+    expect(
+      (await change({ phone: `+${phone}`, user_metadata: { desk: 4 }, app_metadata: { plan: 'gold' } })).statusCode,
+    ).toBe(200)
+    await service.readMail(email)
+    await invite()
+    const { token } = await service.readMail(email)
+    const password = 'a password of before'
+    expect((await change({ password })).statusCode).toBe(200)
+    service.clock.advance(1_000)
+    const state = await begin(service, 'keycloak', isByLink ? { invite_token: token } : {})
+    const account = { sub: `gifts-${isByLink}`, email, verified: !isByLink }
+    expect((await comeBackAs(service, state, account)).fragment).toEqual(landedBody('keycloak'))
+    const claims = accountBody({
+      iss: stub.url,
+      sub: account.sub,
+      email,
+      custom_claims: { verified: account.verified },
+      email_verified: account.verified,
+    })
+    expect(statusAndBody(await service.app.inject({ url: `/admin/users/${id}`, headers: OPERATOR }))).toEqual([
+      200,
+      externalBody('keycloak', claims, {
+        id,
+        phone,
+        invited_at: anyTime,
+        confirmation_sent_at: anyTime,
+        app_metadata: { plan: 'gold', provider: 'keycloak', providers: ['keycloak', 'phone'] },
+        user_metadata: { ...claims, team: 'red', name: 'Ann', desk: 4 },
+        identities: [
+          identityBody({ id: account.sub, user_id: id, identity_data: claims, provider: 'keycloak', email }),
+          phoneIdentity(id, phone),
+        ],
+      }),
+    ])
+    const answer = await service.post('/token?grant_type=password', { email, password })
+    expect(statusAndBody(answer)).toEqual(wrongPassword)
+  },
+)

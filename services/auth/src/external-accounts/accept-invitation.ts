@@ -49,7 +49,8 @@ export async function acceptInvitation(
     identityId: identity.id,
     isFirstAddress: false,
   } as const
-  const user = await confirmOwner(trx, deps, owner, { ...account, email: matching })
+  // The token of the mail proves the email, whatever the provider says of it.
+  const user = await confirmOwner(trx, deps, owner, { ...account, email: { ...matching, isVerified: true } })
   const traits = { provider: account.provider }
   await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
   return { verdict: 'signed-in', user, credentialSince }

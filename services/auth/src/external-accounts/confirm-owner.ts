@@ -4,6 +4,7 @@ import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
 import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
+import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
@@ -22,14 +23,15 @@ export async function confirmOwner(
 ): Promise<User> {
   const { decision, user, identityId } = owner
   const accountEmail = account.email?.email ?? null
-  const confirmation = judgeConfirmation(owner, accountEmail, await readProtection(trx, owner))
+  const confirmation = judgeConfirmation(owner, account.email, await readProtection(trx, owner))
   if (confirmation === 'keep-email') return user
   const at = deps.now()
   const takesOver = confirmation === 'take-over'
-  if (takesOver) {
+  if (takesOver || confirmation === 'accept') {
     await deleteBelongings(trx, user.id)
-    await deleteOtherIdentities(trx, user.id, identityId)
-    await updateUser(trx, user.id, { ...CLEARED_COLUMNS, is_anonymous: false })
+    const keptProvider = takesOver || user.phone === null ? undefined : 'phone'
+    await deleteOtherIdentities(trx, user.id, { id: identityId, provider: keptProvider })
+    await updateUser(trx, user.id, { ...CLEARED_WAYS_IN, ...(takesOver ? CLEARED_PROFILE : {}), is_anonymous: false })
   }
   const email = user.email === accountEmail ? accountEmail : await freeEmail(trx, account, at)
   if (decision !== 'create' && email !== null && email !== user.email) {
@@ -46,6 +48,7 @@ export async function confirmOwner(
     is_anonymous: false,
     updated_at: at,
   })
+  if (confirmation === 'accept') return updateProviders(trx, confirmed)
   if (!takesOver) return deleteAnonymousChanges(trx, deps.config, user, confirmed)
   const { provider, data } = account
   const claims = { provider, data: { ...data, ...confirmedData } }
@@ -63,10 +66,12 @@ export interface Protection {
  * - `take-over`: nobody has claimed the account, so a stranger may have made it and waits for the owner of the email. The owner
  *   gets the account without what the stranger has left there. An account without an email was made by its provider, and loses
  *   nothing when that provider gives an email for the first time.
+ * - `accept`: the same account, but an admin has invited its user, and the email is the invited one. The metadata and the phone
+ *   are those that the admin has given, so they stay. A stranger who comes with another email gets none of them.
  * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
  *   signs in, and the email of the account stays.
  * - `confirm`: the account keeps everything, and gets the email.
- * @param accountEmail the email that the account at the provider has; null: none
+ * @param accountEmail the email that the account at the provider has; undefined: none
  */
 export function judgeConfirmation(
   {
@@ -74,15 +79,18 @@ export function judgeConfirmation(
     isFirstAddress,
     credentialSince,
   }: Pick<ExternalOwner, 'isFirstAddress' | 'credentialSince'> & {
-    readonly user: Pick<User, 'email'>
+    readonly user: Pick<User, 'email' | 'invitedAt'>
   },
-  accountEmail: string | null,
+  accountEmail: ExternalAccount['email'],
   protection: Protection,
-): 'keep-email' | 'take-over' | 'confirm' {
+): 'keep-email' | 'take-over' | 'accept' | 'confirm' {
+  const isSame = user.email === (accountEmail?.email ?? null)
   const mayBelongToStranger = protection.isUnclaimed && !(user.email === null && isFirstAddress)
-  if (mayBelongToStranger) return 'take-over'
+  if (mayBelongToStranger) {
+    return user.invitedAt !== null && isSame && accountEmail?.isVerified ? 'accept' : 'take-over'
+  }
   const wasAddedLater = credentialSince !== null
-  return wasAddedLater && user.email !== accountEmail && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
+  return wasAddedLater && !isSame && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
 }
 
 /** Reads the protection of an account. This sign-in has just made a new one, so no stranger has been in it. */
@@ -91,13 +99,13 @@ async function readProtection(trx: Trx, { decision, user }: ExternalOwner): Prom
   return { isUnclaimed: await isUnclaimed(trx, user), hasVerifiedFactor: await hasVerifiedFactor(trx, user.id) }
 }
 
-/** The members of the account's row that a stranger may have written. */
-const CLEARED_COLUMNS = {
+/** The members of the account's row by which a stranger may come in. */
+const CLEARED_WAYS_IN = {
   encrypted_password: null,
-  raw_user_meta_data: {},
-  chosen_metadata: null,
-  phone: null,
   email_change: '',
   email_change_confirm_status: 0,
   phone_change: '',
 } as const
+
+/** The other members of the row that a stranger may have written, where no admin has invited the user. */
+const CLEARED_PROFILE = { raw_user_meta_data: {}, chosen_metadata: null, phone: null } as const

@@ -66,9 +66,14 @@ export async function updateExternalIdentity(
     .execute()
 }
 
-/** Removes every identity of a user but one. */
-export async function deleteOtherIdentities(trx: Trx, userId: string, keptId: string): Promise<void> {
-  await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '<>', keptId).execute()
+/** Removes every identity of a user but one, and but those of a provider where one is named. */
+export async function deleteOtherIdentities(
+  trx: Trx,
+  userId: string,
+  kept: { readonly id: string; readonly provider?: 'phone' | undefined },
+): Promise<void> {
+  const others = trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '<>', kept.id)
+  await (kept.provider === undefined ? others : others.where('provider', '<>', kept.provider)).execute()
 }
 
 /** Removes the identities of a user at providers that have not verified an address. @returns whether there were any */

@@ -92,8 +92,22 @@ it('keeps the keys with which an admin has created the user', async () => {
 
 it('forgets the names with the metadata of an account that its owner takes over', async () => {
   const { email } = own
-  const payload = { email, data: { name: 'Somebody' } }
-  const invited = await service.app.inject({ method: 'POST', url: '/invite', headers: OPERATOR, payload })
+  const signedUp = await service.post('/signup', { email, password: 'the password of a stranger' })
+  const { id } = signedUp.json()
+  expect((await put(`/admin/users/${id}`, OPERATOR, { user_metadata: { name: 'Somebody' } })).statusCode).toBe(200)
+  const taken = await signIn(own)
+  expect([taken.id, taken.shown.name]).toEqual([id, 'Nora'])
+})
+
+it('keeps the keys of an invitation that its user accepts by a sign-in', async () => {
+  const { email } = own
+  const invited = await service.post('/invite', { email, data: { name: 'Nora of Sales' } }, OPERATOR)
   expect(invited.statusCode).toBe(200)
-  expect((await signIn(own)).shown.name).toBe('Nora')
+  const accepted = await signIn(own)
+  expect([accepted.id, accepted.shown.name, accepted.shown.full_name]).toEqual([
+    invited.json().id,
+    'Nora of Sales',
+    'Nora',
+  ])
+  expect((await signIn(renamed())).shown.name).toBe('Nora of Sales')
 })

@@ -88,6 +88,12 @@ export const keptProviderBehaviours: readonly KeptBehaviour[] = [
     reason: 'Faults of theirs.',
   },
   {
+    subject: 'What an admin has given an invited user who accepts by an account at a provider with the invited email',
+    ours: '`user_metadata` and phone stay, beside the claims of the provider',
+    theirs: 'The claims of the provider replace `user_metadata`',
+    reason: 'An invitation that is accepted by its mail keeps them too.',
+  },
+  {
     subject: 'Unlinking the identity by which a user has confirmed their email',
     ours: '422 `email_conflict_identity_not_deletable`',
     theirs: 'The user gets the email of another identity',
