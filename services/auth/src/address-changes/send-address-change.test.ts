@@ -19,7 +19,12 @@ const DAY_MS = 86_400_000
 const inTransaction = <Result>(run: (trx: Trx) => Promise<Result>) => deps.db.transaction().execute(run)
 
 /** Asks for the messages of a change again, by the email that the user has. */
-function sendAgain(purpose: 'email_change' | 'phone_change', email: string, changes: Partial<MessageRequest> = {}) {
+function sendAgain(
+  purpose: 'email_change' | 'phone_change',
+  email: string,
+  changes: Partial<MessageRequest> = {},
+  senderDeps = deps,
+) {
   const request: MessageRequest = {
     ...CONTEXT,
     purpose,
@@ -29,7 +34,7 @@ function sendAgain(purpose: 'email_change' | 'phone_change', email: string, chan
     ...changes,
   }
   return inTransaction((trx) =>
-    (purpose === 'email_change' ? resendEmailChange : resendPhoneChange)(trx, deps, request),
+    (purpose === 'email_change' ? resendEmailChange : resendPhoneChange)(trx, senderDeps, request),
   )
 }
 
@@ -122,5 +127,34 @@ describe('resendPhoneChange', () => {
     expect(await sendAgain('phone_change', email)).toBe('sent')
     clock.advance(DAY_MS)
     expect(await sendAgain('phone_change', email)).toBe('nobody')
+  })
+
+  it('leaves the code of a later SMS alone, once the first code has expired', async () => {
+    const { user, email } = await createSignedUp(deps)
+    const { config } = deps
+    const lasting = { ...deps, config: { ...config, sms: { ...config.sms, codeLifetimeSeconds: 300 } } }
+    const change = { newPhone: '14155550101', channel: 'sms', messageId: randomUUID(), sessionId: null } as const
+    await inTransaction((trx) => sendPhoneChange(trx, lasting, user, change))
+    const first = await codesOf(user.id)
+    clock.advance(60_000)
+    expect(await sendAgain('phone_change', email, {}, lasting)).toBe('sent')
+    const second = await codesOf(user.id)
+    clock.advance(240_000)
+    expect(await sendAgain('phone_change', email, {}, lasting)).toBe('sent')
+    const third = await codesOf(user.id)
+    expect(keptOf(second, third)).toEqual(second.filter((code) => !keptOf(first, [code]).length))
+    expect(third.map(({ kind }) => kind)).toEqual(['phone_change', 'phone_change'])
+  })
+
+  it('ends both codes where an operator asks', async () => {
+    const { user, email } = await createSignedUp(deps)
+    const change = { newPhone: '14155550102', channel: 'sms', messageId: randomUUID(), sessionId: null } as const
+    await inTransaction((trx) => sendPhoneChange(trx, deps, user, change))
+    expect(await sendAgain('phone_change', email)).toBe('sent')
+    const both = await codesOf(user.id)
+    clock.advance(60_000)
+    expect(await sendAgain('phone_change', email, { restartsChange: true })).toBe('sent')
+    const after = await codesOf(user.id)
+    expect([both.length, after.length, keptOf(both, after)]).toEqual([2, 1, []])
   })
 })

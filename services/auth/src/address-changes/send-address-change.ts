@@ -106,8 +106,10 @@ function changeKinds(user: User, { config }: Pick<EmailChangeDeps, 'config'>): r
 }
 
 /** The message of a change of phone, which goes to the new number. */
-export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId' | 'isResent'> {
+export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
   readonly newPhone: string
+  /** The place of an SMS that is sent again and leaves other codes alone. Undefined: every earlier code of the change ends. */
+  readonly place?: MessagePlace | undefined
   /** The session that asks; null for none. Undefined: the SMS is sent again, and the change keeps its session and its time. */
   readonly sessionId?: string | null
 }
@@ -120,19 +122,26 @@ export async function sendPhoneChange(
   trx: Trx,
   deps: SmsCodeDeps & { readonly jobs: Jobs },
   user: User,
-  { newPhone, sessionId, ...message }: PhoneChangeMessage,
+  { newPhone, sessionId, place, ...sms }: PhoneChangeMessage,
 ): Promise<boolean> {
   const at = deps.now()
-  if (!message.isResent) await deleteTokensOfKinds(trx, user.id, ['phone_change'])
+  if (!place) await deleteTokensOfKinds(trx, user.id, ['phone_change'])
   await updateUser(trx, user.id, {
     phone_change: newPhone,
     phone_change_sent_at: at,
     ...(sessionId === undefined ? {} : { phone_change_asked_at: at, phone_change_session_id: sessionId }),
     updated_at: at,
   })
-  const sms = await issueSmsCode(trx, deps, { user, phone: newPhone, tokenKind: 'phone_change', ...message })
-  if (sms) await queueSms(trx, deps, user.isAnonymous ? { ...sms, onlyIfFree: true } : sms)
-  return sms !== undefined
+  const message = {
+    ...sms,
+    user,
+    phone: newPhone,
+    tokenKind: 'phone_change',
+    isResent: place?.isResent ?? false,
+  } as const
+  const job = await issueSmsCode(trx, deps, message)
+  if (job) await queueSms(trx, deps, user.isAnonymous ? { ...job, onlyIfFree: true } : job)
+  return job !== undefined
 }
 
 /** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change anew. */
@@ -149,7 +158,7 @@ function restartsChange(
 /**
  * Sends the mails of a pending change of email again. Anybody may ask for that, so nothing ends: an address that has agreed gets
  * no mail, and the secrets of earlier mails live on. An address has at most two mails whose secrets are alive.
- * @returns `nobody` where no young change is pending, every mail was sent again already, or an interval of the change is not
+ * @returns `nobody` where no young change is pending, each address has two mails already, or an interval of the change is not
  * over; only this job knows the user
  */
 export async function resendEmailChange(
@@ -178,8 +187,8 @@ export async function resendEmailChange(
 }
 
 /**
- * Sends the code of a pending change of phone again. The code of the first SMS lives on, as with a change of email.
- * @returns `nobody` where no young change is pending, the code was sent again already, or an interval of the change is not over;
+ * Sends the code of a pending change of phone again. The codes of earlier SMS live on, as with a change of email.
+ * @returns `nobody` where no young change is pending, two codes are alive, or an interval of the change is not over;
  * only this job knows the number
  */
 export async function resendPhoneChange(trx: Trx, deps: ResendDeps, request: MessageRequest): Promise<Sending> {
@@ -187,15 +196,14 @@ export async function resendPhoneChange(trx: Trx, deps: ResendDeps, request: Mes
   const user = await lockRecipient(trx, request)
   if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return 'nobody'
   const wanted = { kinds: ['phone_change'], hasAgreed: false, now: deps.now() } as const
-  const [place] = restartsChange(deps, request) ? [FIRST_PLACE] : (await findFreePlaces(trx, user, wanted)).places
-  if (!place) return 'nobody'
+  const restarts = restartsChange(deps, request)
+  const [place] = restarts ? [] : (await findFreePlaces(trx, user, wanted)).places
+  if (!place && !restarts) return 'nobody'
   if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return 'nobody'
-  const message = { newPhone: user.phoneChange, channel, messageId, isResent: place.isResent } as const
+  const message = { newPhone: user.phoneChange, channel, messageId, place } as const
   await recordResend(trx, deps, user, { provider: 'phone', ip: request.ip })
   return (await sendPhoneChange(trx, deps, user, message)) ? 'sent' : 'unsent'
 }
-
-const FIRST_PLACE = { isResent: false } as const
 
 function recordResend(
   trx: Trx,

@@ -33,7 +33,7 @@ export const messageBehaviours = {
     subject: '`POST /resend` for a change of email or phone',
     compatible: is(
       false,
-      'ends nothing: an address that has agreed gets no mail, and earlier links and codes stay valid. Once a message was sent again, nothing more is sent while it is valid',
+      'ends nothing: an address that has agreed gets no mail, and earlier links and codes stay valid. An address that has two valid messages gets no more of them',
     ),
     supabase: is(true, 'makes the change begin from the start: earlier links, codes and agreements end'),
     reason: 'Applications send the message again, and say that only the newest one counts.',
