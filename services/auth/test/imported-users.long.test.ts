@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { outcomeOf, phoneIdentity, statusAndBody, wrongPassword } from './bodies.ts'
 import { type AnybodyStub, signInAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
     ...stub.settings,
     AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
     AUTH_EXTERNAL_PHONE_ENABLED: 'true',
-    AUTH_SMS_TEST_OTP: '15005550071:123456',
+    AUTH_SMS_TEST_OTP: '15005550071:123456,15005550072:123456',
     AUTH_SMS_TEST_OTP_VALID_UNTIL: '2100-01-01T00:00:00Z',
   })
 })
@@ -182,4 +182,15 @@ it('leaves an invited user of a claimed account the accounts at providers', asyn
   await service.post('/otp', { email })
   const all = ['email', 'gitlab']
   expect(await confirm('email')).toEqual({ name: 'planted', providers: all, listed: all })
+})
+
+it('gives the owner of a phone, whose user has only the account of a stranger, an identity of the phone', async () => {
+  const phone = '+15005550072'
+  const identities = strangersAccount().identities.slice(1)
+  const line = { phone, identities, invited_at: '2026-01-01T00:00:00Z' }
+  expect((await runUsers(service, ['import'], `${JSON.stringify(line)}\n`)).failure).toBeUndefined()
+  await service.post('/otp', { phone })
+  const { user } = (await service.post('/verify', { type: 'sms', phone, token: '123456' })).json()
+  expect(user.app_metadata).toEqual({ provider: 'phone', providers: ['phone'] })
+  expect(user.identities).toEqual([phoneIdentity(user.id, '15005550072', { phone_verified: true })])
 })

@@ -5,7 +5,7 @@ import { updateIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '../users/address-metadata.ts'
-import { updateProviders } from '../users/own-identity.ts'
+import { setOwnIdentity } from '../users/own-identity.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { clearedTimes, type PasswordRules, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
@@ -52,9 +52,11 @@ export async function confirmAddress(
     }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
-  // An import may have brought accounts of a stranger at providers.
-  if (mayHoldStrangers && (await deleteUnverifiedIdentities(trx, user.id))) await updateProviders(trx, user)
   const value = user[kind]
+  // An import may have brought accounts of a stranger at providers, and no identity of the address.
+  if (mayHoldStrangers && value !== null && (await deleteUnverifiedIdentities(trx, user.id))) {
+    await setOwnIdentity(trx, user, { identifier: { kind, value }, isVerified: true, at })
+  }
   if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
   await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
   const firstAction = user.invitedAt === null ? 'user_signedup' : 'invite_accepted'

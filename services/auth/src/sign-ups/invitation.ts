@@ -7,7 +7,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
-import { updateProviders } from '../users/own-identity.ts'
+import { setOwnIdentity } from '../users/own-identity.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
@@ -76,7 +76,9 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
     if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
     await rememberChosen(trx, owner.id, data)
     const mayHoldStrangers = await isUnclaimed(trx, owner)
-    if (mayHoldStrangers && (await deleteUnverifiedIdentities(trx, owner.id))) await updateProviders(trx, owner)
+    if (mayHoldStrangers && (await deleteUnverifiedIdentities(trx, owner.id))) {
+      await setOwnIdentity(trx, owner, { identifier, isVerified: false, at })
+    }
     return updateUser(trx, owner.id, {
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.

@@ -65,7 +65,10 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
-  const appMetadata = requireMetadata(defaults, { ...own, ...line.app_metadata }, row.raw_user_meta_data)
+  // The line may list the provider of an address that is left out.
+  const told =
+    row.email === read.email && row.phone === read.phone ? line.app_metadata : { ...line.app_metadata, ...own }
+  const appMetadata = requireMetadata(defaults, { ...own, ...told }, row.raw_user_meta_data)
   const claimed_at = line.claimed_at ?? (isClaimed(row, identities) ? row.created_at : null)
   return {
     row: { ...row, raw_app_meta_data: { ...appMetadata }, claimed_at },
