@@ -36,9 +36,9 @@ export const signUpBehaviours = {
     subject: 'The first confirmation of an address that an anonymous user has asked for',
     compatible: is(
       true,
-      'ends the sessions of the account and removes its password: a stranger may have asked with the address of somebody else. A password that comes with the confirmation stays',
+      'ends the sessions of the account and removes its password: a stranger may have asked with the address of somebody else. A password that comes with the confirmation stays. An anonymous user who becomes permanent otherwise loses the changes of address that still wait',
     ),
-    supabase: is(false, 'keeps sessions and password'),
+    supabase: is(false, 'keeps sessions and password, and the changes of address that still wait'),
     reason: 'Applications go on with the session in which they asked for the address.',
   },
   showUserBesideSession: {
