@@ -1,7 +1,8 @@
 -- distribute: everywhere
 -- Raises TL001 unless rows are as they were last recorded. p_table and p_ids: as for record_states; ids of rows that are gone are
 -- found where they were recorded. The caller that changes a
--- row holds its lock already, so that nobody changes the row in between.
+-- row holds its lock already, so that nobody changes the row in between. A record without an id is no link of the chain, and
+-- vouches for nothing.
 --
 -- Without this check a function could pay to an account that somebody put in by hand, record the row with its own change, and so
 -- confirm the account. (reference: Chain of states)
@@ -21,7 +22,7 @@ BEGIN
   FOR present IN SELECT * FROM {{row_digests}}(p_merchant_id, p_table, p_ids) LOOP
     found_ids := found_ids || present.row_id;
     SELECT e.money, e.party, e.terms INTO recorded FROM {{state_entries}} e
-      WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = present.row_id
+      WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = present.row_id AND e.id > ''
       ORDER BY e.id DESC LIMIT 1;
     CONTINUE WHEN (recorded.money, recorded.party, recorded.terms)
       IS NOT DISTINCT FROM (present.money, present.party, present.terms);

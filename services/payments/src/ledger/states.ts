@@ -83,7 +83,7 @@ export const STATES = {
 /** A table whose rows the chain of states records. */
 export type RecordedTable = keyof typeof STATES
 
-/** A row that differs from its last record. */
+/** A row that differs from its last record, or has no id of its own. */
 export interface ChangedRow {
   readonly table: RecordedTable
   readonly id: string
@@ -140,7 +140,8 @@ async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
       FROM ${sql.table(table)} r ${table === 'transactions' ? card : sql``}
       LEFT JOIN LATERAL (
         SELECT e.money, e.party, e.terms, e.hash FROM ${sql.table('state_entries')} e
-        WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id ORDER BY e.id DESC LIMIT 1
+        WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id AND e.id > ''
+        ORDER BY e.id DESC LIMIT 1
       ) s ON true
       WHERE ${owner} = ${merchantId} AND (${recordedRows(table)} OR s.hash IS NOT NULL)
     ) compared

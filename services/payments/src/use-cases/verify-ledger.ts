@@ -12,6 +12,7 @@ import {
 import { type Finding, INVARIANTS, type Invariant } from '../ledger/invariants.ts'
 import {
   findVerifiedRows,
+  listUnnamedRows,
   runOnSnapshot,
   streamLedgerIds,
   type VerifiedBalance,
@@ -68,7 +69,7 @@ export async function* verifyLedger(
 ): AsyncGenerator<VerifiedMerchant> {
   const missing = new Set(merchantId === undefined ? heads.keys() : [merchantId])
   for await (const id of merchantId === undefined ? streamLedgerIds(db) : [merchantId]) {
-    const verified = await verifyMerchant(db, id, heads.get(id))
+    const verified = await verifyMerchant(db, id, { heads: heads.get(id), isListed: merchantId === undefined })
     if (!verified) continue
     missing.delete(id)
     yield verified
@@ -80,11 +81,11 @@ export async function* verifyLedger(
   }
 }
 
-/** Verifies one merchant. Undefined when the database has nothing of it. */
+/** Verifies one merchant. Undefined when the database has no ledger of it, and no list of merchants names it. */
 function verifyMerchant(
   db: Db,
   merchantId: string,
-  heads: ChainHeads | undefined,
+  { heads, isListed }: { readonly heads: ChainHeads | undefined; readonly isListed: boolean },
 ): Promise<VerifiedMerchant | undefined> {
   return runOnSnapshot(db, async (trx) => {
     const violations: Violation[] = []
@@ -99,7 +100,8 @@ function verifyMerchant(
     for await (const link of streamLinks(trx, merchantId)) add(checkLink(ledger, link), link.table, link.row.id)
     const states = startChain(heads?.states)
     for await (const link of streamStates(trx, merchantId)) add(followChain(states, link), link.table, link.row.id)
-    if (!merchant && !balance && ledger.chain.length + states.chain.length + entries === 0n) return undefined
+    if (!isListed && !merchant && !balance && ledger.chain.length + states.chain.length + entries === 0n)
+      return undefined
     if (!merchant) add([[INVARIANTS.recordedRows, 'is gone']], 'merchants', merchantId)
     if (!balance) add([[INVARIANTS.recordedRows, 'is gone']], 'merchant_balances', merchantId)
     add(endChain(ledger, balance), 'merchant_balances', merchantId)
@@ -116,6 +118,7 @@ function verifyMerchant(
     }
     if (trailEntries !== ledger.trailEntries)
       add([[INVARIANTS.trailAmounts, 'trail entries belong to no transaction']], null, null)
+    for (const { table, id, findings } of await listUnnamedRows(trx, merchantId)) add(findings, table, id)
     for (const { table, id, findings } of await listChangedRows(trx, merchantId)) add(findings, table, id)
     for (const { table, id, findings } of await listStrayTerms(trx, merchantId, move)) add(findings, table, id)
     return { merchantId, ledger: ledger.chain, states: states.chain, violations }
