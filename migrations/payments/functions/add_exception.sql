@@ -6,8 +6,8 @@
 -- exception that holds back money is recorded. Returns whether the exception is new, or holds back money now. (reference:
 -- Exceptions)
 --
--- A dispute may come under the reference of an exception that holds back nothing, such as an event of another kind: it takes the
--- place of that exception, unless an adjustment has booked it.
+-- A dispute may come under the reference of an exception that holds back nothing: an event of another kind, or an exception that
+-- an operator has resolved. It takes the place of that exception, unless an adjustment has booked it.
 --
 -- Lock order, where there is an amount: the balance, the exception, as in move_currency, which exchanges the worth under the lock
 -- of the balance.
@@ -53,7 +53,7 @@ BEGIN
   INSERT INTO {{acquirer_exceptions}} AS x (merchant_id, id, payload, created, resolved, reserved)
     VALUES (p_merchant_id, exception_id, p_payload, now(), NULL, worth)
     ON CONFLICT (merchant_id, id) DO UPDATE SET payload = excluded.payload, reserved = excluded.reserved, resolved = NULL
-      WHERE x.reserved = 0 AND excluded.reserved IS DISTINCT FROM 0 AND NOT is_booked;
+      WHERE (x.reserved = 0 OR x.resolved IS NOT NULL) AND excluded.reserved IS DISTINCT FROM 0 AND NOT is_booked;
   is_new := FOUND;
   IF is_new AND worth IS DISTINCT FROM 0 THEN
     PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);

@@ -6,7 +6,7 @@ import { createHttpAcquirer } from '../src/acquirers/http-acquirer.ts'
 import { disputesCommand } from '../src/commands/disputes.ts'
 import { fraudsCommand } from '../src/commands/frauds.ts'
 import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
-import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
+import { createLiveMerchant, type LiveMerchant, settle } from './live-merchant.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -84,9 +84,9 @@ const disputes = async () => {
 }
 const frauds = async () =>
   (await payments.app.inject({ url: `/frauds?limit=9&filter[merchantId]=${merchant.id}`, headers: app.headers })).json()
-const reserve = async (): Promise<number> => {
+const reserve = async (merchantId = merchant.id): Promise<number> => {
   const { rows } = await sql<{ reserve: bigint }>`
-    SELECT ${sql.table('dispute_reserve')}(${merchant.id}) AS reserve`.execute(payments.owner.db)
+    SELECT ${sql.table('dispute_reserve')}(${merchantId}) AS reserve`.execute(payments.owner.db)
   return Number(rows[0]?.reserve)
 }
 
@@ -211,12 +211,34 @@ it('a dispute that is lost after it was won is held back once, whatever referenc
   expect([await reserve(), (await merchant.exceptions()).length]).toEqual([1_000, 1])
 })
 
-it('an acquirer that a merchant neither has nor had holds back nothing there', async () => {
-  const { id: other } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-  await report(opened('D1', { merchantId: other, acquirerRef: 'n-nobody' }))
-  const { db } = payments.database
-  const rows = db.selectFrom('acquirer_exceptions').select('reserved').where('merchant_id', '=', other)
-  expect(await rows.execute()).toEqual([{ reserved: 0n }])
+it('a dispute that is lost after it was won is held back again where the loss comes again after its exception was resolved', async () => {
+  await report(opened('D1'), closed('E1', 'D1', 'won'), closed('L1', 'D1', 'lost'))
+  const id = sql`${sql.table('exception_id')}('lost dispute north:D1')`
+  await sql`SELECT ${sql.table('resolve_exception')}(${merchant.id}, ${id})`.execute(payments.owner.db)
+  const resolved = await reserve()
+  await report(closed('L2', 'D1', 'lost'))
+  expect([resolved, await reserve(), (await merchant.exceptions()).length]).toEqual([0, 1_000, 1])
+})
+
+describe('a dispute of an unknown transaction', () => {
+  const unknown = opened('D1', { acquirerRef: 'n-nobody', amount: 300 })
+
+  it.each([
+    ['a live merchant that neither has nor had the acquirer', {}, 0],
+    ['a live merchant that has the acquirer', { acquirer: 'north' }, 300],
+    ['a test merchant', { acquirer: 'north', test: true }, 0],
+  ] as const)('of %s holds back the right amount', async (_title, changes, held) => {
+    const { id: other } = await createTestMerchant(payments, app, { currency: 'EUR' })
+    await settle(payments.database.db, other, { acquirer: 'south', ...changes })
+    await report({ ...unknown, merchantId: other })
+    expect(await reserve(other)).toBe(held)
+  })
+
+  it('holds back its amount at a merchant that had the acquirer, and has another one now', async () => {
+    await settle(payments.database.db, merchant.id, { acquirer: 'south' })
+    await report(unknown)
+    expect(await reserve()).toBe(300)
+  })
 })
 
 it.each(['9999-12-31T23:59:59-12:00', '9999-12-31T23:59:60Z', '1969-12-31T23:59:59Z', '0001-01-01T00:00:00+14:00'])(
@@ -276,11 +298,15 @@ describe('a merchant whose event fails', () => {
     expect(await payOut()).toEqual(WAITS)
   })
 
-  it('is paid out where the event names a merchant that never had the acquirer', async () => {
-    const { id } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const hold = (acquirer: string) => sql<{ changed: boolean }>`
-      SELECT ${sql.table('hold_events')}(${id}, ${acquirer}, '{"type":"events.waiting"}') AS changed`
-    expect((await hold('north').execute(payments.service.db)).rows).toEqual([{ changed: false }])
+  it.each([
+    ['its balance where the acquirer is one that it neither has nor had', 'south', { verdict: 'done', amount: 961n }],
+    ['nothing where it had the acquirer, and has another one now', 'north', WAITS[0]],
+  ])('is paid %s', async (_title, acquirer, paid) => {
+    await settle(payments.database.db, merchant.id, { acquirer: 'east' })
+    await sql`SELECT ${sql.table('hold_events')}(${merchant.id}, ${acquirer}, '{"type":"events.waiting"}')`.execute(
+      payments.service.db,
+    )
+    expect(await payOut()).toEqual([{ reason: null, ...paid }])
   })
 })
 

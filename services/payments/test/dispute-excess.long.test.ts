@@ -8,6 +8,7 @@ import { OPERATOR } from '../src/access/caller.ts'
 import { type AcquirerEvent, EVENTS_MAX } from '../src/acquirers/acquirer.ts'
 import { adjustCommand } from '../src/commands/adjust.ts'
 import { disputesCommand } from '../src/commands/disputes.ts'
+import { exceptionsCommand } from '../src/commands/exceptions.ts'
 import { callPayOut } from '../src/payouts/payout-repository.ts'
 import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
 import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
@@ -39,7 +40,7 @@ afterAll(async () => {
   await sink.close()
 })
 
-const commands = [adjustCommand, disputesCommand] as const
+const commands = [adjustCommand, disputesCommand, exceptionsCommand] as const
 const { run, json } = commandRunner(commands, () => operatorDeps(payments))
 
 /** Lets the acquirer report, as its job does each minute. */
@@ -258,6 +259,28 @@ describe('a dispute of an unknown transaction', () => {
     expect(await merchant.balance()).toBe(0)
     await report(event)
     expect([await reserve(), (await disputes()).length, await merchant.violations()]).toEqual([0n, 0, []])
+  })
+
+  it('is held back again where the event comes again after an exception that was resolved and never booked', async () => {
+    await captured(10_000)
+    const event = unknown(4_000)
+    await report(event)
+    await run('exceptions', 'resolve', merchant.id, await exceptionId())
+    const resolved = await reserve()
+    await report({ ...event, amount: 3_000 })
+    expect([resolved, await reserve(), await merchant.violations()]).toEqual([0n, 3_000n, []])
+    await json('adjust', merchant.id, '-3000', 'Lost dispute u', '--exception', await exceptionId())
+    await report(event)
+    expect([await reserve(), await merchant.violations()]).toEqual([0n, []])
+  })
+
+  it('is wholly held back again where the amount of an event that comes again has no rate', async () => {
+    await captured(10_000)
+    const event = unknown(4_000, 'XXX')
+    await report(event)
+    await run('exceptions', 'resolve', merchant.id, await exceptionId())
+    await report(event)
+    expect(await reserve()).toBe(BigInt(await merchant.balance()))
   })
 
   it('is held back at the rate of its day, and wholly where its currency has none', async () => {

@@ -1,8 +1,11 @@
 import { watchRows } from '@trestle/testing/watched-rows.ts'
+import { pino } from 'pino'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { callerColumns } from '../src/access/caller.ts'
 import { keyDigest } from '../src/access/fingerprint.ts'
 import { callAddException } from '../src/acquirers/exception-repository.ts'
+import { recordWaiting } from '../src/acquirers/waiting-events.ts'
+import { adjustCommand } from '../src/commands/adjust.ts'
 import { deliveriesCommand } from '../src/commands/deliveries.ts'
 import { exceptionsCommand } from '../src/commands/exceptions.ts'
 import { callBeginCharge } from '../src/transactions/charge-repository.ts'
@@ -12,6 +15,7 @@ import { callerOf } from './caller.ts'
 import { browse, createOrder } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { drawnFor } from './drawn-arrows.ts'
+import { settle } from './live-merchant.ts'
 import { capture } from './operations.ts'
 import {
   createTestApp,
@@ -51,22 +55,43 @@ const send = (method: 'POST' | 'PUT' | 'DELETE', url: string, payload = {}, head
 
 it('an exception goes through the arrows of its diagram, and through no others', async () => {
   const { db } = payments.database
-  const { run } = commandRunner([exceptionsCommand], () => operatorDeps(payments))
+  const { run } = commandRunner([adjustCommand, exceptionsCommand], () => operatorDeps(payments))
   const watched = await watchRows(payments.url, {
     [EXCEPTIONS]: ({ row }) => (row.resolved === null ? 'open' : 'resolved'),
   })
+  const payload = { type: 'unknown', acquirer: 'north' }
+  const report = (live: string, disputed?: { readonly amount: number }) =>
+    callAddException(db, { merchantId: live, reference: 'event north:1', payload, disputed })
+  const record = (live: string, held: readonly (readonly [string, string])[]) =>
+    recordWaiting(
+      { db, logger: pino({ enabled: false }) },
+      {
+        acquirer: 'north',
+        merchants: new Set([live]),
+        held: new Map(held),
+      },
+    )
+  // The commands refuse an exception that does not wait.
+  const close = async (...words: readonly string[]) => {
+    const row = await db.selectFrom('acquirer_exceptions').select('id').executeTakeFirst()
+    await run(...words, row?.id ?? UNKNOWN_ID).catch(() => [])
+  }
   const events = {
-    'an event contradicts the books': () =>
-      callAddException(db, { merchantId, reference: 'event north:1', payload: { type: 'unknown' } }),
+    'an event contradicts the books': (live: string) => report(live),
+    'a dispute is held back': (live: string) => report(live, { amount: 1 }),
+    'events wait': (live: string) => record(live, [[live, 'E1']]),
+    'no event waits': (live: string) => record(live, []),
+    adjust: (live: string) => close('adjust', live, '-1', 'Lost', '--exception'),
     list: () => run('exceptions', 'list'),
-    // The command refuses an exception that does not wait.
-    resolve: async () => {
-      const row = await db.selectFrom('acquirer_exceptions').select('id').executeTakeFirst()
-      await run('exceptions', 'resolve', merchantId, row?.id ?? UNKNOWN_ID).catch(() => [])
-    },
+    resolve: (live: string) => close('exceptions', 'resolve', live),
   }
   const begun = 'an event contradicts the books'
-  const found = await watched.explore(events, [[], [begun], [begun, 'resolve']], async () => undefined)
+  const paths = [[], [begun], [begun, 'resolve'], ['events wait'], ['events wait', 'resolve']] as const
+  const found = await watched.explore(events, paths, async () => {
+    const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
+    await settle(db, id, { acquirer: 'north' })
+    return id
+  })
   expect(found.get(EXCEPTIONS)).toEqual(drawnFor('acquirers')[0])
   await watched.close()
 })
