@@ -1,10 +1,10 @@
 -- distribute: p_merchant_id
--- Marks an exception as resolved, unless it is already. Returns the exception, and whether it has waited
--- until now; no row where the merchant has no such exception. (console reference: Routes of payments)
+-- Marks an exception as resolved, unless it is already. Returns the exception with the currency of its merchant, and whether it
+-- has waited until now; no row where the merchant has no such exception. (console reference: Routes of payments)
 --
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)
-RETURNS TABLE (waited boolean, created timestamptz, payload jsonb, resolved timestamptz)
+RETURNS TABLE (waited boolean, created timestamptz, payload jsonb, resolved timestamptz, reserved bigint, currency text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -15,7 +15,7 @@ DECLARE
   exception {{acquirer_exceptions}};
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
-  PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+  SELECT b.currency INTO currency FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   SELECT r.* INTO exception FROM {{acquirer_exceptions}} r
     WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id FOR UPDATE;
   PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[p_exception_id]);
@@ -25,7 +25,7 @@ BEGIN
   IF waited AND exception.reserved IS DISTINCT FROM 0 THEN
     PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception.id]);
   END IF;
-  RETURN QUERY SELECT waited, r.created::timestamptz, r.payload, r.resolved::timestamptz FROM {{acquirer_exceptions}} r
-    WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id;
+  RETURN QUERY SELECT waited, r.created::timestamptz, r.payload, r.resolved::timestamptz, r.reserved, currency
+    FROM {{acquirer_exceptions}} r WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id;
 END
 $$;

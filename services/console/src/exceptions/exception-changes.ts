@@ -1,11 +1,11 @@
 import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
-import { money, type WithDecimals } from '../pages/money.ts'
+import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { answerWith } from '../service-calls/service-call.ts'
-import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception } from './exception-view.ts'
+import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception, type HeldBack } from './exception-view.ts'
 
 /** The decisions of operators about an exception. */
-export const exceptionChanges: Changeable<Exception> = {
+export const exceptionChanges: Changeable<WithDecimals<Exception>> = {
   service: 'payments',
   section: 'exceptions',
   pathOf: ({ merchantId, id }) => `${EXCEPTIONS_PATH}/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}`,
@@ -18,8 +18,13 @@ export const exceptionChanges: Changeable<Exception> = {
       title: () => 'Mark as resolved',
       submit: 'Mark as resolved',
       isOffered: ({ resolved }) => resolved === undefined,
-      consequences: ({ acquirer = 'the acquirer', kind }) => [
+      consequences: ({ acquirer = 'the acquirer', kind, heldBack, decimals }) => [
         `The books stay as they are: you say that what ${acquirer} answered about the ${kind} needs nothing more.`,
+        ...(heldBack === undefined
+          ? []
+          : [
+              `Payouts no longer hold back ${heldBackText(heldBack, decimals)}. If the acquirer takes money, book it instead: payments adjust --exception also resolves the exception.`,
+            ]),
         'The exception leaves the list of those that wait.',
       ],
       fields: (_shown, { note }) =>
@@ -78,4 +83,9 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
         outcome === 'approved' ? 'The authorization was approved, and is given back' : 'The authorization was declined',
     },
   ],
+}
+
+/** The money that payouts hold back for an exception. */
+export function heldBackText({ amount, currency }: HeldBack, decimals: Decimals): string {
+  return amount === undefined ? 'the whole balance' : money(amount, currency, decimals)
 }

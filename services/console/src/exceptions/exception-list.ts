@@ -7,7 +7,7 @@ import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { badge, emptyState, jsonText, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { attemptChanges, exceptionChanges } from './exception-changes.ts'
+import { attemptChanges, exceptionChanges, heldBackText } from './exception-changes.ts'
 import {
   ATTEMPTS_PATH,
   type Attempt,
@@ -28,7 +28,7 @@ const TABS = [
 /** The list of exceptions, with what the acquirer has said. */
 export function exceptionsPage(
   query: z.infer<typeof ExceptionsQuery>,
-  { value, next }: Listed<z.infer<typeof ExceptionsView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof ExceptionsView>>>,
   viewer: Viewer,
 ): ConsolePage {
   const { merchant, open } = query
@@ -57,7 +57,7 @@ ${filterForm({
 ${listCard({
   label: 'Exceptions',
   path: EXCEPTIONS_PATH,
-  columns: exceptionColumns(viewer),
+  columns: exceptionColumns(viewer, value.decimals),
   rows: value.exceptions,
   next,
   query: { ...query },
@@ -66,7 +66,7 @@ ${listCard({
   }
 }
 
-function exceptionColumns(viewer: Viewer): readonly Column<Exception>[] {
+function exceptionColumns(viewer: Viewer, decimals: Decimals): readonly Column<Exception>[] {
   return [
     {
       label: 'About',
@@ -78,9 +78,14 @@ function exceptionColumns(viewer: Viewer): readonly Column<Exception>[] {
       cell: ({ resolved }) => (resolved === undefined ? badge('Waits', 'warn') : badge('Resolved', 'good')),
     },
     { label: 'Merchant', cell: ({ merchantId }) => merchantLink(merchantId) },
+    {
+      label: 'Held back',
+      kind: 'number',
+      cell: ({ heldBack }) => (heldBack === undefined ? '' : heldBackText(heldBack, decimals)),
+    },
     { label: 'What was said', kind: 'bare', cell: ({ payload }) => payloadOf(payload) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
-    { label: '', cell: (exception) => html`${changeLinks(exceptionChanges, exception, viewer)}` },
+    { label: '', cell: (exception) => html`${changeLinks(exceptionChanges, { ...exception, decimals }, viewer)}` },
   ]
 }
 

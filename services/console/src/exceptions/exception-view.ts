@@ -8,10 +8,14 @@ const Exception = z.looseObject({
   acquirer: z.string().optional(),
   kind: z.string(),
   payload: z.record(z.string(), z.unknown()),
+  heldBack: z.object({ currency: z.string(), amount: Amount.optional() }).optional(),
   resolved: z.string().optional(),
 })
 /** An answer of an acquirer that contradicts the books (console reference: Routes of payments). */
 export type Exception = z.infer<typeof Exception>
+
+/** The money that payouts hold back until the exception is resolved. Without an amount: the whole balance. */
+export type HeldBack = NonNullable<Exception['heldBack']>
 
 /** One exception. */
 export const ExceptionAnswer = z.object({ exception: Exception })

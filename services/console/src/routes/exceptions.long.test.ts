@@ -32,7 +32,7 @@ describe('GET /exceptions', () => {
     const page = await (await test.signedIn('viewer')).open('/exceptions')
     expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
-      `Exceptions Exceptions Unknown outcomes ${FILTERS} About State Merchant What was said Created ↓ operation north Waits ID Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } TIME`,
+      `Exceptions Exceptions Unknown outcomes ${FILTERS} About State Merchant Held back What was said Created ↓ operation north Waits ID Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } TIME`,
     )
     expect(page.html).toContain('&lt;b&gt;late&lt;/b&gt;')
     const resolved = await (await test.signedIn('viewer')).open('/exceptions?open=false')
@@ -41,6 +41,29 @@ describe('GET /exceptions', () => {
 })
 
 describe('GET /exceptions/:merchantId/:exceptionId/:change', () => {
+  it.each([
+    [400_000, 'EUR 4,000.00'],
+    [null, 'the whole balance'],
+  ])(
+    '200: lists an exception that holds back %s minor units, and says that resolving it frees %s',
+    async (reserved, text) => {
+      const setReserved = (value: number | null) =>
+        services[1].query('UPDATE payments.acquirer_exceptions SET reserved = $1 WHERE id = $2', [value, ID])
+      await setReserved(reserved)
+      const browser = await test.signedIn('admin')
+      const list = await browser.open('/exceptions')
+      const asked = await browser.open(`/exceptions/${merchantId}/${ID}/resolution`)
+      await setReserved(0)
+      expect([list.status, plain(list.text)]).toEqual([200, expect.stringContaining(`Waits ID ${text} Answer`)])
+      expect([asked.status, asked.text]).toEqual([
+        200,
+        expect.stringContaining(
+          `Payouts no longer hold back ${text}. If the acquirer takes money, book it instead: payments adjust --exception also resolves the exception.`,
+        ),
+      ])
+    },
+  )
+
   it('200: asks about an exception that has waited longer than a hundred others', async () => {
     const browser = await test.signedIn('admin')
     const path = `/exceptions/${merchantId}/${ID}/resolution`

@@ -5,6 +5,7 @@ import { exceptionChanges } from '../exceptions/exception-changes.ts'
 import { ExceptionsQuery, exceptionsPage } from '../exceptions/exception-list.ts'
 import { type Exception, ExceptionAnswer, ExceptionsView } from '../exceptions/exception-view.ts'
 import { pageQuery } from '../pages/list.ts'
+import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
@@ -17,7 +18,7 @@ export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/exceptions', { schema: { querystring: ExceptionsQuery } }, async (request, reply) => {
     const { merchant, open, ...place } = request.query
     const asked = { ...pageQuery(place), merchant, open }
-    const listed = await visitOf(request).calls.read('payments', LIST, ExceptionsView, asked)
+    const listed = await readWithDecimals(visitOf(request).calls, { path: LIST, schema: ExceptionsView, query: asked })
     return sendPage(request, reply, exceptionsPage(request.query, listed, viewerOf(request)))
   })
 
@@ -31,7 +32,8 @@ export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
 async function readException(
   request: FastifyRequest,
   { merchantId, exceptionId }: z.infer<typeof ExceptionParams>,
-): Promise<Exception> {
+): Promise<WithDecimals<Exception>> {
   const path = `${LIST}/${encodeURIComponent(merchantId)}/${encodeURIComponent(exceptionId)}`
-  return (await visitOf(request).calls.read('payments', path, ExceptionAnswer)).value.exception
+  const { value } = await readWithDecimals(visitOf(request).calls, { path, schema: ExceptionAnswer })
+  return { ...value.exception, decimals: value.decimals }
 }

@@ -31,9 +31,9 @@ export async function isHeldBackOrBooked(
 }
 
 /**
- * Stores an exception, once for each reference. Payouts hold back what it says is disputed, until it is resolved. One that held
- * back nothing until now is replaced by one that does. False when nothing is stored. Characters that jsonb does not accept are
- * replaced: otherwise the operator would never see the exception.
+ * Stores an exception, once for each reference. Payouts hold back what it says is disputed, until it is resolved. One that holds
+ * back nothing, also because it is resolved, is replaced by one that does, unless an adjustment has booked it. False when nothing
+ * is stored. Characters that jsonb does not accept are replaced: otherwise the operator would never see the exception.
  */
 export async function callAddException(
   db: Db,
@@ -45,26 +45,6 @@ export async function callAddException(
       ${merchantId}, ${toStorable(reference)}, ${text}::jsonb, ${disputed?.amount ?? null}::bigint, ${disputed?.currency ?? null}
     ) AS "isNew"`.execute(db)
   return rows[0]?.isNew === true
-}
-
-/** An exception in the list of an operator. */
-export interface ListedException {
-  readonly id: string
-  readonly merchantId: string
-  readonly created: Date
-  readonly payload: unknown
-}
-
-/** Exceptions that wait for an operator, oldest first, at most `limit`. */
-export async function listOpenExceptions(db: Db, limit: number): Promise<readonly ListedException[]> {
-  return db
-    .selectFrom('acquirer_exceptions')
-    .select(['id', 'merchant_id as merchantId', 'created', 'payload'])
-    .where('resolved', 'is', null)
-    .orderBy('created')
-    .orderBy('id')
-    .limit(limit)
-    .execute()
 }
 
 /** Counts the exceptions that wait for an operator. */

@@ -4,6 +4,11 @@ import type { OperatedException } from './operator-exception-repository.ts'
 /** The members that all payloads have. */
 const Payload = z.looseObject({ acquirer: z.string().nullish(), type: z.string().optional() })
 
+const HeldBackView = z.object({
+  currency: z.string().describe('The currency of the merchant'),
+  amount: z.int().optional().describe('Absent: the whole balance'),
+})
+
 /** An exception in an answer to an operator (console reference: Routes of payments). */
 export const ExceptionView = z.object({
   merchantId: z.string(),
@@ -12,17 +17,13 @@ export const ExceptionView = z.object({
   acquirer: z.string().optional(),
   kind: z.string().describe('What the answer of the acquirer was about'),
   payload: z.record(z.string(), z.unknown()).describe('Without card data'),
+  heldBack: HeldBackView.optional().describe('What payouts hold back until the exception is resolved'),
   resolved: z.iso.datetime().optional(),
 })
 
 /** The JSON of an exception. JSON leaves out undefined fields. */
-export function viewException({
-  merchantId,
-  id,
-  created,
-  payload,
-  resolved,
-}: OperatedException): z.infer<typeof ExceptionView> {
+export function viewException(exception: OperatedException): z.infer<typeof ExceptionView> {
+  const { merchantId, id, created, payload, resolved } = exception
   const parsed = Payload.parse(payload)
   return {
     merchantId,
@@ -31,6 +32,16 @@ export function viewException({
     acquirer: parsed.acquirer ?? undefined,
     kind: parsed.type ?? 'event',
     payload: parsed,
+    heldBack: viewHeldBack(exception),
     resolved: resolved?.toISOString(),
   }
+}
+
+/** The money that payouts hold back until an exception is resolved. Undefined where they hold back nothing. */
+export function viewHeldBack({
+  reserved,
+  currency,
+}: Pick<OperatedException, 'reserved' | 'currency'>): z.infer<typeof HeldBackView> | undefined {
+  if (reserved === 0n || currency === null) return undefined
+  return { currency, amount: reserved === null ? undefined : Number(reserved) }
 }

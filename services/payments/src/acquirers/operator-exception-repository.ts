@@ -13,6 +13,10 @@ export interface OperatedException {
   /** Without card data. */
   readonly payload: unknown
   readonly resolved: Date | null
+  /** Minor units that payouts hold back until it is resolved; null: the whole balance. */
+  readonly reserved: bigint | null
+  /** The currency of the merchant. Null for an unknown merchant, where nothing is held back. */
+  readonly currency: string | null
 }
 
 /** With where it stands in the list. */
@@ -20,17 +24,28 @@ export interface PlacedException extends OperatedException {
   readonly place: string
 }
 
-const columns: RawBuilder<unknown> = sql`r.id, r.merchant_id AS "merchantId", r.created, r.payload, r.resolved`
+const columns: RawBuilder<unknown> = sql`
+  r.id, r.merchant_id AS "merchantId", r.created, r.payload, r.resolved, r.reserved, b.currency`
+const join: RawBuilder<unknown> = sql`LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = r.merchant_id`
 /** The id is a digest, and says nothing of the creation. */
 const place = sql`(lpad(to_hex((extract(epoch FROM r.created) * 1000)::bigint), 12, '0') || left(r.id, 12)) COLLATE "C"`
 
 const exceptions = listOfAll<PlacedException>('all_exceptions', {
   table: 'acquirer_exceptions',
   columns: sql`${columns}, ${place} AS place`,
+  join,
   filters: ['merchant_id'],
   flags: { open: sql`r.resolved IS NULL` },
   place,
 })
+
+/** Exceptions that wait for an operator, oldest first, at most `limit`. */
+export async function listOpenExceptions(db: Db, limit: number): Promise<readonly OperatedException[]> {
+  const { rows } = await sql<OperatedException>`
+    SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r ${join}
+    WHERE r.resolved IS NULL ORDER BY r.created, r.id LIMIT ${limit}`.execute(db)
+  return rows
+}
 
 /** A page of the exceptions of all merchants, for an operator: either open or resolved ones. */
 export function listOperatedExceptions(
@@ -43,7 +58,8 @@ export function listOperatedExceptions(
 const exceptionQuery = prepare(
   'operated_exception',
   (p: { merchantId: string; id: string }) => sql<OperatedException>`
-    SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r WHERE r.merchant_id = ${p.merchantId} AND r.id = ${p.id}`,
+    SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r ${join}
+    WHERE r.merchant_id = ${p.merchantId} AND r.id = ${p.id}`,
 )
 
 /** An exception of a merchant, open or resolved, for an operator. Undefined when there is no such exception. */
@@ -68,7 +84,7 @@ export async function callResolveException(
   db: Db,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },
 ): Promise<ResolvedException | undefined> {
-  const { rows } = await sql<{ waited: boolean } & Pick<OperatedException, 'created' | 'payload' | 'resolved'>>`
+  const { rows } = await sql<{ waited: boolean } & Omit<OperatedException, 'id' | 'merchantId'>>`
     SELECT * FROM ${sql.table('resolve_exception')}(${merchantId}, ${id})`.execute(db)
   const [row] = rows
   if (!row) return undefined

@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
-import { listOpenExceptions } from '../acquirers/exception-repository.ts'
-import { callResolveException } from '../acquirers/operator-exception-repository.ts'
+import { viewHeldBack } from '../acquirers/exception-view.ts'
+import {
+  callResolveException,
+  listOpenExceptions,
+  type OperatedException,
+} from '../acquirers/operator-exception-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
@@ -14,18 +18,28 @@ const ROWS_MAX = 1_000
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
-    description: 'list open exceptions, oldest first',
-    run: ({ db }) => listOpenExceptions(db, ROWS_MAX),
+    description: 'list open exceptions, oldest first, with the money that payouts hold back for them',
+    run: async ({ db }) => (await listOpenExceptions(db, ROWS_MAX)).map(toRow),
   },
   {
     usage: 'resolve <merchant> <id>',
-    description: 'close an exception that was dealt with, for example by an adjustment',
+    description: 'close an exception that needs no booking; adjust --exception books and closes one',
     run: ({ db }, { words: [merchantId = '', id = ''] }) =>
       db.transaction().execute(async (trx) => {
-        const { waited = false } = (await callResolveException(trx, { merchantId, id })) ?? {}
-        if (!waited) throw new Error(`no exception ${id} waits`)
+        const { waited, exception } = (await callResolveException(trx, { merchantId, id })) ?? refuseMissing(id)
+        if (!waited) refuseMissing(id)
         await insertOperatorAudit(trx, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })
-        return { id, resolved: true }
+        const freed = viewHeldBack(exception)
+        return { id, resolved: true, ...(freed && { freed, booked: false }) }
       }),
   },
 ]
+
+function toRow(exception: OperatedException): object {
+  const { id, merchantId, created, payload } = exception
+  return { id, merchantId, created, heldBack: viewHeldBack(exception), payload }
+}
+
+function refuseMissing(id: string): never {
+  throw new Error(`no exception ${id} waits`)
+}

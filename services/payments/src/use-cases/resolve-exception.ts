@@ -5,7 +5,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/** The exception that an operator has dealt with, for example by an adjustment. */
+/** The exception that an operator has dealt with, and that needs no booking. */
 export interface ResolveExceptionInput {
   readonly change: OperatorChange
   readonly merchantId: string

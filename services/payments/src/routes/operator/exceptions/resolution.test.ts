@@ -1,6 +1,8 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../../../test/audit.ts'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
+import { settle } from '../../../../test/live-merchant.ts'
 import { actorOf, operatorHeaders, storedKey, testOperators } from '../../../../test/operators.ts'
 import {
   createTestApp,
@@ -63,6 +65,33 @@ describe('POST /operator/exceptions/:merchantId/:exceptionId/resolution', () => 
       changes: { note: 'adjusted' },
     }
     expect(logged).toEqual(operatorAudit('operator.exceptions.resolve', payload, merchantId))
+  })
+
+  it('201: an exception says what payouts held back for it until it was resolved', async () => {
+    const { db } = payments.service
+    await settle(payments.database.db, otherId, { acquirer: 'north' })
+    const payload = { type: 'dispute.opened', acquirer: 'north' }
+    const disputes = { some: { amount: 4_000 }, all: { amount: 1, currency: 'XXX' } }
+    for (const [reference, disputed] of Object.entries(disputes))
+      await callAddException(db, { merchantId: otherId, reference, payload, disputed })
+    const held = (await list(`merchant=${otherId}&order=asc`)).filter(
+      ({ kind }: { kind: string }) => kind !== 'operation',
+    )
+    expect(held).toEqual(
+      [{ currency: 'DKK', amount: 4_000 }, { currency: 'DKK' }].map((heldBack) => ({
+        merchantId: otherId,
+        id: anyId,
+        created: anyTime,
+        acquirer: 'north',
+        kind: 'dispute.opened',
+        payload,
+        heldBack,
+      })),
+    )
+    for (const exception of held) {
+      const answer = await resolve(otherId, exception.id, {}, exception.id)
+      expect(statusAndBody(answer)).toEqual([201, { exception: { ...exception, resolved: anyTime } }])
+    }
   })
 
   it('400: refuses a note of more than 1000 characters', async () => {
