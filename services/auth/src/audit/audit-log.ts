@@ -1,4 +1,4 @@
-import { OPERATOR_ACTIONS, type OperatorAction } from '@trestle/operators/operator-roles.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
@@ -88,12 +88,6 @@ export interface AuditEvent {
   readonly ip: string
   readonly sessionId?: string
   readonly traits?: Readonly<Record<string, unknown>>
-}
-
-/** Whether a text is an action of the audit log. */
-export function isAuditAction(action: string): action is AuditAction {
-  const [, ofOperators] = /^operator\.(.+)$/.exec(action) ?? []
-  return Object.hasOwn(LOG_TYPES, action) || (ofOperators !== undefined && Object.hasOwn(OPERATOR_ACTIONS, ofOperators))
 }
 
 /**
