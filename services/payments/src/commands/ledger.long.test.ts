@@ -189,6 +189,40 @@ describe('payments ledger verify', () => {
     expect((await verify('--head', file)).failure).toBe(`${file} is no list of heads`)
   })
 
+  it('says how many merchants a list has, which lacks those that it lost', async () => {
+    const file = join(folder, 'cut')
+    const [head = ''] = (await verify('--head')).lines
+    await writeFile(file, `${head}\n\n${head}\n`)
+    const text = '2 merchants, 22 links, 0 violations, 1 merchants compared with the list'
+    expect(await verify('--head', file)).toEqual({ failure: undefined, lines: [text] })
+    const json = '{"merchants":2,"links":22,"violations":0,"compared":1}'
+    expect(await verify('--head', file, '--json')).toEqual({ failure: undefined, lines: [json] })
+  })
+
+  it('refuses a list that is empty, lacks the merchant, or contradicts itself', async () => {
+    const file = join(folder, 'refused')
+    const heads = (await verify('--head')).lines
+    const refusalOf = async (text: string, ...words: string[]) => {
+      await writeFile(file, text)
+      return verify('--head', file, ...words)
+    }
+    for (const empty of ['', '\n \n']) {
+      expect(await refusalOf(empty)).toEqual({ lines: [], failure: `${file} has no heads` })
+    }
+    const ofOthers = heads.filter((line) => !line.startsWith(merchantId)).join('\n')
+    expect(await refusalOf(ofOthers, '--merchant', merchantId.toUpperCase())).toEqual({
+      lines: [],
+      failure: `${file} has no head of merchant ${merchantId}`,
+    })
+    const other = ofOthers.replace(/[0-9a-f]{64}$/, 'a'.repeat(64))
+    for (const contradiction of [`${ofOthers}\n${other}`, `${other}\n${ofOthers}`]) {
+      expect(await refusalOf(contradiction)).toEqual({
+        lines: [],
+        failure: `${file} has two heads of merchant ${liveId}`,
+      })
+    }
+  })
+
   it('reads lists that are older than the chain of states, and finds a chain of states that was rewritten', async () => {
     const file = join(folder, 'states')
     const heads = (await verify('--head')).lines.join('\n')

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { isDeepStrictEqual } from 'node:util'
 import { printable, printableJson } from '@trestle/common/lifecycle/printable.ts'
 import { Command } from 'commander'
 import { insertVerification } from '../ledger/verification.ts'
@@ -31,13 +32,16 @@ export function ledgerCommand(operator: Operator): Command {
  * @throws Error when there is a finding
  */
 export async function verifyAll({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
-  const heads = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHeads>()
+  const merchantId = merchant?.toLowerCase()
+  const list = typeof head === 'string' ? await readHeads(head, merchantId) : undefined
+  const heads = list ?? new Map<string, ChainHeads>()
   const lines = json ? JSON_LINES : TEXT_LINES
   const deps = await open()
-  let [merchants, links, violations] = [0, 0n, 0]
+  let [merchants, links, violations, compared] = [0, 0n, 0, 0]
   try {
-    for await (const verified of verifyLedger(deps.db, { merchantId: merchant?.toLowerCase(), heads })) {
+    for await (const verified of verifyLedger(deps.db, { merchantId, heads })) {
       merchants += 1
+      if (heads.has(verified.merchantId)) compared += 1
       links += verified.ledger.length + verified.states.length
       violations += verified.violations.length
       for (const violation of verified.violations) print(lines.violation(violation))
@@ -49,7 +53,8 @@ export async function verifyAll({ open, print }: Operator, { merchant, head, jso
   } finally {
     await deps.close()
   }
-  if (head !== true || violations > 0) print(lines.summary({ merchants, links: Number(links), violations }))
+  const summary = { merchants, links: Number(links), violations, compared: list && compared }
+  if (head !== true || violations > 0) print(lines.summary(summary))
   if (violations > 0) throw new Error('the ledger does not hold')
 }
 
@@ -58,6 +63,8 @@ interface Summary {
   readonly merchants: number
   readonly links: number
   readonly violations: number
+  /** The merchants that a list of heads has. Undefined without a list. */
+  readonly compared: number | undefined
 }
 
 /** Writes the lines of a verification. */
@@ -72,7 +79,8 @@ const TEXT_LINES: LineWriter = {
     printable(`${merchantId}${table === null ? '' : ` ${table} ${id}`}: ${message} (invariant ${invariant})`),
   head: ({ merchantId, ledger, states }) =>
     `${merchantId} ${ledger.length} ${ledger.head.toString('hex')} ${states.length} ${states.head.toString('hex')}`,
-  summary: ({ merchants, links, violations }) => `${merchants} merchants, ${links} links, ${violations} violations`,
+  summary: ({ merchants, links, violations, compared }) =>
+    `${merchants} merchants, ${links} links, ${violations} violations${compared === undefined ? '' : `, ${compared} merchants compared with the list`}`,
 }
 
 const JSON_LINES: LineWriter = {
@@ -90,17 +98,24 @@ const JSON_LINES: LineWriter = {
 
 /**
  * Reads a list of heads that `--head` printed, as text or JSON. Older lists have no heads of states.
- * @throws Error on a line that is neither
+ * @param merchantId a merchant that the list must have
+ * @throws Error on a line that is neither, and for a list that proves nothing: an empty one, one without the merchant, or one
+ * with two heads of a merchant
  */
-async function readHeads(file: string): Promise<ReadonlyMap<string, ChainHeads>> {
+async function readHeads(file: string, merchantId: string | undefined): Promise<ReadonlyMap<string, ChainHeads>> {
   const heads = new Map<string, ChainHeads>()
   for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
     if (line.trim() === '') continue
     const { id, length, head, stateLength, stateHead } = (HEAD_TEXT.exec(line) ?? HEAD_JSON.exec(line))?.groups ?? {}
     if (id === undefined || length === undefined || head === undefined) throw new Error(`${file} is no list of heads`)
     const states = stateLength === undefined || stateHead === undefined ? undefined : toHead(stateLength, stateHead)
-    heads.set(id, { ledger: toHead(length, head), states })
+    const ends = { ledger: toHead(length, head), states }
+    if (!isDeepStrictEqual(heads.get(id) ?? ends, ends)) throw new Error(`${file} has two heads of merchant ${id}`)
+    heads.set(id, ends)
   }
+  if (heads.size === 0) throw new Error(`${file} has no heads`)
+  if (merchantId !== undefined && !heads.has(merchantId))
+    throw new Error(`${file} has no head of merchant ${merchantId}`)
   return heads
 }
 
