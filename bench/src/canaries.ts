@@ -105,7 +105,7 @@ interface Seeded {
 async function seed(deployment: Deployment): Promise<Seeded> {
   const [key, merchantKey] = [randomUUID(), randomUUID()]
   secrets.set('key of the app', key)
-  const [appId, merchantId] = ['a'.repeat(24), 'b'.repeat(24)]
+  const [appId, merchantId] = ['1'.repeat(24), '2'.repeat(24)]
   const transactions = [PAN, TEST_PAN].map((number, i) => ({
     id: `${i}`.repeat(16) + merchantId.slice(16),
     merchantId,

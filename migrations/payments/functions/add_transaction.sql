@@ -3,7 +3,7 @@
 -- columns.
 --
 -- An id that does not end in the merchant's tag is listed as an alias. Later ids of the merchant continue from the greatest one,
--- even if it is ahead of the clock.
+-- even if it is ahead of the clock. The command `seed` refuses an id that is more than a minute ahead.
 CREATE OR REPLACE FUNCTION {{add_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
 RETURNS void
 LANGUAGE plpgsql

@@ -48,6 +48,18 @@ describe('new_id', () => {
   })
 })
 
+describe('id_at', () => {
+  it('makes the last id, and refuses a number beyond it rather than begin again', async () => {
+    const idAt = async (number: string) => {
+      const { rows } = await owner.query(`SELECT payments.id_at(${number}, '89abcdef') AS id`)
+      return rows
+    }
+    const beyond = '4294967296000::bigint * 1048576'
+    expect(await idAt(`${beyond} - 1`)).toEqual([{ id: 'ffffffff3e7fffff89abcdef' }])
+    await expect(idAt(beyond)).rejects.toHaveProperty('message', 'OID out of range')
+  })
+})
+
 describe('create_merchant', () => {
   const create = async (headers: object) => {
     const response = await payments.app.inject({

@@ -133,12 +133,13 @@ describe('payments seed', () => {
     await json('seed', await file(whole))
     const twin = {
       ...merchant,
-      id: `99006bdfe0308c4c${merchant.id.slice(16)}`,
+      id: `54006bdfe0308c4c${merchant.id.slice(16)}`,
       key: '22222222-2222-4222-8222-222222222222',
     }
+    const seconds = Math.floor(Date.now() / 1_000) + 30
     const below = {
       ...transaction,
-      id: `990fd96b7973ff3d${merchant.id.slice(16)}`,
+      id: `${seconds.toString(16)}1973ff3d${merchant.id.slice(16)}`,
       merchantId: twin.id,
       operations: [],
     }
@@ -146,7 +147,7 @@ describe('payments seed', () => {
     expect(await get(`/transactions/${below.id}`, app.key)).toEqual({
       transaction: shownTransaction({
         merchantId: twin.id,
-        created: '2051-05-17T16:12:28.943Z',
+        created: createdOf(below.id),
         amount: 1_000,
         pendingAmount: 1_000,
         card: shownCard({ bin: '410000' }),
@@ -163,7 +164,7 @@ describe('payments seed', () => {
       transaction: shownTransaction({
         id,
         merchantId: twin.id,
-        created: '2051-05-17T16:12:28.943Z',
+        created: createdOf(below.id),
         amount: 5,
         pendingAmount: 5,
         card: shownCard({ bin: '410000', code: { present: false } }),
@@ -189,28 +190,48 @@ describe('payments seed, after the whole file', () => {
     ['a key that is no UUID', { apps: [{ ...app, key: 'x' }] }, 'apps.0.key: must be a UUID'],
     [
       'the key of another app',
-      { apps: [{ ...app, id: 'a'.repeat(24) }] },
-      `the key of app ${'a'.repeat(24)} is that of app ${app.id}`,
+      { apps: [{ ...app, id: '1'.repeat(24) }] },
+      `the key of app ${'1'.repeat(24)} is that of app ${app.id}`,
     ],
     [
       'a live merchant with an account of no country',
-      { merchants: [{ ...merchant, id: 'a'.repeat(24), test: false, bank: { iban: 'XX0912345678' } }] },
+      { merchants: [{ ...merchant, id: '1'.repeat(24), test: false, bank: { iban: 'XX0912345678' } }] },
       'merchants.0.bank.iban: must be an IBAN of its country',
     ],
     [
       'a merchant in a currency that has ended',
-      { merchants: [{ ...merchant, id: 'a'.repeat(24), currency: 'BGN' }] },
+      { merchants: [{ ...merchant, id: '1'.repeat(24), currency: 'BGN' }] },
       'merchants.0.currency: must be a funding currency',
     ],
     [
       'an unknown app',
-      { merchants: [{ ...merchant, id: 'a'.repeat(24), key: app.key, apps: ['b'.repeat(24)] }] },
-      `merchant ${'a'.repeat(24)}: there is no app ${'b'.repeat(24)}`,
+      { merchants: [{ ...merchant, id: '1'.repeat(24), key: app.key, apps: ['2'.repeat(24)] }] },
+      `merchant ${'1'.repeat(24)}: there is no app ${'2'.repeat(24)}`,
     ],
     [
       'an unknown merchant',
-      { transactions: [{ ...transaction, id: 'a'.repeat(24), merchantId: 'b'.repeat(24) }] },
-      `transaction ${'a'.repeat(24)}: there is no merchant ${'b'.repeat(24)}`,
+      { transactions: [{ ...transaction, id: '1'.repeat(24), merchantId: '2'.repeat(24) }] },
+      `transaction ${'1'.repeat(24)}: there is no merchant ${'2'.repeat(24)}`,
+    ],
+    [
+      'an app of a time to come',
+      { apps: [{ ...app, id: 'f'.repeat(24) }] },
+      `app ${'f'.repeat(24)}: its time is still to come`,
+    ],
+    [
+      'a merchant of a time to come',
+      { merchants: [{ ...merchant, id: 'f'.repeat(24) }] },
+      `merchant ${'f'.repeat(24)}: its time is still to come`,
+    ],
+    [
+      'a transaction with an id of a time to come',
+      { transactions: [{ ...transaction, id: 'f00000000000000000000001' }] },
+      'transaction f00000000000000000000001: its time is still to come',
+    ],
+    [
+      'a transaction that is created in a time to come',
+      { transactions: [{ ...transaction, id: '1'.repeat(24), created: '2999-01-01T00:00:00Z' }] },
+      `transaction ${'1'.repeat(24)}: its time is still to come`,
     ],
     [
       'two operations in one',
@@ -226,8 +247,8 @@ describe('payments seed, after the whole file', () => {
   })
 
   it('refuses transactions of live merchants', async () => {
-    const live = { ...merchant, id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', test: false }
-    const ofLive = { ...transaction, id: 'b'.repeat(24), merchantId: live.id }
+    const live = { ...merchant, id: '1'.repeat(24), key: '33333333-3333-4333-8333-333333333333', test: false }
+    const ofLive = { ...transaction, id: '2'.repeat(24), merchantId: live.id }
     await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toHaveProperty(
       'message',
       `transaction ${ofLive.id}: merchant ${live.id} is live`,
@@ -235,7 +256,7 @@ describe('payments seed, after the whole file', () => {
   })
 
   it('refuses operations beyond the amount', async () => {
-    const greedy = { ...transaction, id: 'c'.repeat(24), operations: [{ capture: 600 }, { capture: 600 }] }
+    const greedy = { ...transaction, id: '3'.repeat(24), operations: [{ capture: 600 }, { capture: 600 }] }
     await expect(json('seed', await file({ transactions: [greedy] }))).rejects.toHaveProperty(
       'message',
       `transaction ${greedy.id}: capture of 600: limit-exceeded`,

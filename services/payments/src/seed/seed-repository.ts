@@ -5,6 +5,29 @@ import type { Claim, Pricing } from '../merchants/merchant.ts'
 import type { SeedApp, SeedMerchant } from './seed-file.ts'
 import { createdOf } from './seed-transaction-repository.ts'
 
+/** An object of a seed file: its id, and the instant that the file gives it beside that of the id (RFC 3339). */
+export interface SeedObject {
+  readonly kind: 'app' | 'merchant' | 'transaction'
+  readonly id: string
+  readonly created?: string | undefined
+}
+
+/**
+ * The first object that is more than a minute ahead of the clock of the database. Undefined when there is none. A minute is
+ * allowed, because the clock of another machine may be ahead, and so are the milliseconds of ids that it has made.
+ */
+export async function findLaterObject(
+  db: Db,
+  objects: readonly SeedObject[],
+): Promise<Pick<SeedObject, 'kind' | 'id'> | undefined> {
+  const { rows } = await sql<Pick<SeedObject, 'kind' | 'id'>>`
+    SELECT s.kind, s.id
+    FROM jsonb_to_recordset(${JSON.stringify(objects)}::jsonb) AS s(kind text, id text, created timestamptz)
+    WHERE greatest(${createdOf(sql<string>`s.id`)}, s.created) > clock_timestamp() + interval '1 minute'
+    LIMIT 1`.execute(db)
+  return rows[0]
+}
+
 /**
  * Inserts an app with its key. An existing app stays as it is. True for a new app.
  * @throws Error when the key belongs to another app

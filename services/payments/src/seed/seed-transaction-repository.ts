@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 
 /** SQL for the instant in an id: its first eight digits are seconds since 1970. */
-export const createdOf = (id: string): RawBuilder<Date> =>
+export const createdOf = (id: string | RawBuilder<string>): RawBuilder<Date> =>
   sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
 
 /** A card as it is stored, with the scenario of the simulator. */

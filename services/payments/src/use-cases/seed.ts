@@ -9,7 +9,14 @@ import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import type { SeedFile, SeedTransaction } from '../seed/seed-file.ts'
-import { getTrailLength, insertSeedApp, insertSeedMember, insertSeedMerchant } from '../seed/seed-repository.ts'
+import {
+  findLaterObject,
+  getTrailLength,
+  insertSeedApp,
+  insertSeedMember,
+  insertSeedMerchant,
+  type SeedObject,
+} from '../seed/seed-repository.ts'
 import {
   callNewId,
   findSeedMerchant,
@@ -34,17 +41,31 @@ export interface SeedReport {
  * Inserts all objects of a file or none, and then runs the operations as a member of the merchant (reference:
  * Seed files). Existing objects stay as they are, so a file may be seeded again, also when a run broke off
  * between operations.
- * @throws Error for an object that the file refers to and does not exist, and for an operation that is refused
+ * @throws Error for an object of a time to come, for one that the file refers to and does not exist, and for an operation that is
+ * refused
  */
 export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> {
-  const inserted = await deps.db.transaction().execute(async (trx) => ({
-    apps: await countNew(file.apps, (app) => insertSeedApp(trx, app, keyMac(deps.pepper, app.key))),
-    merchants: await seedMerchants(trx, deps, file),
-    transactions: await countNew(file.transactions, (transaction) => seedTransaction(trx, deps, transaction)),
-  }))
+  const inserted = await deps.db.transaction().execute(async (trx) => {
+    // Later ids of a merchant follow its greatest one, so all its rows would be of that time.
+    const later = await findLaterObject(trx, objectsOf(file))
+    if (later) throw new Error(`${later.kind} ${later.id}: its time is still to come`)
+    return {
+      apps: await countNew(file.apps, (app) => insertSeedApp(trx, app, keyMac(deps.pepper, app.key))),
+      merchants: await seedMerchants(trx, deps, file),
+      transactions: await countNew(file.transactions, (transaction) => seedTransaction(trx, deps, transaction)),
+    }
+  })
   let operations = 0
   for (const transaction of file.transactions) operations += await runOperations(deps, transaction)
   return { ...inserted, operations }
+}
+
+function objectsOf({ apps, merchants, transactions }: SeedFile): readonly SeedObject[] {
+  return [
+    ...apps.map(({ id }) => ({ kind: 'app', id }) as const),
+    ...merchants.map(({ id }) => ({ kind: 'merchant', id }) as const),
+    ...transactions.map(({ id, created }) => ({ kind: 'transaction', id, created }) as const),
+  ]
 }
 
 function seedMerchants(trx: Trx, { config: { pricing } }: SeedDeps, { merchants }: SeedFile): Promise<number> {
