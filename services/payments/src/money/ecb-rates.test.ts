@@ -7,6 +7,9 @@ const document = (cubes: string) => `<?xml version="1.0" encoding="UTF-8"?>
   <Cube>${cubes}</Cube>
 </gesmes:Envelope>`
 
+/** With so many characters, quadratic time is seconds. */
+const LONG = 60_000
+
 describe('readEcbRates', () => {
   it('reads days and currencies, in either kind of quotes', () => {
     const xml = document(`
@@ -61,6 +64,32 @@ describe('readEcbRates', () => {
     ['cannot be read', '<Cube time="2026-03-02"><Cube currency="&e;" rate="1"/></Cube>'],
   ])('refuses a document with %s: %s', (message, cubes) => {
     expect(() => readEcbRates(document(cubes))).toThrow(message)
+  })
+
+  it('leaves out comments, also one that has the beginning of a comment', () => {
+    const rate = (currency: string) => `<Cube currency="${currency}" rate="2"/>`
+    const cubes = `<!--${rate('DKK')}<!--${rate('JPY')}-->${rate('USD')}<!-- -->${rate('SEK')}<!---->`
+    expect(readEcbRates(document(`<Cube time="2026-03-02">${cubes}</Cube>`))).toEqual([
+      { date: '2026-03-02', currency: 'USD', rate: '2' },
+      { date: '2026-03-02', currency: 'SEK', rate: '2' },
+    ])
+  })
+
+  it.each([
+    ['comments without an end', '<!--'.repeat(LONG), 'a comment does not end'],
+    ['a long name of an attribute', `<Cube ${'a'.repeat(LONG)}>`, 'there are no rates'],
+    ['many blanks behind a long name', `<Cube ${'a'.repeat(LONG)}${' '.repeat(LONG)}>`, 'there are no rates'],
+    ['many beginnings of a Cube', '<Cube '.repeat(LONG), 'there are no rates'],
+    ['many blanks in a Cube', `<${' '.repeat(LONG)}Cube${' '.repeat(LONG)}`.repeat(2), 'there are no rates'],
+    ['values without an end', `<Cube ${`a="b='`.repeat(LONG)}>`, 'has the attribute a twice'],
+    ['many blanks before a header', `${' '.repeat(LONG)}Dat`, 'there are no rates'],
+    ['a long day of many rates', `Date${',USD'.repeat(LONG)}\n${'2'.repeat(LONG)}${',1'.repeat(LONG)}`, 'has no date'],
+  ])('reads a document with %s in linear time', (_what, text, message) => {
+    // Time of this thread alone, in microseconds: a busy machine does not count.
+    const before = process.threadCpuUsage()
+    expect(() => readEcbRates(text)).toThrow(message)
+    const { user, system } = process.threadCpuUsage(before)
+    expect(user + system).toBeLessThan(1_000_000)
   })
 
   // ASVS 1.5.1

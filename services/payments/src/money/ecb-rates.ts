@@ -11,7 +11,8 @@ export interface Rate {
 type EcbRate = Omit<Rate, 'source'>
 
 const TAG = /<\s*(?:[\w-]+:)?Cube\b([^<>]*)>/g
-const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:'([^'<]*)'|"([^"<]*)")/g
+/** A name begins where no letter of a name stands before: from each letter on, a long name would be read again. */
+const ATTRIBUTE = /(?<![\w:-])([\w:-]+)\s*=\s*(?:'([^'<]*)'|"([^"<]*)")/g
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 /** The numbers that the column can store exactly. */
 const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
@@ -54,13 +55,29 @@ function readXml(xml: string): readonly EcbRate[] {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(xml)) throw new Error('a document with a DOCTYPE is not read')
   const rates: EcbRate[] = []
   let date: string | undefined
-  for (const [, text = ''] of xml.replaceAll(/<!--.*?-->/gs, '').matchAll(TAG)) {
+  for (const [, text = ''] of withoutComments(xml).matchAll(TAG)) {
     const attributes = readAttributes(text)
     date = attributes.get('time') ?? date
     const currency = attributes.get('currency')
     if (currency !== undefined) rates.push(readRate(date, currency, attributes.get('rate')))
   }
   return rates
+}
+
+/**
+ * Leaves out comments. An expression would read on to the end of the document from each beginning of a comment.
+ * @throws Error when a comment does not end
+ */
+function withoutComments(xml: string): string {
+  const kept: string[] = []
+  let at = 0
+  for (let begin = xml.indexOf('<!--'); begin >= 0; begin = xml.indexOf('<!--', at)) {
+    const end = xml.indexOf('-->', begin + '<!--'.length)
+    if (end < 0) throw new Error('a comment does not end')
+    kept.push(xml.slice(at, begin))
+    at = end + '-->'.length
+  }
+  return kept.join('') + xml.slice(at)
 }
 
 function readAttributes(text: string): ReadonlyMap<string, string> {
