@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, ...]. A rate replaces an existing one of the same
--- date and currency.
+-- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, ...], at most one of each date and currency. A
+-- rate replaces an existing one.
 --
 -- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.
 --
@@ -26,9 +26,8 @@ BEGIN
     PERFORM {{add_audit}}(NULL, NULL, 'fx.replaced', jsonb_build_object('rates', replaced));
   END IF;
   INSERT INTO {{fx_rates}} (date, currency, source, rate)
-    SELECT DISTINCT ON (r.date, r.currency) r.date, r.currency, 'ecb', r.rate
+    SELECT r.date, r.currency, 'ecb', r.rate
     FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
-    ORDER BY r.date, r.currency
     ON CONFLICT (date, currency, source) DO UPDATE SET rate = excluded.rate;
 END
 $$;

@@ -112,6 +112,27 @@ describe('payments fx', () => {
       'message',
       `ENOENT: no such file or directory, stat '${none}'`,
     )
-    await expect(run('fx', 'list', '--date', 'today')).rejects.toHaveProperty('message', '--date is no date')
+    for (const date of ['today', '2026-02-30']) {
+      await expect(run('fx', 'list', '--date', date)).rejects.toHaveProperty('message', '--date is no date')
+    }
+  })
+
+  it('import: takes the rates of today, and refuses a day to come without storing any rate', async () => {
+    const rates = (day: string) => {
+      const cube = (date: string) => `<Cube time="${date}"><Cube currency="NOK" rate="11.5"/></Cube>`
+      return `<Cube>${cube(day)}${cube('2026-03-02')}</Cube>`
+    }
+    const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
+    const later = day(1)
+    const stored = () => payments.database.db.selectFrom('fx_rates').selectAll().where('currency', '=', 'NOK').execute()
+    const before = await stored()
+    await expect(run('fx', 'import', await file('later.xml', rates(later)))).rejects.toHaveProperty(
+      'message',
+      `the rate of NOK on ${later} is of a day to come`,
+    )
+    expect(await stored()).toEqual(before)
+    expect(await run('fx', 'import', await file('today.xml', rates(day(0))), '--json')).toEqual([
+      '{"imported":2,"skipped":0}',
+    ])
   })
 })

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { readText } from '@trestle/common/config/read-text.ts'
 import type { Command } from 'commander'
+import { z } from 'zod'
 import { hasEnded, isCurrency } from '../money/currencies.ts'
 import { readEcbRates } from '../money/ecb-rates.ts'
 import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
@@ -19,9 +20,10 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'import <file>',
     description: 'store the reference rates of a file of the European Central Bank, XML or CSV, daily or historical',
-    run: async ({ db }, { words: [file = ''] }) => {
+    run: async ({ db, now }, { words: [file = ''] }) => {
       if ((await stat(file)).size > BYTES_MAX) throw new Error(`${file} has more than 64 MiB`)
       const rates = readEcbRates(readText(file))
+      refuseLaterDays(rates, now())
       const listed = rates.filter(({ currency, date }) => isCurrency(currency) && !hasEnded(currency, date))
       if (listed.length === 0) throw new Error('none of the currencies is listed')
       const days = listed.map(({ date }) => date).sort()
@@ -38,8 +40,15 @@ const commands: readonly OperatorCommand[] = [
     description: 'list the rate of each currency: units for one euro, date and source',
     options: [['--date <date>', 'the day that they apply on, as 2026-03-01; default today']],
     run: ({ db }, { options: { date } }) => {
-      if (date !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(String(date))) throw new Error('--date is no date')
+      if (date !== undefined && !z.iso.date().safeParse(date).success) throw new Error('--date is no date')
       return listRatesOfDay(db, typeof date === 'string' ? date : undefined)
     },
   },
 ]
+
+/** The bank publishes the rates of a day on that day. */
+function refuseLaterDays(rates: readonly { readonly currency: string; readonly date: string }[], now: Date): void {
+  const today = now.toISOString().slice(0, 10)
+  const late = rates.find(({ date }) => date > today)
+  if (late) throw new Error(`the rate of ${late.currency} on ${late.date} is of a day to come`)
+}

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** The price of a euro on a day. */
 export interface Rate {
   readonly currency: string
@@ -13,7 +15,9 @@ type EcbRate = Omit<Rate, 'source'>
 const TAG = /<\s*(?:[\w-]+:)?Cube\b([^<>]*)>/g
 /** A name begins where no letter of a name stands before: from each letter on, a long name would be read again. */
 const ATTRIBUTE = /(?<![\w:-])([\w:-]+)\s*=\s*(?:'([^'<]*)'|"([^"<]*)")/g
-const DATE = /^\d{4}-\d{2}-\d{2}$/
+const Day = z.iso.date()
+/** The characters of a Cube that an error shows. */
+const SHOWN_MAX = 100
 /** The numbers that the column can store exactly. */
 const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
 
@@ -21,13 +25,23 @@ const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
  * Reads the daily or historical reference rates of the European Central Bank, XML or CSV: `<Cube time='2026-03-02'>` around
  * `<Cube currency='USD' rate='1.0838'/>`, or rows below the header `Date,USD,…`. Reads only these elements, and expands no
  * entities.
- * @throws Error when the text is another document, or a date or rate cannot be read
+ * @throws Error when the text is another document, a date or rate cannot be read, or a currency has two rates of a day
  */
 export function readEcbRates(text: string): readonly EcbRate[] {
   const document = text.replace(/^\ufeff/, '')
   const rates = /^\s*Date\s*,/i.test(document) ? readTable(document) : readXml(document)
   if (rates.length === 0) throw new Error('there are no rates: <Cube time=…><Cube currency=… rate=…/> was expected')
+  refuseSecondRates(rates)
   return rates
+}
+
+function refuseSecondRates(rates: readonly EcbRate[]): void {
+  const seen = new Set<string>()
+  for (const { date, currency } of rates) {
+    const key = `${currency} on ${date}`
+    if (seen.has(key)) throw new Error(`the rate of ${key} is given twice`)
+    seen.add(key)
+  }
 }
 
 /** Each row is a day, and each column a currency, with a comma at the end. A day without a rate has `N/A`. */
@@ -81,13 +95,17 @@ function withoutComments(xml: string): string {
 }
 
 function readAttributes(text: string): ReadonlyMap<string, string> {
-  return new Map([...text.matchAll(ATTRIBUTE)].map(([, name = '', a, b]) => [name, a ?? b ?? '']))
+  const attributes = new Map<string, string>()
+  for (const [, name = '', a, b] of text.matchAll(ATTRIBUTE)) {
+    if (attributes.has(name)) throw new Error(`<Cube${text.slice(0, SHOWN_MAX)}> has the attribute ${name} twice`)
+    attributes.set(name, a ?? b ?? '')
+  }
+  return attributes
 }
 
 function readRate(date: string | undefined, currency: string, rate: string | undefined): EcbRate {
-  if (date === undefined || !DATE.test(date) || Number.isNaN(Date.parse(date))) {
-    throw new Error(`the rate of ${currency} has no date`)
-  }
+  if (date === undefined || !Day.safeParse(date).success) throw new Error(`the rate of ${currency} has no date`)
+  if (currency === 'EUR') throw new Error(`the rate of EUR on ${date} is always 1, so no file has one`)
   if (!/^[A-Z]{3}$/.test(currency) || rate === undefined || !RATE.test(rate) || /^[0.]*$/.test(rate)) {
     throw new Error(`the rate of ${currency} on ${date} cannot be read`)
   }
