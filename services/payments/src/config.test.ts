@@ -148,6 +148,7 @@ describe('loadPaymentsConfig', () => {
     'north=https://host/path',
     'North=https://:x@host',
     'simulator=https://:x@host',
+    'none=https://:x@host',
     'north=https://:x@host,north=https://:x@other',
     'north=https://:x@host,',
   ])('refuses the acquirers %j without showing them', (value) => {

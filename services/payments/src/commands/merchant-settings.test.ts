@@ -12,11 +12,12 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
+import { createStubAcquirer } from '../../test/stub-acquirer.ts'
 import { merchantsCommand } from './merchants.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ acquirers: new Map([['nordic-1', createStubAcquirer()]]) })
 })
 afterAll(() => payments.close())
 
@@ -70,6 +71,31 @@ describe('payments merchants', () => {
     })
   })
 
+  it('acquirer: refuses a test merchant and an unknown name, and leaves the merchant as it is', async () => {
+    const app = await createTestApp(payments)
+    const test = await createTestMerchant(payments, app, { test: true })
+    const live = await createTestMerchant(payments, app)
+    await run('merchants', 'acquirer', live.id, 'nordic-1')
+    await expect(run('merchants', 'acquirer', test.id, 'nordic-1')).rejects.toHaveProperty(
+      'message',
+      'a test merchant has the simulator',
+    )
+    await expect(run('merchants', 'acquirer', live.id, 'nordic')).rejects.toHaveProperty(
+      'message',
+      'PAYMENTS_ACQUIRERS has no acquirer nordic',
+    )
+    const stored = await payments.database.db
+      .selectFrom('merchants')
+      .select(['id', 'acquirer'])
+      .where('id', 'in', [test.id, live.id])
+      .orderBy('id')
+      .execute()
+    expect(stored).toEqual([
+      { id: test.id, acquirer: null },
+      { id: live.id, acquirer: 'nordic-1' },
+    ])
+  })
+
   it('pricing: the new fees are charged from then on', async () => {
     const app = await createTestApp(payments)
     const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
@@ -100,7 +126,11 @@ describe('payments merchants', () => {
     [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is no permission, such as canRefund=no'],
     [['claim', 'canVoid=maybe'], 'canVoid=maybe is no permission, such as canRefund=no'],
     [['tds', 'none'], 'the mode is attempt or full'],
-    [['acquirer', 'Nordic 1'], 'a name has lower-case letters, digits and -'],
+    [['acquirer', 'nordic-2'], 'PAYMENTS_ACQUIRERS has no acquirer nordic-2'],
+    [['acquirer', 'simulator'], 'PAYMENTS_ACQUIRERS has no acquirer simulator'],
+    [['acquirer', 'Nordic-1'], 'PAYMENTS_ACQUIRERS has no acquirer Nordic-1'],
+    [['acquirer', 'nordic-1'], `there is no merchant ${UNKNOWN_ID}`],
+    [['acquirer', 'none'], `there is no merchant ${UNKNOWN_ID}`],
     [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
   ])('fails on %j', async ([word = '', ...rest], message) => {
     await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toHaveProperty('message', message)

@@ -1,8 +1,14 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
+import type { Db } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
-import { callMoveCurrency, findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
+import {
+  callMoveCurrency,
+  findMerchant,
+  type OperatedMerchant,
+  updateOperatorSettings,
+} from '../merchants/operator-merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
 import { name } from '../requests/fields.ts'
 import type { OperatorCommand } from './operator-command.ts'
@@ -37,10 +43,7 @@ export const merchantSettings: readonly OperatorCommand[] = [
   {
     usage: 'acquirer <id> <name>',
     description: 'set the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS, or none',
-    run: ({ db }, { words: [id = '', name = ''] }) => {
-      if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
-      return updateOperatorSettings(db, id, { acquirer: name === 'none' ? null : name })
-    },
+    run: setAcquirer,
   },
   {
     usage: 'bank <id> <iban>',
@@ -65,12 +68,28 @@ async function moveCurrency({ db }: OperatorDeps, { words: [id = '', code = ''] 
   return verdict === 'done' ? { ...state, from: currency, rate } : state
 }
 
+async function setAcquirer(
+  { db, acquirers }: OperatorDeps,
+  { words: [id = '', name = ''] }: CommandInput,
+): Promise<object> {
+  if (name === 'none') return updateOperatorSettings(db, id, { acquirer: null })
+  if (!acquirers.names.includes(name)) throw new Error(`PAYMENTS_ACQUIRERS has no acquirer ${name}`)
+  const { merchant } = await getMerchant(db, id)
+  if (merchant.test) throw new Error('a test merchant has the simulator')
+  return updateOperatorSettings(db, id, { acquirer: name })
+}
+
+async function getMerchant(db: Db, id: string): Promise<OperatedMerchant> {
+  const found = await findMerchant(db, id)
+  if (!found) throw new Error(`there is no merchant ${id}`)
+  return found
+}
+
 async function setBank({ db }: OperatorDeps, { words: [id = '', text = ''], options }: CommandInput): Promise<object> {
   const iban = normaliseIban(text)
   if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
-  const found = await findMerchant(db, id)
-  if (!found) throw new Error(`there is no merchant ${id}`)
-  if (!found.merchant.test && !isPayableIban(iban)) throw new Error('the account must be an IBAN of its country')
+  const { merchant } = await getMerchant(db, id)
+  if (!merchant.test && !isPayableIban(iban)) throw new Error('the account must be an IBAN of its country')
   if (options.holder === undefined) {
     await updateOperatorSettings(db, id, { iban })
     return { id, iban }

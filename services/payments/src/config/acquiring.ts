@@ -148,10 +148,13 @@ function isProtected(address: string): boolean {
   return protocol === 'https:' || namesLoopback(hostname.replace(/^\[|\]$/g, ''))
 }
 
+/** `payments merchants acquirer` takes `none` for no acquirer. */
+const TAKEN_NAMES: ReadonlySet<string> = new Set(['simulator', 'none'])
+
 function readAcquirer(text: string): AcquirerAddress | undefined {
   const [, name, address = ''] = /^\s*([a-z][a-z0-9-]{0,62})=(\S+)\s*$/.exec(text) ?? []
   const url = URL.parse(address)
-  if (name === undefined || name === 'simulator' || !url || !/^https?:$/.test(url.protocol)) return undefined
+  if (name === undefined || TAKEN_NAMES.has(name) || !url || !/^https?:$/.test(url.protocol)) return undefined
   const secret = decodeURIComponent(url.password)
   if (secret === '') return undefined
   url.username = ''
