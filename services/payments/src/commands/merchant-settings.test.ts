@@ -125,6 +125,7 @@ describe('payments merchants', () => {
     [['claim', 'canFly=yes'], 'canFly=yes is no permission, such as canRefund=no'],
     [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is no permission, such as canRefund=no'],
     [['claim', 'canVoid=maybe'], 'canVoid=maybe is no permission, such as canRefund=no'],
+    [['claim', 'canVoid=no', 'canVoid=yes'], 'canVoid is given twice'],
     [['tds', 'none'], 'the mode is attempt or full'],
     [['acquirer', 'nordic-2'], 'PAYMENTS_ACQUIRERS has no acquirer nordic-2'],
     [['acquirer', 'simulator'], 'PAYMENTS_ACQUIRERS has no acquirer simulator'],

@@ -129,13 +129,14 @@ const WORDS: ReadonlyMap<string | undefined, boolean> = new Map([
 ])
 
 function readClaim(words: readonly string[]): Partial<Claim> {
-  return Object.fromEntries(
-    words.map((word) => {
-      const [name = '', value] = word.split('=')
-      const granted = WORDS.get(value)
-      const known = Object.hasOwn(DEFAULT_CLAIM, name) && name !== 'canTransferToCard'
-      if (known && granted !== undefined) return [name, granted]
-      throw new Error(`${word} is no permission, such as canRefund=no`)
-    }),
-  )
+  const claim = new Map<string, boolean>()
+  for (const word of words) {
+    const [name = '', value] = word.split('=')
+    const granted = WORDS.get(value)
+    const known = Object.hasOwn(DEFAULT_CLAIM, name) && name !== 'canTransferToCard'
+    if (!known || granted === undefined) throw new Error(`${word} is no permission, such as canRefund=no`)
+    if (claim.has(name)) throw new Error(`${name} is given twice`)
+    claim.set(name, granted)
+  }
+  return Object.fromEntries(claim)
 }
