@@ -4,7 +4,7 @@
 --
 -- Verdict: that of judge_access. differing: the fields of p_fixed that differ from the merchant's; then nothing is changed.
 -- Access, these fields and the change are judged against the same row. It is locked before it is compared with what was
--- recorded. (reference: Changing a merchant)
+-- recorded. A change adds to the audit log who has made it. (reference: Changing a merchant)
 --
 -- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
 -- Another change holds it until its record, which may be on another server than the row, is committed.
@@ -39,7 +39,10 @@ BEGIN
         OR m.email <> p_changes ->> 'email' OR m.descriptor <> p_changes ->> 'descriptor'
       )
       RETURNING m.* INTO merchant;
-    IF FOUND THEN PERFORM {{record_merchant_update}}(p_merchant_id); END IF;
+    IF FOUND THEN
+      PERFORM {{record_merchant_update}}(p_merchant_id);
+      PERFORM {{add_audit}}(p_merchant_id, identity_id, 'merchant.changed', p_changes);
+    END IF;
   END IF;
   RETURN NEXT;
 END

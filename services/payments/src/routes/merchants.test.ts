@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { errorBodies, refusals, refusedField, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
@@ -348,6 +349,18 @@ describe('PUT /merchants/:merchantId', () => {
     expect([response.statusCode, response.body, response.headers['content-type']]).toEqual([204, '', undefined])
     const changes = { name: 'New', email: 'new@example.com', descriptor: 'New text' }
     expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id, changes) })
+  })
+
+  it('204: records in the audit log who has changed what, and nothing where no value changes', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const payload = { email: 'new@example.com', unknown: 1 }
+    expect((await inject('PUT', `/merchants/${id}`, payload)).statusCode).toBe(204)
+    const change = { ...operatorAudit('merchant.changed', { email: 'new@example.com' }, id), identity_id: member.id }
+    expect(await lastAudit(payments)).toEqual(change)
+    const count = () => payments.database.db.selectFrom('audit').select('id').where('merchant_id', '=', id).execute()
+    const before = await count()
+    expect((await inject('PUT', `/merchants/${id}`, payload)).statusCode).toBe(204)
+    expect(await count()).toEqual(before)
   })
 
   it.each([[{ name: '' }], [{ name: null }]])('204: %j removes the name', async (payload) => {
