@@ -63,6 +63,7 @@ describe('payments apps', () => {
     expect(await lastAudit(payments)).toEqual(operatorAudit('app.hidden', { appId: id }))
     expect(await run('apps', 'unhide', id, '--json')).toEqual([`{"id":"${id}","hidden":false}`])
     expect(await hidden()).toBe(false)
+    expect(await lastAudit(payments)).toEqual(operatorAudit('app.shown', { appId: id }))
   })
 
   it('revoke-keys: no key is good for the next request', async () => {

@@ -74,6 +74,10 @@ describe.concurrent('payments deliveries', () => {
     expect(await run('deliveries', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
       `{"webhook":"${webhook.id}","events":3}`,
     ])
+    const audit = payments.database.db.selectFrom('audit').select('payload').where('merchant_id', '=', id)
+    expect(await audit.where('action', '=', 'webhook.replayed').execute()).toEqual([
+      { payload: { webhookId: webhook.id, after: first } },
+    ])
     await expect.poll(() => at('/replayed')).toHaveLength(4)
     expect(namesAt('/replayed')).toEqual(['One', 'Three', 'Two', undefined])
     await update('Four')

@@ -162,8 +162,8 @@ describe('payments payouts', () => {
     const id = await merchantWithMoney('EUR')
     expect([await payDaily('off'), await balance(id)]).toEqual(['dropped', 9_840n])
     expect([await payDaily('daily'), await balance(id)]).toEqual(['done', 0n])
-    const [waiting] = await readJson(Payouts, 'payouts', 'list', '--status', 'created')
-    await run('payouts', 'fail', waiting?.id ?? '')
+    await run('payouts', 'fail', (await readJson(Payouts, 'payouts', 'list', '--status', 'created'))[0]?.id ?? '')
+    expect(await lastAudit(payments)).toHaveProperty('action', 'payout.failed')
   })
 
   it('export: writes euro as pain.001 and other currencies as CSV, readable by the owner only, and each payout once', async () => {
@@ -194,6 +194,7 @@ describe('payments payouts', () => {
     const before = await readJson(z.array(z.looseObject({})), 'payouts', 'batches')
     const exported = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
     expect(exported.payouts).toBe(1)
+    expect(await lastAudit(payments)).toHaveProperty('action', 'payouts.exported')
     expect(await json('payouts', 'batches')).toEqual([
       { id: exported.batch, created: expect.any(String), payouts: 1 },
       ...before,

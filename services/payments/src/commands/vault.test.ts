@@ -1,6 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
@@ -57,7 +58,9 @@ describe('payments vault', () => {
     )
     const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
     expect(sumOf('rotated', turns)).toBe(all.length)
-    expect(await both.json('vault', 'rotate')).toEqual({ rotated: 0, webhooks: 0, keyId: 2 })
+    const nothing = { rotated: 0, webhooks: 0, keyId: 2 }
+    expect(await both.json('vault', 'rotate')).toEqual(nothing)
+    expect(await lastAudit(payments)).toEqual(operatorAudit('vault.rotated', nothing))
     expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length, webhooks: 0 }])
     const row = await payments.database.db
       .selectFrom('transactions')
