@@ -6,10 +6,11 @@
 -- ten minutes at most. The event contains the membership, not the shared record of the user: its id and date would reveal that
 -- another merchant has invited the address. (reference: Invitations)
 --
--- Lock order: the membership of the caller, the key, the user, the membership, the balance. Access is judged again under the
--- first lock: revoke_user and revoke_app end the invitations of a member, and must find all of them. A repeat waits at the key
--- before it locks anything. The membership comes before the balance, as in revoke_user, so that the two never wait for each
--- other. The invitation is new, so nobody waits for it.
+-- Lock order: the membership of the caller, the key, the user, the invited membership, the balance. Access is judged again under
+-- the first lock: revoke_user and revoke_app end the invitations of a member, and must find all of them. Only these two exclude
+-- that lock: members who invite each other do not wait. No membership of another member is locked, because revoke_user locks all
+-- members by their id: it would hold that one, and wait for the caller. A membership that is not accepted comes after all
+-- members, and before the balance, as in revoke_user. The invitation is new, so nobody waits for it.
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )
@@ -32,8 +33,8 @@ BEGIN
   mailed := false;
   {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_email IS NULL THEN RETURN NEXT; RETURN; END IF;
-  PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity_id FOR SHARE;
-  PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity_id FOR SHARE;
+  PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity_id FOR KEY SHARE;
+  PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity_id FOR KEY SHARE;
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
@@ -55,9 +56,12 @@ BEGIN
       p_merchant_id, identity_id, 'user.invited', jsonb_build_object('userId', member.id)
     );
   END IF;
-  SELECT u.pending INTO is_pending FROM {{merchant_users}} u
-    WHERE u.merchant_id = p_merchant_id AND u.user_id = member.id FOR UPDATE;
-  is_member := coalesce(NOT is_pending, false);
+  PERFORM FROM {{merchant_users}} u
+    WHERE u.merchant_id = p_merchant_id AND u.user_id = member.id AND u.pending FOR UPDATE;
+  is_pending := FOUND;
+  is_member := EXISTS (
+    SELECT FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = member.id AND NOT u.pending
+  );
   IF is_pending AND NOT EXISTS (
     SELECT FROM {{invitations}} i
     WHERE i.merchant_id = p_merchant_id AND i.user_id = member.id AND i.created > moment - interval '10 minutes'
