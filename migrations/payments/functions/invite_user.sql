@@ -1,6 +1,7 @@
 -- distribute: coordinator
--- Invites the user of an email address to a merchant. p_email: NULL to check access only. p_token_hash: the digest of the token
--- in the mail. p_kind and p_payload: the job that sends the mail, which is written in this call.
+-- Invites the user of an email address to a merchant. p_email: NULL to check access and find the answer of a repeat, and nothing
+-- else. p_token_hash: the digest of the token in the mail. p_kind and p_payload: the job that sends the mail, which is written in
+-- this call.
 --
 -- Verdict: that of judge_access or claim_key; done. A user who is a member gets no mail. An invited user gets another mail every
 -- ten minutes at most. The event contains the membership, not the shared record of the user: its id and date would reveal that
@@ -32,7 +33,14 @@ BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   mailed := false;
   {{include:judge_access.sql}}
-  IF verdict <> 'done' OR p_email IS NULL THEN RETURN NEXT; RETURN; END IF;
+  IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
+  IF p_email IS NULL THEN
+    SELECT i.body INTO is_member FROM {{idempotency}} i
+      WHERE i.merchant_id = p_merchant_id AND i.identity_id = identity_id AND i.method = p_caller.method
+        AND i.path = p_caller.path AND i.key = p_caller.key AND i.fingerprint = p_caller.fingerprint AND i.status IS NOT NULL;
+    IF FOUND THEN verdict := 'replayed'; END IF;
+    RETURN NEXT; RETURN;
+  END IF;
   PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity_id FOR KEY SHARE;
   PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity_id FOR KEY SHARE;
   {{include:judge_access.sql}}

@@ -45,7 +45,7 @@ export async function callAcceptInvitation(lanes: Lanes, tokenHash: Buffer): Pro
   await lanes.write.one(acceptQuery, { tokenHash })
 }
 
-/** The fields of `invitation` are null when only access is to be checked. */
+/** `invitation` is null to check access and find the answer of a repeat, and nothing else. */
 export interface InviteUserCall {
   readonly caller: Caller
   readonly merchantId: string

@@ -28,8 +28,8 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
 /**
  * Invites a user by email address (reference: Users of a merchant). The job of the mail is written in the same database
  * transaction, and the answer does not wait for the mail.
- * @param countMail counts a mail against limits, around the function that it gets. It is not called for a request that is
- * refused for its access or its values: such a request must use up no limit
+ * @param countMail counts a mail against limits, around the function that it gets. It is not called for a repeat, nor
+ * for a request that is refused for its access or its values: such a request must use up no limit
  * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
  * throws them
  */
@@ -39,15 +39,17 @@ export async function inviteUser(
   countMail: (invite: () => Promise<InvitedUser>) => Promise<InvitedUser>,
 ): Promise<InvitedUser> {
   const judged = await callInviteUser(deps.lanes, { caller, merchantId, invitation: null })
-  const { email } = requireAccess(caller, judged, input).values
+  const { values, verdict, isMember } = requireAccess(caller, judged, input)
+  if (verdict === 'replayed') return { isMember, mailed: false, replayed: true }
+  const { email } = values
   return countMail(async () => {
     const token = generateToken(deps.randomBytes)
     const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
     const invitation = { email, tokenHash: hashToken(token), task, data }
     // The access may have ended since it was judged.
     const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
-    const { isMember, mailed, verdict } = requireAccess(caller, result, input)
-    if (mailed) deps.outbox.wake()
-    return { isMember, mailed, replayed: verdict === 'replayed' }
+    const invited = requireAccess(caller, result, input)
+    if (invited.mailed) deps.outbox.wake()
+    return { isMember: invited.isMember, mailed: invited.mailed, replayed: invited.verdict === 'replayed' }
   })
 }

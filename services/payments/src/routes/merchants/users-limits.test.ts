@@ -88,6 +88,26 @@ it('429: lets no more invitations pass that are sent at once', async () => {
 })
 
 describe('requests that invite nobody', () => {
+  it('201: a repeat with its Idempotency-Key has its answer where the first request has used up the limit', async () => {
+    const app = await createTestApp(payments)
+    const { id } = await createTestMerchant(payments, app)
+    const send = (name: string) =>
+      payments.app.inject({
+        method: 'POST',
+        url: `/merchants/${id}/users`,
+        payload: { email: `${name}@repeat.example.com` },
+        headers: { ...app.headers, 'x-forwarded-for': '192.0.2.30', 'idempotency-key': name },
+      })
+    for (const name of ['one', 'two', 'three']) expect((await send(name)).statusCode).toBe(201)
+    const [repeat, fourth] = [await send('three'), await send('four')]
+    expect([...statusAndBody(repeat), repeat.headers['idempotent-replayed']]).toEqual([
+      201,
+      { isMember: false },
+      'true',
+    ])
+    expect(statusAndBody(fourth)).toEqual(refusals.rateLimited)
+  })
+
   const invalid = [400, [{ field: 'email', message: 'must be a string', code: 'TYPE' }]]
 
   it('401: count for no limit of invitations, and add no key to it', async () => {

@@ -58,7 +58,6 @@ export const merchantUsersRoutes: Routes = async (app) => {
   app.post(
     '/merchants/:merchantId/users',
     {
-      onRequest: (request) => limits.requireLeft(eventsOf(request)),
       schema: {
         operationId: 'inviteUser',
         tags: ['Access'],
