@@ -158,7 +158,7 @@ describe('POST /apps', () => {
   })
 })
 
-it('429: counts refused registrations as failures, which use up no app of their address', async () => {
+it('429: counts refused registrations as failures, and guesses no code beyond their limit', async () => {
   const limited = await startPayments({
     registration: 'invited',
     rateLimits: { appsPerMinute: 2, failuresPerMinute: 3 },
@@ -175,7 +175,31 @@ it('429: counts refused registrations as failures, which use up no app of their 
   expect(outcomes.splice(0)).toEqual([invalid, invalid, invalid])
   for (const code of ['a', 'b', 'c', 'd']) outcomes.push(await register({ code }))
   expect(outcomes.splice(0)).toEqual([UNINVITED, UNINVITED, UNINVITED, refusals.rateLimited])
+  // A right guess is refused too, and its code stays good.
   for (const code of codes) outcomes.push(await register({ code }))
-  expect(outcomes).toEqual([201, 201, refusals.rateLimited])
+  expect(outcomes).toEqual(codes.map(() => refusals.rateLimited))
+  await limited.close()
+})
+
+it('429: refused registrations use up no app of their address', async () => {
+  const limited = await startPayments({ registration: 'invited', rateLimits: { appsPerMinute: 2 } })
+  const codes = ['f', 'g', 'h'].map((letter) => letter.repeat(43))
+  for (const code of codes) await insertAppInvitation(limited.database.db, { code, note: null })
+  const outcomes: unknown[] = []
+  for (const code of ['a', 'b', 'c', ...codes]) {
+    const response = await limited.app.inject({ method: 'POST', url: '/apps', payload: { code } })
+    outcomes.push(response.statusCode === 201 ? 201 : statusAndBody(response))
+  }
+  expect(outcomes).toEqual([UNINVITED, UNINVITED, UNINVITED, 201, 201, refusals.rateLimited])
+  await limited.close()
+})
+
+it('201: makes an app where registration is open, also for an address without failures left', async () => {
+  const limited = await startPayments({ rateLimits: { failuresPerMinute: 1 } })
+  const url = '/frauds?limit=1'
+  const answers = [await limited.app.inject({ url }), await limited.app.inject({ url })]
+  expect(answers.map(statusAndBody)).toEqual([refusals.unauthorized, refusals.rateLimited])
+  const made = await limited.app.inject({ method: 'POST', url: '/apps' })
+  expect(statusAndBody(made)).toEqual([201, { app: { id: ID, key: KEY } }])
   await limited.close()
 })

@@ -19,6 +19,7 @@ const REFUSED: ReadonlySet<unknown> = new Set([registrationClosed.code, registra
 export const appsRoutes: Routes = async (app) => {
   const { apps, failures } = app.deps.rateLimits
   const limits = limitEffects(app, 'apps')
+  const guesses = limitEffects(app, 'failure')
   const refuseFailure = refuseBeyond(app, 'failure', failures)
   /** A refused registration is a guess of a code, and uses up no app of its address. */
   const countRefusal = async (error: unknown, ip: string): Promise<never> => {
@@ -28,7 +29,11 @@ export const appsRoutes: Routes = async (app) => {
   app.post(
     '/apps',
     {
-      onRequest: ({ ip }) => limits.requireLeft([{ limit: apps, key: ip }]),
+      onRequest: async ({ ip }) => {
+        await limits.requireLeft([{ limit: apps, key: ip }])
+        // Beyond the limit no guess is judged, so none can be right.
+        if (app.deps.config.registration !== 'open') await guesses.requireLeft([{ limit: failures, key: ip }])
+      },
       schema: {
         operationId: 'createApp',
         tags: ['Access'],
