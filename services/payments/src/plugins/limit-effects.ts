@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { takeEvent } from '../rate-limits/card-testing.ts'
 import { createRefusal } from '../rate-limits/create-refusal.ts'
 import type { RateLimit } from '../rate-limits/rate-limit.ts'
+import { type TakenEvent, takeEvent } from '../rate-limits/take-event.ts'
 
 /** An event of a limit, and the key under which it counts. */
 export interface CountedEvent {
@@ -29,7 +29,7 @@ export interface EffectLimit {
  * @throws rateLimited with Retry-After, from the functions that are returned
  */
 export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
-  const refuse = createRefusal(app.deps.meter, scope)
+  const refuse: (seconds: number) => never = createRefusal(app.deps.meter, scope)
   return {
     requireLeft: async (events) => {
       for (const { limit, key } of events) {
@@ -38,19 +38,19 @@ export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
       }
     },
     count: async (events, work, hasEffect) => {
-      const taken: (CountedEvent & { readonly takenMs: number })[] = []
+      const taken: TakenEvent[] = []
       let isEffective = false
       try {
         for (const { limit, key } of events) {
-          const seconds = await takeEvent(limit, key)
-          if (seconds !== undefined) refuse(seconds)
-          taken.push({ limit, key, takenMs: performance.now() })
+          const event = await takeEvent(limit, key)
+          if (typeof event === 'number') refuse(event)
+          taken.push(event)
         }
         const result = await work()
         isEffective = hasEffect(result)
         return result
       } finally {
-        if (!isEffective) await Promise.all(taken.map(({ limit, key, takenMs }) => limit.giveBack(key, takenMs)))
+        if (!isEffective) await Promise.all(taken.map((event) => event.giveBack()))
       }
     },
   }

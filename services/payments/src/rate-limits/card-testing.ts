@@ -2,8 +2,8 @@ import type { Meter } from '@opentelemetry/api'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { createRefusal } from './create-refusal.ts'
-import type { RateLimit } from './rate-limit.ts'
 import type { RateLimits } from './rate-limits.ts'
+import { type TakenEvent, takeEvent } from './take-event.ts'
 
 /**
  * Decides a live payment from an address, and counts a refusal. So somebody who tries stolen cards must wait after
@@ -24,22 +24,20 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
    * Counts a payment as refused before it is decided. When no refusal is left, waits while payments of the address are
    * under way: they may give theirs back.
    */
-  const countRefusal = async (client: string) => {
+  const countRefusal = async (client: string): Promise<TakenEvent> => {
     for (;;) {
       const others = [...(underWay.get(client) ?? [])]
-      const seconds = await takeEvent(refusals, client)
-      if (seconds === undefined) return
-      if (others.length === 0) refuse(seconds)
+      const taken = await takeEvent(refusals, client)
+      if (typeof taken !== 'number') return taken
+      if (others.length === 0) refuse(taken)
       await Promise.race(others)
     }
   }
   return async (ip, decide) => {
     const client = addressKey(ip)
-    const finish = await inTurn(client, async () => {
-      await countRefusal(client)
-      return rememberPayment(underWay, client)
+    const { taken, finish } = await inTurn(client, async () => {
+      return { taken: await countRefusal(client), finish: rememberPayment(underWay, client) }
     })
-    const takenMs = performance.now()
     let isRefused = false
     try {
       const outcome = await decide()
@@ -47,24 +45,12 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
       return outcome
     } finally {
       try {
-        if (!isRefused) await refusals.giveBack(client, takenMs)
+        if (!isRefused) await taken.giveBack()
       } finally {
         finish()
       }
     }
   }
-}
-
-/**
- * Counts one event before it has happened, so that events at once stay within the limit. A refused event is not counted.
- * @returns undefined when the event is counted, else whole seconds to wait, at least 1
- */
-export async function takeEvent(limit: RateLimit, key: string): Promise<number | undefined> {
-  const noneLeft = await limit.wait(key)
-  if (noneLeft !== undefined) return noneLeft
-  const seconds = await limit.consume(key)
-  if (seconds !== undefined) await limit.giveBack(key, performance.now())
-  return seconds
 }
 
 /** Remembers that a payment is under way. @returns a function that forgets it at its end */

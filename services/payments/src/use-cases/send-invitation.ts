@@ -8,6 +8,7 @@ import { type InvitationMailJob, invitationMail, invitationMailTask } from '../m
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
+import { takeEvent } from '../rate-limits/take-event.ts'
 
 type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter'> & {
   readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
@@ -27,16 +28,15 @@ async function sendInvitation(
   const invitation = await findInvitation(lanes, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
   const to = invitation.email
-  const counted = digestOf(to)
-  if ((await rateLimits.mails.wait(counted)) !== undefined || (await rateLimits.mails.consume(counted)) !== undefined) {
+  const taken = await takeEvent(rateLimits.mails, digestOf(to))
+  if (typeof taken === 'number') {
     logger.warn({ attempt }, 'an address has had too many invitations: a mail was not sent')
     return attempt > invitationMailTask.retryLimit ? 'dropped' : 'delayed'
   }
-  const takenMs = performance.now()
   try {
     await mailer.send({ to, ...invitationMail(`${config.server.baseUrl}/invitations/${token}`) })
   } catch (error) {
-    await rateLimits.mails.giveBack(counted, takenMs)
+    await taken.giveBack()
     throw error
   }
   return 'sent'
