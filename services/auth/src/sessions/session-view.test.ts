@@ -21,10 +21,14 @@ function configOf(settings: Record<string, string>) {
   return loadAuthConfig(env)
 }
 
-async function view(session: IssuedSession, settings: Record<string, string> = {}) {
+/** Lets a hook put members into the claims, where it is on. */
+async function view(session: IssuedSession, settings: Record<string, string> = {}, ofHook?: object) {
   const signed: object[] = []
   const sign = (claims: object) => `token ${signed.push(claims)}`
-  const hooks = { isOn: () => false, call: async () => ({}), isInRequest: () => false, during: () => {} }
+  const call = async (_name: unknown, payload: { readonly claims?: object }) => ({
+    claims: { ...payload.claims, ...ofHook },
+  })
+  const hooks = { isOn: () => ofHook !== undefined, call, isInRequest: () => false, during: () => {} }
   const deps = { config: configOf(settings), signingKeys: { sign }, now: () => now, hooks }
   const body = await signSessionView(deps, session)
   return { body, claims: signed[0] }
@@ -172,4 +176,29 @@ describe('signSessionView', () => {
       )
     },
   )
+
+  it.each([
+    ['that nobody has confirmed, where the hook leaves the claim out', null, { email_verified: undefined }, false],
+    ['that nobody has confirmed, where the hook says otherwise', null, { email_verified: true }, false],
+    ['that is confirmed, where the hook says nothing', at, {}, undefined],
+    ['that is confirmed, where the hook says otherwise', at, { email_verified: false }, false],
+  ])('has the claim of an email %s', async (_case, emailConfirmedAt, ofHook, expected) => {
+    const email = 'ann@example.com'
+    const user = { ...session.user, email, emailAsWritten: email, emailConfirmedAt }
+    const { claims } = await view({ ...session, user }, {}, ofHook)
+    expect(claims).toEqual(
+      claimsBody({
+        sub: user.id,
+        aud: 'people',
+        exp: issuedAt + 3_600,
+        email,
+        email_verified: expected,
+        app_metadata: {},
+        role: 'member',
+        amr: [proof('anonymous')],
+        session_id: session.sessionId,
+        is_anonymous: true,
+      }),
+    )
+  })
 })

@@ -193,7 +193,9 @@ async function customiseClaims(
     failHook(new Error('the hook names another user or session'))
   }
   if (!canFit(config.behaviours, wanted)) failHook(new Error('with the claims of the hook no token fits into a header'))
-  return keepConsoleRole(wanted, claims)
+  // Services for which the email is an identity must see that nobody has confirmed it.
+  const { email_verified } = claims
+  return { ...keepConsoleRole(wanted, claims), ...(email_verified === false && { email_verified }) }
 }
 
 /**
