@@ -77,6 +77,20 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     expect(await tryPassword({ email, password: OWN_PASSWORD })).toEqual(isStrict ? wrongPassword : 200)
   })
 
+  it('200: a confirmation removes the account of a stranger at a provider that has verified no address', async () => {
+    const user_id = (await strangeSignUp()).json().id
+    const identity_data = { sub: user_id, email, ...STRANGE }
+    const at = service.clock.now()
+    const identity = { user_id, provider: 'discord', provider_id: user_id, identity_data, created_at: at, updated_at: at }
+    await service.deps.db.insertInto('identities').values(identity).execute()
+    await service.readMail(email)
+    wait()
+    await ownSignUp()
+    const user = await confirm('signup', (await service.readMail(email)).code)
+    await expectOwn(user, OWN)
+    expect(user.app_metadata).toEqual({ provider: 'email', providers: ['email'] })
+  })
+
   it('200: a confirmation that is sent again brings the password and metadata of the owner too, also after earlier messages were removed', async () => {
     await strangeSignUp()
     await service.readMail(email)

@@ -63,4 +63,10 @@ export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
     theirs: 'Those of the first sign-up',
     reason: 'Anybody can sign up with the address of somebody else, and would know the password of its owner.',
   },
+  {
+    subject: 'Identities at providers that have verified no address, at the first confirmation of a sign-up',
+    ours: 'Removed, as at that of an invited user whom nobody has claimed',
+    theirs: 'Stay',
+    reason: 'A stranger who has linked one would have a way in that the owner does not see.',
+  },
 ]
