@@ -81,7 +81,14 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     const user_id = (await strangeSignUp()).json().id
     const identity_data = { sub: user_id, email, ...STRANGE }
     const at = service.clock.now()
-    const identity = { user_id, provider: 'discord', provider_id: user_id, identity_data, created_at: at, updated_at: at }
+    const identity = {
+      user_id,
+      provider: 'discord',
+      provider_id: user_id,
+      identity_data,
+      created_at: at,
+      updated_at: at,
+    }
     await service.deps.db.insertInto('identities').values(identity).execute()
     await service.readMail(email)
     wait()

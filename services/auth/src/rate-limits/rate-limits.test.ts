@@ -82,10 +82,21 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     await first.giveBack()
     await limits.email.take(undefined)
     expect(await outcome(limits.email.take(undefined))).toBe('over_email_send_rate_limit')
-    await limits.email.giveBack()
+    await limits.email.giveBack(0)
     await limits.email.take(undefined)
     expect(await outcome(limits.email.take(undefined))).toBe('over_email_send_rate_limit')
     expect(await outcome(limits.sms.take(undefined))).toBe('over_sms_send_rate_limit')
+  })
+
+  it('returns a message to no window that began after it was counted', async () => {
+    const { sms } = createRateLimits({ ...config, sms: { points: 1, windowMs: 3_600_000 } }, (name, window) =>
+      store(`later:${name}`, window),
+    )
+    await sms.take(undefined)
+    await sms.giveBack(600_000)
+    expect(await outcome(sms.take(undefined))).toBe('over_sms_send_rate_limit')
+    await sms.giveBack(0)
+    expect(await outcome(sms.take(undefined))).toBe('passed')
   })
 
   it('reserves half of the messages for other clients', async () => {
@@ -129,7 +140,7 @@ describe('createRateLimits with everything off', () => {
   it('lets every request through', async () => {
     const limits = createRateLimits({ ...config, email: 'off', sms: 'off', failedChecks: 'off' }, memoryStore())
     await (await limits.email.take(undefined)).giveBack()
-    await limits.sms.giveBack()
+    await limits.sms.giveBack(0)
     for (const limit of [limits.failedChecks, limits.failedFactorChecks]) {
       await limit.record('x')
       expect(await limit.isBlocked('x')).toBe(false)

@@ -55,8 +55,11 @@ export interface MessageLimit {
    * @throws overEmailRateLimit or overSmsRateLimit
    */
   take(limitKey: string | undefined): Promise<Allowance>
-  /** Gives a message back to the limit of all clients. Another part of the service has counted it, and it is not sent. */
-  giveBack(): Promise<void>
+  /**
+   * Gives a message back to the limit of all clients. Another part of the service has counted it, and it is not sent.
+   * @param agoMs how long ago the message was counted: a window that began later keeps its messages
+   */
+  giveBack(agoMs: number): Promise<void>
 }
 
 /**
@@ -172,7 +175,8 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
       const own = limitKey === undefined ? [] : [() => takeFrom(ofClients, shortenKey(limitKey))]
       return takeAllowances([...own, () => takeFrom(all, ALL)])
     },
-    giveBack: () => all.reward(ALL),
+    // Stored times are whole milliseconds, so the message may be a little younger.
+    giveBack: (agoMs) => all.reward(ALL, performance.now() - agoMs + 1),
   }
 }
 

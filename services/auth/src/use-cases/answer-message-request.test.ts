@@ -21,10 +21,19 @@ function askForNobody({ deps }: TestApp) {
 }
 
 describe('answerMessageRequest', () => {
-  it('returns a late message to the limit once, also when its job runs again', async () => {
+  it('returns a late message to no later window of the limit', async () => {
     const { deps, clock } = test
     const { email } = deps.rateLimits
     const request = { ...askForNobody(test), askedAt: new Date(clock.now().getTime() - 86_400_000).toISOString() }
+    await email.take(undefined)
+    expect(await answerMessageRequest(deps, request, 1)).toBe('dropped')
+    await expect(email.take(undefined)).rejects.toEqual(refused)
+  })
+
+  it('returns a message to the limit once, also when its job runs again', async () => {
+    const { deps } = test
+    const { email } = deps.rateLimits
+    const request = askForNobody(test)
     await email.take(undefined)
     expect(await answerMessageRequest(deps, request, 1)).toBe('dropped')
     expect(await answerMessageRequest(deps, request, 2)).toBe('dropped')

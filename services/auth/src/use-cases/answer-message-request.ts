@@ -23,9 +23,13 @@ export async function answerMessageRequest(
   return 'dropped'
 }
 
-async function returnAllowance({ config, rateLimits }: MessageRequestDeps, request: MessageRequest): Promise<void> {
+async function returnAllowance(
+  { config, now, rateLimits }: MessageRequestDeps,
+  request: MessageRequest,
+): Promise<void> {
   const messages = countMessages(request, config)
-  for (let returned = 0; returned < messages; returned += 1) await rateLimits[messageMedium(request)].giveBack()
+  const agoMs = now().getTime() - Date.parse(request.askedAt)
+  for (let returned = 0; returned < messages; returned += 1) await rateLimits[messageMedium(request)].giveBack(agoMs)
 }
 
 /** Whether the request is older than a code lives. Nobody waits for its message any more. */

@@ -42,7 +42,16 @@ async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason
 export async function startMails(deps: SendMailDeps & Pick<MessageRequestDeps, 'jobs' | 'rateLimits'>): Promise<void> {
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     const outcome = await sendMail(deps, job, attempt)
-    if (outcome === 'dropped' && job.onlyIfFree) await deps.rateLimits.email.giveBack()
+    if (outcome === 'dropped' && job.onlyIfFree) await giveBack(deps, job)
     return outcome
   })
+}
+
+/** Gives a mail back to the window that has counted it. It was counted when its link began to live. */
+async function giveBack(
+  { config, now, rateLimits }: SendMailDeps & Pick<MessageRequestDeps, 'rateLimits'>,
+  { expiresAt }: Pick<MailJob, 'expiresAt'>,
+): Promise<void> {
+  const beganMs = expiresAt === null ? undefined : Date.parse(expiresAt) - config.mail.codeLifetimeSeconds * 1_000
+  if (beganMs !== undefined) await rateLimits.email.giveBack(now().getTime() - beganMs)
 }
