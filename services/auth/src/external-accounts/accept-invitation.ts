@@ -10,7 +10,13 @@ import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { confirmOwner } from './confirm-owner.ts'
-import { adoptProfile, type FindOwnerDeps, refuseCustomProvider, requireSameIssuer } from './find-owner.ts'
+import {
+  adoptProfile,
+  type FindOwnerDeps,
+  refuseCustomProvider,
+  requireSameIssuer,
+  requireSameSubjects,
+} from './find-owner.ts'
 import { requireOwnIdentity } from './link.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
@@ -37,6 +43,7 @@ export async function acceptInvitation(
   refuseCustomProvider(account, invited)
   const matching = account.emails.find(({ email }) => email === invited.email)
   if (!matching) throw invitedEmailElsewhere()
+  await requireSameSubjects(trx, account)
   const known = await findExternalIdentity(trx, account)
   requireOwnIdentity(known, invited.id)
   if (known) requireSameIssuer(known, account)

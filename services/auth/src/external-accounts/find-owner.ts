@@ -4,6 +4,8 @@ import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { identityTaken, severalOwners } from '../external-errors.ts'
 import { CUSTOM_PREFIX } from '../external-providers/custom-provider.ts'
+import { lockSubjects } from '../external-providers/custom-provider-repository.ts'
+import { sharesSubjects } from '../external-providers/subjects.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
@@ -57,6 +59,7 @@ export async function findExternalOwner(
   account: ExternalAccount,
   context: RequestContext,
 ): Promise<ExternalOwner | undefined> {
+  await requireSameSubjects(trx, account)
   const identity = await findExternalIdentity(trx, account)
   if (identity) return signInKnownIdentity(trx, deps, account, identity)
   const trust = deps.config.mail.autoconfirm ? 'all' : 'verified'
@@ -89,6 +92,19 @@ export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provid
 export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, data }: ExternalAccount): void {
   if (!provider.startsWith(CUSTOM_PREFIX) || identity.data.iss === undefined) return
   if (identity.data.iss !== data.iss) refuseForeignIdentity()
+}
+
+/**
+ * Keeps the meaning of the subject of an external account until the transaction ends. An admin may have changed the
+ * provider since it was asked, and the subject would name somebody else. @throws identityTaken
+ */
+export async function requireSameSubjects(
+  trx: Trx,
+  { provider, subjects }: Pick<ExternalAccount, 'provider' | 'subjects'>,
+): Promise<void> {
+  if (!subjects) return
+  const present = await lockSubjects(trx, provider)
+  if (!present || !sharesSubjects(present, subjects)) refuseForeignIdentity()
 }
 
 /** Refuses an external account whose identity belongs to somebody else. @throws identityTaken */

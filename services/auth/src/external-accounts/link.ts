@@ -15,7 +15,7 @@ import { claimAccountEmail, releaseUnused } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
-import { adoptProfile, refuseCustomProvider, refuseForeignIdentity } from './find-owner.ts'
+import { adoptProfile, refuseCustomProvider, refuseForeignIdentity, requireSameSubjects } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
 /** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
@@ -59,6 +59,7 @@ export async function linkExternalIdentity(
   requireLinkable(caller)
   refuseCustomProvider(account, owner)
   await requireIdentityFactor(trx, deps, caller)
+  await requireSameSubjects(trx, account)
   const known = await findExternalIdentity(trx, account)
   requireOwnIdentity(known, owner.id)
   if (known) throw identityLinked()

@@ -1,4 +1,5 @@
 import type { ClientAccount, OAuth1Provider, OAuth2Provider } from './provider.ts'
+import type { Subjects } from './subjects.ts'
 
 /** A provider at which users may sign in. */
 export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider> {
@@ -12,6 +13,8 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
   readonly checksNonce: boolean
   /** The origin of the URLs of the provider: `operator` for settings and the source code, `data` for the database. */
   readonly origin: 'operator' | 'data'
+  /** The meaning of the subjects of a custom provider, which an admin may change during a sign-in. */
+  readonly subjects?: Subjects
 }
 
 /** A provider with the service's account there. The protocol tells OAuth 2.0 and OAuth 1.0a apart. */

@@ -103,6 +103,13 @@ export async function deleteCustomProvider(trx: Trx, identifier: string): Promis
   return id
 }
 
+/** Finds the meaning of the subjects of a provider, and keeps it until the transaction ends. Undefined where there is none. */
+export async function lockSubjects(trx: Trx, identifier: string): Promise<Subjects | undefined> {
+  const query = trx.selectFrom('custom_oauth_providers').selectAll().where('identifier', '=', identifier)
+  const row = await query.forShare().executeTakeFirst()
+  return row && subjectsOf(toCustomProvider(row).settings)
+}
+
 /** Finds the meaning of the subjects of a deleted provider; undefined where this service has deleted none of the identifier. */
 export async function findDeletedSubjects(db: Db, identifier: string): Promise<Subjects | undefined> {
   const query = db.selectFrom('deleted_providers').select(['issuer', 'subject_claim as claim'])

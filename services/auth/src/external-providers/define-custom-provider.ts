@@ -4,7 +4,7 @@ import { describesEmail, toCustomProfile } from './custom-profile.ts'
 import type { CustomProviderSettings } from './custom-provider.ts'
 import { toForeignKey } from './foreign-json.ts'
 import type { ExternalProfile, IdTokenRules, OAuth2Provider, ProviderApi } from './provider.ts'
-import { issuerOf } from './subjects.ts'
+import { customIssuerOf, subjectsOf } from './subjects.ts'
 
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
 const Claims = z.record(z.string(), z.unknown())
@@ -28,6 +28,7 @@ export function defineCustomProvider(account: CustomAccount): ConfiguredProvider
     emailOptional: settings.email_optional,
     checksNonce: !settings.skip_nonce_check,
     origin: 'data',
+    subjects: subjectsOf(settings),
   }
 }
 
@@ -43,7 +44,7 @@ const common = ({ scopes, pkce_enabled: usesPkce, authorization_params: authoriz
 function defineOAuth2(settings: Exclude<CustomProviderSettings, Oidc>): OAuth2Provider {
   return {
     ...common(settings),
-    issuer: issuerOf(settings),
+    issuer: customIssuerOf(settings),
     authorizeUrl: settings.authorization_url,
     tokenUrl: settings.token_url,
     clientAuth: 'basic-or-post',
@@ -56,7 +57,7 @@ function defineOidc(settings: Oidc, secret: string): OAuth2Provider {
   const takesBasic = metadata.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
   return {
     ...common(settings),
-    issuer: issuerOf(settings),
+    issuer: customIssuerOf(settings),
     authorizeUrl: metadata.authorization_endpoint,
     tokenUrl: metadata.token_endpoint,
     clientAuth: takesBasic ? 'basic-or-post' : 'post',

@@ -8,13 +8,13 @@ export interface Subjects {
 }
 
 /** The issuer of a custom provider, or the origin that answers who has signed in. */
-export function issuerOf(settings: CustomProviderSettings): string {
+export function customIssuerOf(settings: CustomProviderSettings): string {
   return settings.provider_type === 'oidc' ? settings.discovery_document.issuer : new URL(settings.userinfo_url).origin
 }
 
 /** The meaning of the subjects of a custom provider. */
 export function subjectsOf(settings: CustomProviderSettings): Subjects {
-  return { issuer: issuerOf(settings), claim: settings.attribute_mapping.sub ?? 'sub' }
+  return { issuer: customIssuerOf(settings), claim: settings.attribute_mapping.sub ?? 'sub' }
 }
 
 /** Whether the same subject is the same account at both providers (OpenID Connect Core, section 2). */

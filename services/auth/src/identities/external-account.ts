@@ -2,6 +2,7 @@ import type { Behaviours } from '../config/behaviours.ts'
 import type { SecurityConfig } from '../config/security.ts'
 import type { AnyConfiguredProvider } from '../external-providers/configured-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../external-providers/provider.ts'
+import type { Subjects } from '../external-providers/subjects.ts'
 import { isEmail, normaliseEmail } from '../requests/identifier.ts'
 
 /** An address that an external account has, normalised. */
@@ -14,6 +15,8 @@ export interface ExternalEmail {
 export interface ExternalAccount {
   readonly provider: string
   readonly subject: string
+  /** The meaning of the subject, where an admin may change it: as it was when the provider was asked. */
+  readonly subjects?: Subjects
   readonly emails: readonly ExternalEmail[]
   /** The address that counts: the primary one, else the last. Undefined where the provider tells none. */
   readonly email: ExternalEmail | undefined
@@ -57,7 +60,12 @@ export interface AccountConfig {
  * @throws Error without a subject
  */
 export function toExternalAccount(
-  { name, provider, emailOptional }: Pick<AnyConfiguredProvider, 'name' | 'provider' | 'emailOptional'>,
+  {
+    name,
+    provider,
+    emailOptional,
+    subjects,
+  }: Pick<AnyConfiguredProvider, 'name' | 'provider' | 'emailOptional' | 'subjects'>,
   profile: ExternalProfile,
   { security: { assumesVerified }, behaviours }: AccountConfig,
 ): ExternalAccount {
@@ -73,7 +81,7 @@ export function toExternalAccount(
   const primary = listed.findIndex(({ isPrimary }) => isPrimary)
   const email = emails.at(primary)
   const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email, behaviours)
-  return { provider: name, subject, emails, email, emailOptional, data }
+  return { provider: name, subject, ...(subjects && { subjects }), emails, email, emailOptional, data }
 }
 
 /** The addresses by which an account may be matched with a user, the one that counts first: the verified addresses, or all. */

@@ -11,7 +11,7 @@ import {
   findDeletedSubjects,
   insertCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
-import { issuerOf, refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
+import { customIssuerOf, refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
 import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/external-identity-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -44,7 +44,7 @@ export async function createCustomProvider(
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
   const settings = await completeSettings(deps, { callback: newCallback, ...wanted })
   // Before the lock, too: the search reads all identities.
-  const isInUse = await hasIdentitiesOfOtherIssuer(db, identifier, issuerOf(settings))
+  const isInUse = await hasIdentitiesOfOtherIssuer(db, identifier, customIssuerOf(settings))
   const id = randomUUID()
   const sealed = sealSecret(deps, id, secret)
   const { providersMax } = config.external.custom

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { answerBehind } from '../../../test/answer-behind.ts'
 import {
   anyId,
   anyJwt,
@@ -418,6 +419,33 @@ describe('a sign-in at a custom provider', () => {
     const { fragment } = await signIn('custom:company', { invite_token: token })
     expect(fragment).toEqual(PROTECTED)
     expect((await service.post('/verify', { type: 'invite', token_hash: token })).statusCode).toBe(200)
+  })
+
+  const PROVIDERS = sql.table('custom_oauth_providers')
+  it.each([
+    [
+      'another claim has become the subject',
+      sql`UPDATE ${PROVIDERS} SET settings = jsonb_set(settings, '{attribute_mapping,sub}', '"/account/number"')`,
+    ],
+    ['the provider was deleted', sql`DELETE FROM ${PROVIDERS}`],
+  ])('302: is refused where %s since the provider was asked', async (_case, change) => {
+    await ask('POST', '', oauth2())
+    const { email, sub } = newAccount()
+    openId.account = { account: { id: sub }, mail: email, mail_checked: true }
+    const started = await service.app.inject('/authorize?provider=custom:old')
+    const { pathname, search } = await openId.agree(new URL(String(started.headers.location)))
+    const landed = await answerBehind(
+      service.deps.db,
+      (trx) => change.execute(trx),
+      () => service.app.inject(`${pathname}${search}`),
+    )
+    expect(land(landed).query).toEqual({
+      error: 'server_error',
+      error_code: 'identity_already_exists',
+      error_description: 'Identity is already linked to another user',
+    })
+    const identities = service.deps.db.selectFrom('identities').select('id').where('provider_id', '=', sub)
+    expect(await identities.execute()).toEqual([])
   })
 
   it('400: is refused while the provider, or every custom provider, is switched off or deleted', async () => {
