@@ -41,29 +41,29 @@ BEGIN
     status_code := session.status_code;
     IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   END IF;
-  claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
-  IF claimed.verdict = 'key-mismatch' THEN
-    IF {{take_over_key}}(p_caller, p_merchant_id, p_merchant_id) THEN
-      claimed.verdict := 'claimed';
-    ELSE
-      -- Another request may have taken the key over meanwhile, with this order or with a third one.
-      claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
-    END IF;
-  END IF;
-  IF claimed.verdict <> 'claimed' THEN
-    verdict := CASE claimed.verdict
-      WHEN 'replayed' THEN 'finished' WHEN 'key-running' THEN 'running' ELSE claimed.verdict
-    END;
-    transaction_id := (claimed.held).object_id;
-    status_code := (claimed.held).body;
-    RETURN NEXT; RETURN;
-  END IF;
+  -- A spent token takes back the claim of the key with all that the key remembered before.
   BEGIN
+    claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
+    IF claimed.verdict = 'key-mismatch' THEN
+      IF {{take_over_key}}(p_caller, p_merchant_id, p_merchant_id) THEN
+        claimed.verdict := 'claimed';
+      ELSE
+        -- Another request may have taken the key over meanwhile, with this order or with a third one.
+        claimed := {{claim_key}}(p_caller, p_merchant_id, p_merchant_id);
+      END IF;
+    END IF;
+    IF claimed.verdict <> 'claimed' THEN
+      verdict := CASE claimed.verdict
+        WHEN 'replayed' THEN 'finished' WHEN 'key-running' THEN 'running' ELSE claimed.verdict
+      END;
+      transaction_id := (claimed.held).object_id;
+      status_code := (claimed.held).body;
+      RETURN NEXT; RETURN;
+    END IF;
     INSERT INTO {{spent_tokens}} (merchant_id, jti, expires)
       SELECT p_merchant_id, t.jti, t.expires
       FROM jsonb_to_recordset(p_payment -> 'tokens') AS t(jti text, expires timestamptz) ORDER BY t.jti;
   EXCEPTION WHEN unique_violation THEN
-    PERFORM {{release_key}}(p_caller, p_merchant_id, p_merchant_id);
     verdict := 'spent';
     RETURN NEXT; RETURN;
   END;

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { countLockWaits } from '../../test/lock-waits.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { callerColumns } from '../access/caller.ts'
 import { verifyLedger } from '../use-cases/verify-ledger.ts'
@@ -11,7 +12,7 @@ import { insertSession } from './session-repository.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ lockTimeoutMs: 5_000 })
 })
 afterAll(() => payments.close())
 
@@ -72,10 +73,7 @@ class Model {
     const isTakenOver = held?.end?.verdict === 'refused' && held.body !== body
     if (held && held.body !== body && !isTakenOver) return { verdict: 'key-mismatch' }
     if (held && !isTakenOver) return held.end ? { verdict: 'ended', end: held.end } : { verdict: 'running' }
-    if (tokens.some((token) => this.#spent.has(token))) {
-      if (key !== undefined) this.#keys.delete(key)
-      return { verdict: 'spent' }
-    }
+    if (tokens.some((token) => this.#spent.has(token))) return { verdict: 'spent' }
     for (const token of tokens) this.#spent.add(token)
     if (session !== undefined) this.#sessions.set(session, 'running')
     if (key !== undefined) this.#keys.set(key, { body, end: undefined })
@@ -193,4 +191,37 @@ it('begin_payment and finish_payment agree with the model after any sequence of 
   )
   const whole = { merchantId: undefined, heads: new Map() }
   for await (const { violations } of verifyLedger(payments.database.db, whole)) expect(violations).toEqual([])
+})
+
+describe('the key of a refused order', () => {
+  const order = (body: number) => ({ session: undefined, tokens: [body], key: 0, body })
+  async function refuse({ begin, finish }: Awaited<ReturnType<typeof openWorld>>) {
+    const begun = await begin(order(0))
+    if (begun.verdict !== 'begun') throw new Error(begun.verdict)
+    await finish(begun.attemptId, 'declined')
+    return { verdict: 'ended', end: { verdict: 'refused', statusCode: CODES.declined } }
+  }
+
+  it('still has its refusal after another order whose token was spent', async () => {
+    const world = await openWorld()
+    const refused = await refuse(world)
+    await world.begin({ session: undefined, tokens: [1], key: undefined, body: 0 })
+    expect([await world.begin(order(1)), await world.begin(order(0))]).toEqual([{ verdict: 'spent' }, refused])
+  })
+
+  it('is not taken over by an order that was refused under it meanwhile, whose refusal it replays', async () => {
+    const world = await openWorld()
+    const refused = await refuse(world)
+    const waiting = await payments.owner.db.transaction().execute(async (trx) => {
+      const ofKey = sql`merchant_id = ${world.merchantId}`
+      await sql`SELECT FROM ${sql.table('idempotency')} WHERE ${ofKey} FOR UPDATE`.execute(trx)
+      const begun = world.begin(order(1))
+      await vi.waitFor(async () => expect(await countLockWaits(payments)).toBe(1), { timeout: 5_000, interval: 20 })
+      // As if the other request had taken the key over, and was refused too.
+      const fingerprint = Buffer.alloc(32, 1)
+      await sql`UPDATE ${sql.table('idempotency')} SET fingerprint = ${fingerprint} WHERE ${ofKey}`.execute(trx)
+      return { begun }
+    })
+    expect(await waiting.begun).toEqual(refused)
+  })
 })
