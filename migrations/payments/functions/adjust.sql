@@ -3,9 +3,10 @@
 -- currency, below 0 to take money. p_text: the description of the line. p_exception_id: the exception that the adjustment
 -- answers, such as a lost dispute of an unknown transaction; NULL for none. Returns no row when there is no such merchant.
 --
--- Verdict: done; no-exception when the merchant has no open exception of that id. An exception is resolved by its adjustment, in
--- the same transaction, and is the cause of the journal: it is booked once. Any other call books anew, because an operator has no
--- Idempotency-Key.
+-- Verdict: done; no-exception when the merchant has no open exception of that id; events-wait for the exception by which
+-- hold_events holds back the whole balance: it claims no money, and hold_events opens it again. An exception is resolved by its
+-- adjustment, in the same transaction, and is the cause of the journal: it is booked once. Any other call books again, because an
+-- operator has no Idempotency-Key.
 --
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{adjust}}(p_merchant_id text, p_amount bigint, p_text text, p_exception_id text DEFAULT NULL)
@@ -28,6 +29,10 @@ BEGIN
       WHERE x.merchant_id = p_merchant_id AND x.id = p_exception_id FOR UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[p_exception_id]);
     IF exception.id IS NULL OR exception.resolved IS NOT NULL THEN verdict := 'no-exception'; RETURN NEXT; RETURN; END IF;
+    IF exception.id = {{exception_id}}('waiting ' || (exception.payload ->> 'acquirer')) THEN
+      verdict := 'events-wait';
+      RETURN NEXT; RETURN;
+    END IF;
     UPDATE {{acquirer_exceptions}} x SET resolved = now() WHERE x.merchant_id = p_merchant_id AND x.id = exception.id;
     IF exception.reserved IS DISTINCT FROM 0 THEN
       PERFORM {{record_states}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception.id]);

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { EVENTS_MAX } from '../src/acquirers/acquirer.ts'
 import { createHttpAcquirer } from '../src/acquirers/http-acquirer.ts'
+import { adjustCommand } from '../src/commands/adjust.ts'
 import { disputesCommand } from '../src/commands/disputes.ts'
 import { fraudsCommand } from '../src/commands/frauds.ts'
 import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
@@ -40,7 +41,7 @@ beforeEach(async () => {
   list = []
 })
 
-const { run } = commandRunner([disputesCommand, fraudsCommand], () => operatorDeps(payments))
+const { run } = commandRunner([adjustCommand, disputesCommand, fraudsCommand], () => operatorDeps(payments))
 
 /** The events that the bridge lists until they are acknowledged. */
 let list: { readonly reference: string }[] = []
@@ -296,6 +297,22 @@ describe('a merchant whose event fails', () => {
     await report()
     await shift(-1)
     expect(await payOut()).toEqual(WAITS)
+  })
+
+  it('is paid nothing until the event is applied, because no adjustment answers the exception', async () => {
+    await sql`SELECT ${sql.table('hold_events')}(${merchant.id}, 'north', '{"type":"events.waiting","acquirer":"north"}')`.execute(
+      payments.service.db,
+    )
+    const [held] = await payments.database.db
+      .selectFrom('acquirer_exceptions')
+      .select('id')
+      .where('merchant_id', '=', merchant.id)
+      .execute()
+    await expect(run('adjust', merchant.id, '-100', 'x', '--exception', held?.id ?? '')).rejects.toHaveProperty(
+      'message',
+      `exception ${held?.id} holds the balance until events of an acquirer are applied: no adjustment answers it`,
+    )
+    expect([await payOut(), await merchant.balance(), await merchant.violations()]).toEqual([WAITS, 961, []])
   })
 
   it.each([

@@ -18,6 +18,10 @@ export function adjustCommand(operator: Operator): Command {
       const booked = await callAdjust(lanes, { merchantId, amount: Number(amount), text, exceptionId })
       if (!booked) throw new Error(`there is no merchant ${merchantId}`)
       if (booked.verdict === 'no-exception') throw new Error(`there is no open exception ${exceptionId}`)
+      if (booked.verdict === 'events-wait')
+        throw new Error(
+          `exception ${exceptionId} holds the balance until events of an acquirer are applied: no adjustment answers it`,
+        )
       const { lineId, balance } = booked
       return { lineId, balance }
     },

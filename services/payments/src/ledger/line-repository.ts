@@ -110,11 +110,12 @@ export interface Adjustment {
 
 /**
  * The new line, and the balance after it in minor units of the merchant's currency; or nothing, because the merchant has no open
- * exception of that id.
+ * exception of that id, or because the exception claims no money: it holds the balance until events are applied.
  */
 export type BookedAdjustment =
   | { readonly verdict: 'done'; readonly lineId: string; readonly balance: bigint }
   | { readonly verdict: 'no-exception' }
+  | { readonly verdict: 'events-wait' }
 
 const adjustQuery = prepare(
   'adjust',
