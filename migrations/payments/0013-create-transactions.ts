@@ -99,8 +99,8 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
     CREATE INDEX ${names.local('transactions_reference_ix')} ON ${names.id('transactions')}
       (merchant_id, reference, id) WHERE reference IS NOT NULL`.execute(db)
   await sql`
-    CREATE INDEX ${names.local('transactions_acquirer_ix')} ON ${names.id('transactions')} (merchant_id, acquirer_ref)
-      WHERE acquirer IS NOT NULL`.execute(db)
+    CREATE INDEX ${names.local('transactions_acquirer_ix')} ON ${names.id('transactions')}
+      (merchant_id, acquirer, acquirer_ref) WHERE acquirer IS NOT NULL`.execute(db)
 }
 
 /**

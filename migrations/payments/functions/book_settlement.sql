@@ -23,10 +23,7 @@ BEGIN
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF merchant.id IS NULL THEN RETURN 'unknown-merchant'; END IF;
   IF merchant.test THEN RETURN 'test-merchant'; END IF;
-  IF merchant.acquirer IS DISTINCT FROM p_acquirer THEN
-    PERFORM 1 FROM {{transactions}} t WHERE t.merchant_id = merchant.id AND t.acquirer = p_acquirer LIMIT 1;
-    IF NOT FOUND THEN RETURN 'other-acquirer'; END IF;
-  END IF;
+  IF NOT {{has_acquirer}}(merchant.id, p_acquirer) THEN RETURN 'other-acquirer'; END IF;
   IF {{currency_exponent}}(p_currency) IS NULL THEN RETURN 'unknown-currency'; END IF;
   PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id FOR UPDATE;
   PERFORM 1 FROM {{journals}} j

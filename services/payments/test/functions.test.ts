@@ -2,7 +2,16 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statusAndBody } from './bodies.ts'
-import { createdOf, createTestApp, merchantBody, startPayments, type TestPayments } from './payments-app.ts'
+import { customerPayment } from './customer-payment.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  merchantBody,
+  startPayments,
+  type TestPayments,
+} from './payments-app.ts'
+import { countRowsRead } from './rows-read.ts'
 
 let payments: TestPayments
 /** The owner of the schema, who may replace functions. */
@@ -58,6 +67,28 @@ describe('id_at', () => {
     expect(await idAt(`${beyond} - 1`)).toEqual([{ id: 'ffffffff3e7fffff89abcdef' }])
     await expect(idAt(beyond)).rejects.toHaveProperty('message', 'OID out of range')
   })
+})
+
+it('has_acquirer looks at no transaction of another acquirer', async () => {
+  const { id } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR' })
+  const source = await customerPayment(payments, id, { number: '4242424242424242' })
+  await owner.query(
+    `INSERT INTO payments.transactions SELECT made.*
+     FROM payments.transactions t, generate_series(1, 500) n, jsonb_populate_record(t, jsonb_build_object(
+       'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL, 'acquirer', 'north', 'acquirer_ref', 'n-' || n
+     )) made WHERE t.id = $1`,
+    [source],
+  )
+  await owner.query('ANALYZE payments.transactions')
+  const ask = (acquirer: string) =>
+    countRowsRead(payments, 'transactions', async (_lanes, trx) => {
+      const { rows } = await sql<{ has: boolean }>`
+        SELECT ${sql.table('has_acquirer')}(${id}, ${acquirer}) AS has`.execute(trx)
+      return rows[0]?.has
+    })
+  const [north, south] = [await ask('north'), await ask('south')]
+  expect([north.found, south]).toEqual([true, { found: false, rows: 0 }])
+  expect(north.rows).toBeLessThanOrEqual(1)
 })
 
 describe('create_merchant', () => {

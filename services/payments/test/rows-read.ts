@@ -1,6 +1,7 @@
 import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
+import type { Trx } from '../src/database.ts'
 import type { TestPayments } from './payments-app.ts'
 
 /** The rows that a test has read, and the number of rows of the table that were looked at for them. */
@@ -13,7 +14,7 @@ export interface RowsRead<T> {
 export function countRowsRead<T>(
   { owner }: Pick<TestPayments, 'owner'>,
   table: string,
-  read: (lanes: Lanes) => Promise<T>,
+  read: (lanes: Lanes, trx: Trx) => Promise<T>,
 ): Promise<RowsRead<T>> {
   return owner.db.transaction().execute(async (trx) => {
     // What other processes look at for a statement is not counted here.
@@ -29,7 +30,7 @@ export function countRowsRead<T>(
       return rows[0]?.read ?? 0
     }
     const before = await count()
-    const found = await read(transactionLanes(trx))
+    const found = await read(transactionLanes(trx), trx)
     return { found, rows: (await count()) - before }
   })
 }
