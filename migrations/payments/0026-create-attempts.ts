@@ -20,7 +20,7 @@ export const createAttempts: MigrationSource = (names) => ({
       )`.execute(db)
     await sql`COMMENT ON COLUMN ${names.id('attempts')}.request IS 'never card data'`.execute(db)
     await sql`
-      CREATE INDEX ${names.local('attempts_unsettled_ix')} ON ${names.id('attempts')} (merchant_id, id)
+      CREATE INDEX ${names.local('attempts_unsettled_ix')} ON ${names.id('attempts')} (state, merchant_id, id)
         WHERE state IN ('sent', 'unknown')`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -28,10 +28,11 @@ export async function listUnsettledAttempts(
   db: Db,
   { state, ageSeconds, limit }: { readonly state?: 'sent'; readonly ageSeconds: number; readonly limit: number },
 ): Promise<readonly UnsettledAttempt[]> {
+  // Unknown attempts may stay for long, so the condition is one that the index answers.
+  const ofState = state === undefined ? sql`true` : sql`a.state = ${sql.lit(state)}`
   const { rows } = await sql<UnsettledAttempt>`
     SELECT ${columns} FROM ${sql.table('attempts')} a
-    WHERE a.state IN ('sent', 'unknown') AND (${state ?? null}::text IS NULL OR a.state = ${state ?? null})
-      AND a.created < now() - ${ageSeconds} * interval '1 second'
+    WHERE a.state IN ('sent', 'unknown') AND ${ofState} AND a.created < now() - ${ageSeconds} * interval '1 second'
     ORDER BY a.created, a.id LIMIT ${limit}`.execute(db)
   return rows
 }

@@ -13,6 +13,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+import { countRowsRead } from '../../test/rows-read.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
 import { processingError } from '../transactions/processing-error.ts'
 import { endLostAttempts } from './end-lost-attempts.ts'
@@ -222,6 +223,21 @@ describe('endLostAttempts', () => {
     expect(rows).toEqual([])
     const outbox = await db().selectFrom('outbox').select(['kind']).where('id', '=', id).execute()
     expect(outbox).toEqual([{ kind: 'inquiry' }])
+  })
+})
+
+describe('endLostAttempts, when many attempts are unknown', () => {
+  it('looks at none of these', async () => {
+    await sql`
+      INSERT INTO ${sql.table('attempts')} (merchant_id, id, created, kind, state, request)
+      SELECT ${merchantId}, lpad(to_hex(n), 16, '0') || right(${merchantId}, 8), now() - interval '1 hour', 'charge', 'unknown',
+        '{"amount":1}' FROM generate_series(1, 500) n`.execute(db())
+    await sql`ANALYZE payments.attempts`.execute(db())
+    const deps = { ...payments.deps, placement: { ...placement, hasJustMoved: () => false } }
+    const read = await countRowsRead(payments, 'attempts', (_lanes, trx) =>
+      endLostAttempts({ ...deps, db: trx }, new Set()),
+    )
+    expect(read).toEqual({ found: new Set(), rows: 0 })
   })
 })
 
