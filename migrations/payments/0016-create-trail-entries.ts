@@ -38,7 +38,9 @@ export const createTrailEntries: MigrationSource = (names) => ({
           'capture', 'refund', 'void', 'disputeWon', 'disputeLost'
         )),
         CONSTRAINT ${names.local('trail_entries_amount_ck')} CHECK (
-          amount > 0 AND gross >= 0 OR amount = 0 AND gross = 0 AND kind IN ('disputeWon', 'disputeLost') OR amount < 0 AND coalesce(left(reference, 9), '') = 'rejected '
+          amount > 0 AND gross >= 0
+          OR amount = 0 AND gross = 0 AND kind IN ('disputeWon', 'disputeLost')
+          OR amount < 0 AND coalesce(left(reference, 9), '') = 'rejected '
         ),
         CONSTRAINT ${names.local('trail_entries_fee_ck')} CHECK (amount < 0 OR fee_flat >= 0 AND fee_rate >= 0),
         CONSTRAINT ${names.local('trail_entries_balance_ck')} CHECK (

@@ -25,7 +25,8 @@ BEGIN
     descriptor, pending, recurring, successful, code_present, last4, acquirer, acquirer_ref)
     VALUES (p_merchant_id, made.id,
       coalesce(made.created, {{created_at}}({{id_number}}(made.id))), card.id, merchant.test,
-      made.currency, merchant.currency, made.amount, merchant.descriptor, made.amount, false, true, true, card.last4, made.acquirer, made.acquirer_ref);
+      made.currency, merchant.currency, made.amount, merchant.descriptor, made.amount, false, true, true,
+      card.last4, made.acquirer, made.acquirer_ref);
   IF right(made.id, 8) <> merchant.tag THEN
     INSERT INTO {{id_aliases}} (id, merchant_id) VALUES (made.id, p_merchant_id);
   END IF;

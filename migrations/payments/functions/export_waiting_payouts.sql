@@ -17,7 +17,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   merchant text;
-  payout {{payouts}}; waiting {{payouts}}[];
+  payout {{payouts}};
+  waiting {{payouts}}[];
   exported integer := 0;
 BEGIN
   FOR merchant IN

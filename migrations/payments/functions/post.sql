@@ -19,18 +19,29 @@ AS $$
 #variable_conflict use_column
 DECLARE
   -- A movement, as the trail has it, and as the ledger and the line have it, in the merchant's currency of now.
-  m {{movement}}; booked {{movement}};
-  held {{merchant_balances}}; each record;
-  number bigint; tag text; journal_kind text; line_kind text; effect bigint;
-  journal {{journals}}; journals {{journals}}[] := '{}';
-  legs {{entries}}[]; entries {{entries}}[] := '{}';
-  trail_entry {{trail_entries}}; trail {{trail_entries}}[] := '{}';
-  line {{lines}}; lines {{lines}}[] := '{}';
-  event {{events}}; events {{events}}[] := '{}';
+  m {{movement}};
+  booked {{movement}};
+  held {{merchant_balances}};
+  each record;
+  number bigint;
+  tag text;
+  journal_kind text;
+  line_kind text;
+  effect bigint;
+  journal {{journals}};
+  journals {{journals}}[] := '{}';
+  legs {{entries}}[];
+  entries {{entries}}[] := '{}';
+  trail_entry {{trail_entries}};
+  trail {{trail_entries}}[] := '{}';
+  line {{lines}};
+  lines {{lines}}[] := '{}';
+  events {{events}}[] := '{}';
   outbox {{outbox}}[] := '{}';
   -- The merchants in order, and the balance of each at the same place.
   merchants text[] := ARRAY(SELECT DISTINCT m.merchant_id FROM unnest(p_movements) m ORDER BY 1);
-  balances {{merchant_balances}}[]; place int := 0;
+  balances {{merchant_balances}}[];
+  place int := 0;
 BEGIN
   IF cardinality(merchants) = 1 THEN
     SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = merchants[1] FOR UPDATE;
@@ -51,14 +62,20 @@ BEGIN
       IF place > 0 THEN balances[place] := held; END IF;
       place := place + 1;
       held := balances[place];
-      tag := right(held.last_id, 8); number := {{next_number}}(held.last_id);
+      tag := right(held.last_id, 8);
+      number := {{next_number}}(held.last_id);
     END IF;
     created := {{created_at}}(number);
     -- A void and a won dispute move no money. A settlement does not concern the merchant's balance, so it has no line.
-    journal_kind := CASE WHEN m.kind IN ('void', 'disputeWon') THEN NULL WHEN m.kind = 'disputeLost' THEN 'dispute'
-      ELSE m.kind END;
-    line_kind := CASE WHEN journal_kind IN ('currencyClosed', 'currencyOpened') THEN 'adjustment'
-      WHEN journal_kind NOT IN ('payoutSettled', 'schemeSettled') THEN journal_kind END;
+    journal_kind := CASE
+      WHEN m.kind IN ('void', 'disputeWon') THEN NULL
+      WHEN m.kind = 'disputeLost' THEN 'dispute'
+      ELSE m.kind
+    END;
+    line_kind := CASE
+      WHEN journal_kind IN ('currencyClosed', 'currencyOpened') THEN 'adjustment'
+      WHEN journal_kind NOT IN ('payoutSettled', 'schemeSettled') THEN journal_kind
+    END;
     journal_id := CASE WHEN journal_kind IS NOT NULL THEN {{id_at}}(number, tag) END;
     entry_id := CASE WHEN m.transaction_id IS NOT NULL THEN {{id_at}}(number + 1, tag) END;
     line_id := CASE WHEN line_kind IS NOT NULL THEN {{id_at}}(number + 2, tag) END;
@@ -82,9 +99,12 @@ BEGIN
     -- over: the acquirer has rejected the other entry, and so knows.
     IF entry_id IS NOT NULL THEN
       trail_entry := ROW(m.merchant_id, entry_id, created, m.transaction_id, m.seq, m.kind, m.amount, m.gross,
-        m.fee_flat, m.fee_rate, {{balance_effect}}(m.kind, m.gross + coalesce(m.excess_gross, 0), m.fee_flat + m.fee_rate), m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);
+        m.fee_flat, m.fee_rate,
+        {{balance_effect}}(m.kind, m.gross + coalesce(m.excess_gross, 0), m.fee_flat + m.fee_rate),
+        m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);
       held.chain_head := sha256('\x01' || held.chain_head || record_send(trail_entry));
-      trail_entry.hash := held.chain_head; trail := trail || trail_entry;
+      trail_entry.hash := held.chain_head;
+      trail := trail || trail_entry;
       IF NOT m.test AND m.amount > 0 AND m.kind IN ('capture', 'refund', 'void') THEN
         outbox := outbox || ROW(m.merchant_id, entry_id, created, 'acquirer', '{}')::{{outbox}};
       END IF;
@@ -99,12 +119,14 @@ BEGIN
           || ' ' || coalesce(m.transaction_id, m.cause_id)),
         m.transaction_id, m.amount, m.currency, held.balance, journal_id, m.test, NULL, 1);
       held.chain_head := sha256('\x01' || held.chain_head || record_send(line));
-      line.hash := held.chain_head; lines := lines || line;
+      line.hash := held.chain_head;
+      lines := lines || line;
     END IF;
     held.last_id := {{id_at}}(number + 3, tag);
     held.line_count := held.line_count + num_nonnulls(line_id);
     held.chain_length := held.chain_length + num_nonnulls(journal_id, entry_id, line_id);
-    number := number + 4; balance_after := held.balance;
+    number := number + 4;
+    balance_after := held.balance;
     -- Adjustments, settlements of the scheme and a move to the euro have no event.
     IF m.kind NOT IN ('adjustment', 'schemeSettled', 'currencyClosed', 'currencyOpened') THEN
       events := events || ROW(m.merchant_id, held.last_id, created,

@@ -21,7 +21,8 @@ DECLARE
   number bigint;
   tag text;
   digests record;
-  made {{state_entries}}; entries {{state_entries}}[] := '{}';
+  made {{state_entries}};
+  entries {{state_entries}}[] := '{}';
 BEGIN
   SELECT b.* INTO STRICT held FROM {{merchant_balances}} b
     WHERE b.merchant_id = p_merchant_id FOR UPDATE;
