@@ -52,11 +52,11 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
     const used = await requireInterval(trx, repeatable, own)
     if (!isSentAtOnce(deps, request)) {
       await deps.jobs.send(trx, messageRequestTask, request)
-      if (used && messageMedium(request) === 'sms' && isSmsUnsendable(deps)) await restoreIntervals(trx, [used])
+      if (messageMedium(request) === 'sms' && isSmsUnsendable(deps)) await restoreIntervals(trx, [used])
       return false
     }
     const sending = await sendRequested(trx, repeatable, request)
-    if (used && sending === 'nobody' && isFree(deps, request)) await restoreIntervals(trx, [used])
+    if (sending === 'nobody' && isFree(deps, request)) await restoreIntervals(trx, [used])
     return sending !== 'sent'
   }).catch(async (error: unknown) => {
     await allowance.giveBack()

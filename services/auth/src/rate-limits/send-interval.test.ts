@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
-import { reserveInterval, restoreIntervals, touchInterval } from './send-interval.ts'
+import { requireInterval, reserveInterval, restoreIntervals, touchInterval } from './send-interval.ts'
 
 const database = await openTestDatabase()
 afterAll(() => database.drop())
@@ -37,6 +37,16 @@ describe('touchInterval', () => {
     expect(await touch('d@b.c', 0, 'recovery', 'mobile')).toBeUndefined()
     expect(await touch('d@b.c', 1, 'recovery', 'mobile')).toBe(59_999)
     expect(await touch('d@b.c', 1, 'recovery', 'authenticated')).toBe(59_999)
+  })
+
+  it('permits a message whose interval ends while it is asked for', async () => {
+    await touch('passing@b.c', 0)
+    const moments = [59_999, 60_000]
+    const passing = { ...depsAt(0), now: () => new Date(start.getTime() + (moments.shift() ?? 60_001)) }
+    const key = { kind: 'confirmation', identifier: 'passing@b.c', audience: undefined } as const
+    const used = await database.db.transaction().execute((trx) => requireInterval(trx, passing, key))
+    expect(used.before).toBe('2026-01-02T03:04:05.678000+00:00')
+    expect(await touch('passing@b.c', 60_002)).toBe(59_999)
   })
 
   it('permits one of many parallel messages', async () => {

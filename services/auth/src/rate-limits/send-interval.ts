@@ -50,18 +50,12 @@ export interface IntervalKey {
 
 /**
  * Records that a message goes out, in the transaction of its cause.
- * @returns what `restoreIntervals` takes; undefined where the interval has ended a moment ago
+ * @returns what `restoreIntervals` takes
  * @throws emailTooSoon or smsTooSoon when the interval since the last message is not over (reference: Intervals between messages)
  */
-export async function requireInterval(
-  trx: Trx,
-  deps: IntervalDeps,
-  key: IntervalKey,
-): Promise<ReservedInterval | undefined> {
-  const used = await useInterval(trx, deps, key)
-  const waitMs = used ? undefined : await restOfInterval(trx, deps, key)
-  if (waitMs !== undefined) refuseTooSoon(key, waitMs)
-  if (used) deps.recordInterval?.(key)
+export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
+  const used = await reserveInterval(trx, deps, key)
+  deps.recordInterval?.(key)
   return used
 }
 
@@ -120,7 +114,8 @@ export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): n
  * @returns undefined when a message may go out, else the milliseconds to wait
  */
 export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
-  if (!(await useInterval(db, deps, key))) return await restOfInterval(db, deps, key)
+  const used = await useOrWait(db, deps, key)
+  if (typeof used === 'number') return used
   deps.recordInterval?.(key)
   return undefined
 }
@@ -136,8 +131,21 @@ export interface ReservedInterval {
 
 /** Records that a message is about to go out. @throws emailTooSoon or smsTooSoon, as `requireInterval` */
 export async function reserveInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
-  const reserved = await useInterval(db, deps, key)
-  return reserved ?? refuseTooSoon(key, (await restOfInterval(db, deps, key)) ?? 0)
+  const reserved = await useOrWait(db, deps, key)
+  return typeof reserved === 'number' ? refuseTooSoon(key, reserved) : reserved
+}
+
+/**
+ * Uses an interval up. Tries again where it has ended, or its message was taken back, between the two statements.
+ * @returns the milliseconds to wait, above 0, where the interval is not over
+ */
+async function useOrWait(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval | number> {
+  for (;;) {
+    const used = await useInterval(db, deps, key)
+    if (used) return used
+    const waitMs = await restOfInterval(db, deps, key)
+    if (waitMs) return waitMs
+  }
 }
 
 /** Makes intervals what they were before they were reserved, unless a later message has used them up. */
