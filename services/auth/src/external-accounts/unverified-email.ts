@@ -58,12 +58,12 @@ async function mailEmailChange(
   const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
     await runHooked(deps, async (trx, repeatable) => {
-      const changing = { ...user, email: null, phone: null }
-      await requireChangeIntervals(trx, repeatable, changing, { kind: 'email_change', address: newEmail })
+      // Like any change of an address, this one locks the user before the intervals.
       const caller = await lockLinkingUser(trx, repeatable, target)
       const owner = caller.user
       if (owner.email !== null) return
       await requireShownFactor(trx, caller)
+      await requireChangeIntervals(trx, repeatable, owner, { kind: 'email_change', address: newEmail })
       await sendEmailChange(trx, repeatable, owner, { newEmail, ...mail, sessionId: target.sessionId })
     })
   } catch (error) {

@@ -93,8 +93,7 @@ export function isSmsUnsendable({ config, hooks, sms }: Pick<HookedDeps, 'config
  * AFTER_USER_CREATED is called after the commit.
  *
  * Lock order: none for all work. A request for a message locks its interval before the user, since nobody may have the address. A
- * change of an address locks the user first, who has the address that the interval belongs to. Work that loses a deadlock runs
- * again.
+ * change of an address locks the user first, whom one of its intervals belongs to. Work that loses a deadlock runs again.
  * @param run does the same again with the same `deps`
  * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
  * `announceUser` and `deliver` throw

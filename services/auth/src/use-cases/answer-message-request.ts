@@ -9,7 +9,8 @@ import { findTestCode } from '../messages/test-code.ts'
  * clients gets a message back that nobody is there to get: a stranger must not use it up without a message.
  *
  * A process may die after the commit and before the queue hears of it. The next attempt then sends the message again, with a new
- * code in place of the earlier one. The limits do not count that message again.
+ * code in place of the earlier one. It sends the message of a change of address again only once the interval is over, and while
+ * the address has no two valid messages. The limits do not count that message again.
  */
 export async function answerMessageRequest(
   deps: MessageRequestDeps,
