@@ -7,6 +7,8 @@ import { operatorHeaders, testOperators } from './operators.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
 const NUMBER = '4111 1111 1111 1111'
+/** A number of goods that has the first digit and the check digit of a card. */
+const EAN = '4006381333627'
 const SIRET = '380 129 866 46850'
 
 let payments: TestPayments
@@ -97,6 +99,8 @@ describe('a text with digits that are no card number', () => {
       () => charge({ reference: '4111111111111112', custom: { at: 1_732_900_000_000 } }),
     ],
     ['/merchants/MERCHANT/transactions', () => charge({ reference: '41111111-1111-4111-8111-111111111111' })],
+    ['/merchants/MERCHANT/transactions', () => charge({ reference: EAN, custom: { items: [EAN, Number(EAN)] } })],
+    ['/merchants/MERCHANT/transactions', () => charge({ custom: { payTo: 'DE03 5001 0517 5407 3204 31' } })],
   ])('is taken by POST %s: %j', async (path, body) => {
     const { statusCode, headers } = await send(path, body())
     expect([statusCode, headers['content-type']]).toEqual([201, 'application/json; charset=utf-8'])

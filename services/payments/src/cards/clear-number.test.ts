@@ -22,7 +22,11 @@ describe('hasCardNumber', () => {
     '4111 1111\u00a01111\u20111111',
     '41 11 11 11 11 11 11 11',
     'card: 5555555555554444.',
-    'Visa (4222222222222)',
+    'Visa (4222 2222 2222 2)',
+    'Visa 4222-222-222-222',
+    'order 2026-11-20 4222 2222 2222 2',
+    '6759 6498 26430',
+    '5018 0000 00007',
     '378282246310005',
     '3782 822463 10005',
     '30569309025904',
@@ -72,6 +76,15 @@ describe('hasCardNumber', () => {
     '41111111-1111-4111-8111-111111111111',
     '+45 12 34 56 78',
     '2026-11-20T16:46:44.123Z',
+    '4006381333627',
+    'Visa (4222222222222)',
+    '4 006381 333627',
+    '4 222222 222222',
+    '4111.1111.1111.1111',
+    '4006381333627, 4006381333634 4006381333627',
+    '600000000000004',
+    'DE03 5001 0517 5407 3204 31',
+    'de03 5001 0517 5407 3204 31',
   ])('finds no card number in %s', (text) => {
     expect(hasCardNumber(text)).toBe(false)
   })
@@ -103,21 +116,23 @@ describe('hasCardNumber', () => {
 
 /** Any blank, hyphen, mark or character that is not seen. */
 const BETWEEN = String.raw`[\s\p{Cc}\p{Pd}\p{M}\p{Cf}\p{Cn}\p{Co}\u2212]`
-/** The parts of a run that are written as on a card: 4 4 4 4, 4 4 4 4 3, 4 4 4 1, 4 6 5, 4 6 4, or all in one. */
-const ON_CARDS = [
-  'D{13,19}',
+/** The parts of a run that are written as on a card, in groups of 4 4 4 4, 4 4 4 4 3, 4 4 4 1, 4 3 3 3, 4 4 5, 4 6 5 or 4 6 4. */
+const IN_GROUPS = [
   'D{4} D{4} D{4} D',
+  'D{4} D{3} D{3} D{3}',
+  'D{4} D{4} D{5}',
   'D{4} D{4} D{4} D{4}',
   'D{4} D{4} D{4} D{4} D{3}',
   'D{4} D{6} D{4,5}',
 ].map((form) => new RegExp(`^${form.replaceAll('D', String.raw`\p{Nd}`).replaceAll(' ', `${BETWEEN}+`)}$`, 'u'))
+const IN_ONE = /^\p{Nd}{14,19}$/u
 const LENGTHS = new Map([
   ['amex', [15]],
   ['diners', [14, 15, 16, 17, 18, 19]],
   ...['discover', 'jcb', 'unionpay'].map((scheme): [string, number[]] => [scheme, [16, 17, 18, 19]]),
 ])
 
-/** The sentence of the reference, word by word (reference: Text): each part of each run is a text of its own. */
+/** The rule of the reference (reference: Card numbers in texts): each part of each run is a text of its own. */
 function hasNumberByDefinition(written: string): boolean {
   const text = written.replaceAll(/\p{No}/gu, (digit) =>
     /^\d$/.test(digit.normalize('NFKC')) ? digit.normalize('NFKC') : digit,
@@ -126,7 +141,8 @@ function hasNumberByDefinition(written: string): boolean {
     const digits = digitsIn(part)
     const scheme = schemeOf(digits, { test: false })
     if (digits.length < 13 || digits.length > 19 || !hasCheckDigit(digits) || scheme.verdict === 'unknown') return false
-    return LENGTHS.get(scheme.scheme)?.includes(digits.length) ?? true
+    const isInGroups = IN_GROUPS.some((form) => form.test(part))
+    return LENGTHS.get(scheme.scheme)?.includes(digits.length) ?? (digits.length >= 16 || isInGroups)
   }
   for (const { 0: run, index } of text.matchAll(new RegExp(String.raw`\p{Nd}(?:${BETWEEN}*\p{Nd})*`, 'gu'))) {
     const isGluedBefore = /(?:[\p{L}\p{N}]|\p{Nd}\.)$/u.test(written.slice(0, index))
@@ -137,12 +153,98 @@ function hasNumberByDefinition(written: string): boolean {
     for (const from of begins.filter((begin) => begin > 0 || !isGluedBefore)) {
       for (const to of ends.filter((end) => end > from && (end < run.length || !isGluedAfter))) {
         const part = run.slice(from, to)
-        if (ON_CARDS.some((form) => form.test(part)) && isNumber(part)) return true
+        if ([IN_ONE, ...IN_GROUPS].some((form) => form.test(part)) && isNumber(part)) return true
       }
     }
   }
   return false
 }
+
+/** The check digit of GS1: from the right, each first digit counts three times. */
+function withGs1Digit(digits: string): string {
+  const sum = [...digits].toReversed().reduce((total, digit, at) => total + Number(digit) * (at % 2 === 0 ? 3 : 1), 0)
+  return `${digits}${(10 - (sum % 10)) % 10}`
+}
+
+/** An IBAN by its definition: the number of the rearranged text leaves 1 when it is divided by 97. */
+function ibanOf(country: string, bban: string): string {
+  const digits = `${bban}${country}00`.replaceAll(/[A-Z]/g, (letter) => String(letter.charCodeAt(0) - 55))
+  return `${country}${String(98n - (BigInt(digits) % 97n)).padStart(2, '0')}${bban}`
+}
+
+describe('numbers that are no card numbers', () => {
+  const ean = fc.stringMatching(/^[1-9]\d{11}$/).map(withGs1Digit)
+  const gtin14 = fc.stringMatching(/^[1-8]\d{12}$/).map(withGs1Digit)
+  // In these countries an account has no check digit of its own.
+  const iban = fc.oneof(
+    ...(
+      [
+        ['DE', /^[4-6]\d{17}$/],
+        ['AT', /^[4-6]\d{15}$/],
+        ['CH', /^[4-6]\d{16}$/],
+        ['DK', /^[4-6]\d{13}$/],
+        ['GB', /^[A-Z]{4}[4-6]\d{13}$/],
+        ['NL', /^[A-Z]{4}[4-6]\d{9}$/],
+      ] as const
+    ).map(([country, bban]) => fc.stringMatching(bban).map((account) => ibanOf(country, account))),
+  )
+
+  it('are all EAN-13, as texts, as numbers, with the blanks of a barcode and beside each other', () => {
+    fc.assert(
+      fc.property(ean, ean, (one, other) => {
+        const barcode = `${one.slice(0, 1)} ${one.slice(1, 7)} ${one.slice(7)}`
+        const found = [one, `EAN ${one}, ${other}`, `${one} ${other}`, barcode].filter(hasCardNumber)
+        expect([found, hasCardNumberDeep({ [one]: Number(other) })]).toEqual([[], false])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('are all GTIN-14, but those that begin like a card of Diners and have its check digit', () => {
+    fc.assert(
+      fc.property(gtin14, (gtin) => {
+        expect(hasCardNumber(gtin)).toBe(/^3[068]/.test(gtin) && hasCheckDigit(gtin))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('are all IBANs, as they are stored and as they are printed', () => {
+    fc.assert(
+      fc.property(iban, (account) => {
+        const printed = account.replaceAll(/(.{4})(?=.)/g, '$1 ')
+        const texts = [account, printed, `Pay to ${printed}.`, `${printed}, ${printed}`]
+        expect(texts.filter(hasCardNumber)).toEqual([])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('hide no card number beside an IBAN', () => {
+    fc.assert(
+      fc.property(iban, (account) => {
+        const printed = account.replaceAll(/(.{4})(?=.)/g, '$1 ')
+        expect(hasCardNumber(`${printed}; 4111 1111 1111 1111`)).toBe(true)
+        expect(hasCardNumber(`4111 1111 1111 1111 ${printed}`)).toBe(true)
+      }),
+    )
+  })
+})
+
+it('each card of 13 digits is found in the groups that are printed on it', () => {
+  const groups = fc.constantFrom<readonly number[]>([4, 4, 4, 1], [4, 3, 3, 3], [4, 4, 5])
+  const number = fc
+    .oneof(fc.stringMatching(/^4\d{11}$/), fc.stringMatching(/^(?:5[0678]|6[13479])\d{10}$/))
+    .map(withCheckDigit)
+  fc.assert(
+    fc.property(number, groups, fc.constantFrom(' ', '-', '\u00a0'), (card, lengths, gap) => {
+      const ends = lengths.map((_, group) => lengths.slice(0, group + 1).reduce((sum, length) => sum + length))
+      const printed = lengths.map((length, group) => card.slice((ends[group] ?? 0) - length, ends[group])).join(gap)
+      expect(hasCardNumber(printed)).toBe(true)
+      expect(hasCardNumber(`My card: ${printed}, thanks`)).toBe(true)
+    }),
+  )
+})
 
 describe('hasCardNumber by its definition', () => {
   const known = ['4111111111111111', '378282246310005', '30569309025904', '4222222222222', '6205500000000000004']
@@ -169,7 +271,17 @@ describe('hasCardNumber by its definition', () => {
     },
     {
       weight: 2,
-      arbitrary: fc.constantFrom('4111', '1111', '3782', '822463', '10005', '4', '123', '4222 2222 2222 2'),
+      arbitrary: fc.constantFrom(
+        '4111',
+        '1111',
+        '3782',
+        '822463',
+        '10005',
+        '4',
+        '123',
+        '4222 2222 2222 2',
+        '4222-222-222-222',
+      ),
     },
     {
       weight: 1,

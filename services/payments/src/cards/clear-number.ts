@@ -1,10 +1,13 @@
+import { isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import { schemeOf } from './card-number.ts'
 import { checkDigitsIn } from './check-digit.ts'
 import { valueOfDigit } from './digits.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19
-/** The lengths of the numbers of a scheme, where the range does not say them. */
+/** Shorter numbers are mostly those of goods: every tenth EAN-13 has the check digit of a card. */
+const DIGITS_MIN_IN_ONE = 16
+/** The lengths of the numbers of a scheme, in groups or not, where the range does not say them. */
 const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {
   amex: [15, 15],
   diners: [14, 19],
@@ -15,10 +18,12 @@ const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {
 
 /** Kinds of characters but digits. People and programs write blanks, hyphens and characters that are not seen into numbers. */
 const [OTHER, HYPHEN, BLANK] = [-1, -2, -3]
-/** The groups of digits on cards, by their lengths. */
+/** The groups of digits on cards, by their lengths, and numbers in one. */
 const USUAL: readonly (readonly number[])[] = [
-  ...[13, 14, 15, 16, 17, 18, 19].map((length) => [length]),
+  ...[14, 15, 16, 17, 18, 19].map((length) => [length]),
+  [4, 3, 3, 3],
   [4, 4, 4, 1],
+  [4, 4, 5],
   [4, 4, 4, 4],
   [4, 4, 4, 4, 3],
   [4, 6, 4],
@@ -26,14 +31,21 @@ const USUAL: readonly (readonly number[])[] = [
 ]
 
 /**
- * Whether a text has a card number in clear: a run of 13 to 19 digits that stands alone, blanks and hyphens left out, with a
- * right check digit and the length and first digits of a scheme (reference: Text). Digits beside a letter, a further digit or
- * decimals do not stand alone, nor does a part of a longer run, unless it is written as on a card and has blanks around it. The
- * escapes of URLs are read.
+ * Whether a text has a card number in clear (reference: Card numbers in texts). The escapes of URLs are read, and IBANs are left
+ * out.
  */
 export function hasCardNumber(text: string): boolean {
   if (text.length < DIGITS_MIN) return false
-  return hasRun(text) || (/%[23]|^https?:/i.test(text) && hasRun(unescaped(text)))
+  const isFound = hasRun(text) || (/%[23]|^https?:/i.test(text) && hasRun(unescaped(text)))
+  return isFound && (!PRINTED_IBAN.test(text) || hasRun(unescaped(withoutIbans(text))))
+}
+
+/** An IBAN in groups of four. Without blanks its digits stand beside letters. */
+const PRINTED_IBAN = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}(?: [A-Z\d]{4}){2,7}(?: [A-Z\d]{1,3})?(?![\p{L}\p{N}])/iu
+
+function withoutIbans(text: string): string {
+  const printed = new RegExp(PRINTED_IBAN, 'giu')
+  return text.replaceAll(printed, (iban) => (isPayableIban(normaliseIban(iban)) ? ';' : iban))
 }
 
 /** The same of each text, number and name of a member in a JSON value, at any depth. */
@@ -136,7 +148,7 @@ function hasNumber(text: string, { digits, groups, blanks, start, end }: Run): b
   const isGluedAfter = () => /^(?:[\p{L}\p{N}]|\.\p{Nd})/u.test(text.slice(end, end + 3))
   const standsAlone = (from: number, to: number) =>
     !((from === 0 && isGluedBefore()) || (to === digits.length && isGluedAfter()))
-  if (isCard(0, digits.length) && standsAlone(0, digits.length)) return true
+  if (isCard(0, digits.length, DIGITS_MIN_IN_ONE) && standsAlone(0, digits.length)) return true
   const placeOf = (group: number) => groups[group] ?? digits.length
   return groups.some((from, group) => {
     if (!blanks[group]) return false
@@ -144,20 +156,23 @@ function hasNumber(text: string, { digits, groups, blanks, start, end }: Run): b
       if (!(blanks[group + lengths.length] ?? group + lengths.length === groups.length)) return false
       if (!lengths.every((length, at) => placeOf(group + at + 1) - placeOf(group + at) === length)) return false
       const to = placeOf(group + lengths.length)
-      return isCard(from, to) && standsAlone(from, to)
+      return isCard(from, to, lengths.length > 1 ? DIGITS_MIN : DIGITS_MIN_IN_ONE) && standsAlone(from, to)
     })
   })
 }
 
-/** Returns a function that says whether the digits from one place to another are the number of a card. */
-function cardsIn(digits: string): (from: number, to: number) => boolean {
+/**
+ * Returns a function that says whether the digits from one place to another are the number of a card. `digitsMin` holds for a
+ * scheme without lengths of its own.
+ */
+function cardsIn(digits: string): (from: number, to: number, digitsMin: number) => boolean {
   const hasCheckDigit = checkDigitsIn(digits)
-  return (from, to) => {
+  return (from, to, digitsMin) => {
     const length = to - from
     if (length < DIGITS_MIN || length > DIGITS_MAX || !hasCheckDigit(from, to)) return false
     const scheme = schemeOf(digits.slice(from, to), { test: false })
     if (scheme.verdict === 'unknown') return false
-    const [min, max] = LENGTHS[scheme.scheme] ?? [DIGITS_MIN, DIGITS_MAX]
+    const [min, max] = LENGTHS[scheme.scheme] ?? [digitsMin, DIGITS_MAX]
     return length >= min && length <= max
   }
 }

@@ -133,6 +133,9 @@ describe('payments merchants', () => {
     [['acquirer', 'nordic-1'], `there is no merchant ${UNKNOWN_ID}`],
     [['acquirer', 'none'], `there is no merchant ${UNKNOWN_ID}`],
     [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
+    [['bank', 'DE03 5001 0517 5407 3204 31'], `there is no merchant ${UNKNOWN_ID}`],
+    [['bank', 'DE04 5001 0517 5407 3204 31'], 'the account must be an IBAN'],
+    [['tds', '5001 0517 5407 3204'], 'card numbers are not taken'],
   ])('fails on %j', async ([word = '', ...rest], message) => {
     await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toHaveProperty('message', message)
   })

@@ -31,7 +31,7 @@ export function toCommand(operator: Operator, command: OperatorCommand): Command
   return common.toCommand({ ...operator, explain: explainRefusal }, withoutCardNumbers(command))
 }
 
-/** Values that are judged by a form of their own. */
+/** Options and words that are judged by a form of their own. */
 const OWN_FORM: ReadonlySet<string> = new Set(['companyNumber', 'iban'])
 
 /** Refuses card numbers: words and options of operators are stored and shown like the texts of the API. */
@@ -39,9 +39,10 @@ function withoutCardNumbers(command: OperatorCommand): OperatorCommand {
   return {
     ...command,
     run: (deps, input) => {
-      const options = Object.entries(input.options).filter(([name]) => !OWN_FORM.has(name))
-      if (hasCardNumberDeep([...input.words, ...options.map(([, value]) => value)]))
-        throw new Error('card numbers are not taken')
+      const names = [...command.usage.matchAll(/<(\w+)/g)].map(([, name = '']) => name)
+      const words = input.words.map((word, at) => [names[at] ?? '', word] as const)
+      const judged = [...words, ...Object.entries(input.options)].filter(([name]) => !OWN_FORM.has(name))
+      if (hasCardNumberDeep(judged.map(([, value]) => value))) throw new Error('card numbers are not taken')
       return command.run(deps, input)
     },
   }
