@@ -1,5 +1,5 @@
 import type { AuthDeps } from '../deps.ts'
-import { readTypedPhone } from '../requests/typed-phone.ts'
+import { readTypedPhone, type TypedPhone } from '../requests/typed-phone.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { findUserIdsByExactId, listBriefProfiles, type UserList } from '../users/user-list-repository.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
@@ -13,22 +13,30 @@ export interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' |
   readonly search: string | undefined
 }
 
-/** A phone number as people write it. Users are found by its digits, and by the number that it is parsed to. */
-const WRITTEN_PHONE = /^\+[\d ().-]+$/
-
 /**
  * Finds users of any audience, without staged ones. Their metadata and the claims of identities are not read
  * (console reference: Users in lists).
  */
 export async function searchUsers(
-  { db }: Pick<AuthDeps, 'db'>,
+  { config, db }: Pick<AuthDeps, 'config' | 'db'>,
   { search, ...page }: SearchUsersInput,
 ): Promise<readonly Profile[]> {
   const list = { ...page, audience: undefined, offset: 0 }
   if (search === undefined) return listBriefProfiles(db, { ...list, filter: undefined })
-  const typed = WRITTEN_PHONE.test(search) ? readTypedPhone(search) : undefined
-  const filter = WRITTEN_PHONE.test(search) ? search.replaceAll(/\D/g, '') : search
-  const owner = typed?.parsed && (await findIdentifierOwner(db, { kind: 'phone', value: typed.parsed }))
+  const typed = readSearchedPhone(search)
+  const filter = typed?.digits ?? search
+  const parsed = config.behaviours.parsePhones ? typed?.parsed : undefined
+  const owner = parsed && (await findIdentifierOwner(db, { kind: 'phone', value: parsed }))
   const foundIds = [...(await findUserIdsByExactId(db, search)), ...(owner ? [owner.id] : [])]
   return listBriefProfiles(db, { ...list, filter, atBeginning: true, foundIds })
+}
+
+/**
+ * Reads a phone number as people write it: with `+`, in any form that a request may have. Without `+` only digits can be
+ * a number: an email may begin with digits and dots. Users are found by the digits, and by the number that they are parsed to.
+ */
+function readSearchedPhone(search: string): TypedPhone | undefined {
+  const code = /^\+([1-9])$/.exec(search)?.[1]
+  if (code !== undefined) return { digits: code, parsed: undefined }
+  return /^[+＋]/.test(search) ? readTypedPhone(search) : undefined
 }

@@ -7,6 +7,7 @@ import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../../
 import { createSignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
 import { insertIdentity } from '../../identities/identity-repository.ts'
+import { searchUsers } from '../../use-cases/search-users.ts'
 
 let test: TestApp
 let viewer: SignedInOperator
@@ -101,12 +102,24 @@ describe('GET /operator/users', () => {
     ['no part that is no beginning', 'shop.example', []],
     ['the beginning of a phone', '4474', [BOB]],
     ['a phone as people write it', '+44 74 18', [BOB]],
+    ['the first digit of a phone', '+4', [BOB]],
+    ['a phone with slashes', '+44/7418', [BOB]],
+    ['a phone in digits of another script', '+٤٤ ٧٤١٨', [BOB]],
     ['a phone with the zero of the national number', '+44 (0) 7418 084106', [BOB]],
     ['the whole subject of an identity', 'Gh-42', [BOB]],
     ['no part of a subject', 'Gh-4', []],
     ['no pattern', 'a%', []],
   ])('200: finds users by %s', async (_case, text, found) => {
     expect(await search(text)).toEqual(found)
+  })
+
+  it('200: parses no phone in a profile that parses none', async () => {
+    const { config } = test.deps
+    const asWritten = { ...config, behaviours: { ...config.behaviours, parsePhones: false } }
+    const page = { direction: 'asc', limit: 10, after: undefined } as const
+    const find = (text: string) => searchUsers({ ...test.deps, config: asWritten }, { ...page, search: text })
+    expect(await find('+44 (0) 7418 084106')).toEqual([])
+    expect((await find('+44 7418 084106')).map(({ user }) => user.email)).toEqual([BOB])
   })
 
   it('200: finds a user by their id, in upper case too', async () => {
