@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Operator } from '@trestle/common/commands/operator-command.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
@@ -113,7 +114,11 @@ async function runImport(
     lines:
       flags.from === undefined
         ? readLines(named === undefined ? stdin : createReadStream(named))
-        : readForeign(() => openRepeatable(named, stdin), flags.from, { report, onUnread }),
+        : readForeign(() => openRepeatable(named, stdin), flags.from, {
+            report,
+            onUnread,
+            behaviours: deps.config.behaviours,
+          }),
     mode: flags.dryRun ? 'judge' : 'store',
     firebase,
     now: now(),
@@ -145,13 +150,18 @@ async function* readForeign(
   {
     report,
     onUnread,
-  }: { readonly report: (line: string) => void; readonly onUnread: (n: number, reason: string) => void },
+    behaviours,
+  }: {
+    readonly report: (line: string) => void
+    readonly onUnread: (n: number, reason: string) => void
+    readonly behaviours: Pick<Behaviours, 'parsePhones'>
+  },
 ): AsyncGenerator<Line> {
   const input = await openInput()
   const counts = new Map<string, number>()
   let withoutPassword = 0
   try {
-    const verified = await readVerified(input, source)
+    const verified = await readVerified(input, source, behaviours)
     for await (const { number, user } of readForeignUsers(source, input.read())) {
       const read = readForeignUser(source, user)
       const reason = typeof read === 'string' ? read : findContest(verified, read.line)
@@ -177,8 +187,12 @@ function isOfPassword(left: string): boolean {
   return left.startsWith('the password: ')
 }
 
-async function readVerified(input: RepeatableInput, source: ForeignSource): Promise<VerifiedAddresses> {
-  const verified = noVerifiedAddresses()
+async function readVerified(
+  input: RepeatableInput,
+  source: ForeignSource,
+  behaviours: Pick<Behaviours, 'parsePhones'>,
+): Promise<VerifiedAddresses> {
+  const verified = noVerifiedAddresses(behaviours)
   for await (const { user } of readForeignUsers(source, input.read())) {
     const read = readForeignUser(source, user)
     if (typeof read !== 'string') addVerified(verified, read.line)

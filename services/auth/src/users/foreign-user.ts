@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { toUuid } from '../records/ids.ts'
-import { normaliseEmail } from '../requests/identifier.ts'
+import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 import { readTypedPhone } from '../requests/typed-phone.ts'
 
 /** The other programs whose exports `users import` reads. */
@@ -134,8 +135,8 @@ export function toForeignId(source: ForeignSource, id: string): string {
 }
 
 const ADDRESSES = [
-  { member: 'email', confirm: 'email_confirm', normalise: normaliseEmail, reason: IMPORT_TEXTS.emailOfVerified },
-  { member: 'phone', confirm: 'phone_confirm', normalise: comparedPhone, reason: IMPORT_TEXTS.phoneOfVerified },
+  { member: 'email', confirm: 'email_confirm', reason: IMPORT_TEXTS.emailOfVerified },
+  { member: 'phone', confirm: 'phone_confirm', reason: IMPORT_TEXTS.phoneOfVerified },
 ] as const
 
 type Line = ForeignUser['line']
@@ -144,17 +145,19 @@ type Line = ForeignUser['line']
 export interface VerifiedAddresses {
   readonly email: Set<string>
   readonly phone: Set<string>
+  /** Whether two forms of a phone number are one number here. */
+  readonly parsesPhones: boolean
 }
 
 /** The verified addresses before the first user of an export. */
-export function noVerifiedAddresses(): VerifiedAddresses {
-  return { email: new Set(), phone: new Set() }
+export function noVerifiedAddresses({ parsePhones }: Pick<Behaviours, 'parsePhones'>): VerifiedAddresses {
+  return { email: new Set(), phone: new Set(), parsesPhones: parsePhones }
 }
 
 /** Adds the addresses that a user has verified. */
 export function addVerified(verified: VerifiedAddresses, line: Line): void {
-  for (const { member, confirm, normalise } of ADDRESSES) {
-    const address = addressOf(line[member], normalise)
+  for (const { member, confirm } of ADDRESSES) {
+    const address = addressOf(verified, line, member)
     if (address !== undefined && line[confirm] === true) verified[member].add(address)
   }
 }
@@ -166,18 +169,23 @@ export function addVerified(verified: VerifiedAddresses, line: Line): void {
  * @returns undefined where no other user has verified an address of the user
  */
 export function findContest(verified: VerifiedAddresses, line: Line): string | undefined {
-  const contested = ADDRESSES.find(({ member, confirm, normalise }) => {
-    const address = addressOf(line[member], normalise)
+  const contested = ADDRESSES.find(({ member, confirm }) => {
+    const address = addressOf(verified, line, member)
     return address !== undefined && line[confirm] !== true && verified[member].has(address)
   })
   return contested?.reason
 }
 
-function comparedPhone(phone: string): string | undefined {
-  const typed = readTypedPhone(phone)
+/** An address of a line as this service compares it. */
+function addressOf(
+  { parsesPhones }: Pick<VerifiedAddresses, 'parsesPhones'>,
+  line: Line,
+  member: 'email' | 'phone',
+): string | undefined {
+  const value = line[member]
+  if (typeof value !== 'string' || value === '') return undefined
+  if (member === 'email') return normaliseEmail(value)
+  if (!parsesPhones) return normalisePhone(value)
+  const typed = readTypedPhone(value)
   return typed?.parsed ?? typed?.digits
-}
-
-function addressOf(value: unknown, normalise: (text: string) => string | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? normalise(value) : undefined
 }

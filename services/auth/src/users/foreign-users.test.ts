@@ -330,9 +330,19 @@ describe('findContest', () => {
       ],
     ],
   ])('refuses a user who has not verified an identifier that another user has: %s', (_case, users, refused) => {
-    const verified = noVerifiedAddresses()
+    const verified = noVerifiedAddresses({ parsePhones: true })
     for (const line of users) addVerified(verified, line)
     const reasons = users.map((line, place) => [place, findContest(verified, line)])
     expect(reasons.filter(([, reason]) => reason !== undefined)).toEqual(refused)
+  })
+
+  it.each([
+    ['of which two forms are one number', true, phone],
+    ['of which two forms are two numbers', false, undefined],
+  ])('compares phones %s as the profile stores them', (_case, parsePhones, reason) => {
+    const verified = noVerifiedAddresses({ parsePhones })
+    addVerified(verified, { phone: '+44 7418 084106', phone_confirm: true })
+    expect(findContest(verified, { phone: '+44 0 7418 084106' })).toBe(reason)
+    expect(findContest(verified, { phone: '447418084106' })).toBe(phone)
   })
 })
