@@ -11,7 +11,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Jobs and outboxes are looked for once a second; a machine may be slow besides.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 60_000 } },
     // Two more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.
     maxWorkers: 4,
     // The files of a worker share its process and their modules, because loading them anew would take more than half of a run. No

@@ -114,8 +114,8 @@ beforeAll(async () => {
   env.INVENTORY_URL = `http://localhost:${env.INVENTORY_PORT}`
   const stack = run('packages/stack/src/main.ts')
   server = await startCommandServer()
-  await vi.waitFor(() => expect(stack.output()).toContain('\nTrestle is ready\n'), { timeout: 60_000, interval: 200 })
-})
+  await vi.waitFor(() => expect(stack.output()).toContain('\nTrestle is ready\n'), { timeout: 280_000, interval: 200 })
+}, 300_000)
 
 afterAll(async () => {
   const living = running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
@@ -348,7 +348,7 @@ it('runs one service alone on a database of its own, as README.md says', async (
   })
   running.push(child)
   const statusOf = async () => (await fetch(`http://127.0.0.1:${INVENTORY_PORT}/ready`)).status
-  await vi.waitFor(async () => expect(await statusOf()).toBe(200), { timeout: 20_000, interval: 100 })
+  await vi.waitFor(async () => expect(await statusOf()).toBe(200), { timeout: 60_000, interval: 100 })
   const ended = once(child, 'close')
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])

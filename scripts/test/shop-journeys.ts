@@ -71,7 +71,7 @@ export function describeShop(stack: ExampleStack): void {
 
 async function openShop(stack: ExampleStack): Promise<ChildProcess> {
   const { child, output } = stack.run('examples/shop/server.ts')
-  await vi.waitFor(() => expect(output()).toBe(`the shop is at ${shopUrl(stack)}\n`), { timeout: 20_000 })
+  await vi.waitFor(() => expect(output()).toBe(`the shop is at ${shopUrl(stack)}\n`), { timeout: 60_000 })
   return child
 }
 

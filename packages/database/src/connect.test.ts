@@ -31,7 +31,7 @@ beforeAll(async () => {
   await holder.connect()
   // The read lane opens its two connections in the background. A pooler opens one of its own only for a statement.
   if (prepared)
-    await vi.waitFor(async () => expect((await holder.query(OPEN)).rows).toEqual([{ count: 2 }]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect((await holder.query(OPEN)).rows).toEqual([{ count: 2 }]), { timeout: 60_000 })
 })
 beforeEach(() => holder.query('SELECT pg_advisory_lock(1)'))
 afterEach(() => holder.query('SELECT pg_advisory_unlock_all()'))
@@ -49,7 +49,7 @@ async function expectWaiting(): Promise<void> {
   const isWaiting = `SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
   await vi.waitFor(async () => expect((await holder.query(isWaiting)).rows).toEqual([{ count: 1 }]), {
-    timeout: 10_000,
+    timeout: 60_000,
   })
 }
 
@@ -99,7 +99,7 @@ it('checks the database while requests use every other connection and wait for m
   const requests = [write, write, read, read, read].map((lane) => lane.all(waitQuery, {}))
   const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`
-  await vi.waitFor(async () => expect((await holder.query(waiting)).rows).toEqual([{ count: 3 }]), { timeout: 10_000 })
+  await vi.waitFor(async () => expect((await holder.query(waiting)).rows).toEqual([{ count: 3 }]), { timeout: 60_000 })
   await database.ping()
   expect((await sql`SELECT 1 AS one`.execute(database.checks)).rows).toEqual([{ one: 1 }])
   expect((await holder.query(waiting)).rows).toEqual([{ count: 3 }])

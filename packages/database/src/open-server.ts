@@ -38,6 +38,8 @@ export interface DatabaseConfig {
   readonly readConnections?: number
   /** Longest wait for a lock (55P03). Keep it below the statement timeout, so that the error names the lock. */
   readonly lockTimeoutMs: number
+  /** Longest wait for a connection of a pool. By default 5,000. */
+  readonly connectionWaitMs?: number
   /**
    * False behind a pooler in transaction mode, where nothing may stay in a session: prepared queries lose their names, and role
    * and limits go with each transaction.
@@ -60,6 +62,9 @@ export interface DatabaseConfig {
 /** How long after the server's own time limit a silent connection counts as dead. */
 const SILENCE_MS = 2_000
 const LAGGING_CONNECTIONS = 4
+const CONNECTION_WAIT_MS = 5_000
+/** The part of that time for which a statement waits on a lane that keeps its connections open. */
+const KEPT_OPEN_PART = 0.2
 /** How long a connection stays on the host that it has picked. */
 const HOST_SECONDS = 300
 
@@ -86,12 +91,14 @@ export interface Server<Tables> {
 
 /** Opens the pools of a server, and its connections for reads. They connect in the background. */
 export function openServer<Tables>(config: DatabaseConfig, url: string, mode: () => DatabaseMode): Server<Tables> {
-  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
+  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs, connectionWaitMs = CONNECTION_WAIT_MS } = config
   const pool = openServicePool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
   const readerOptions = () => connectionOptions({ ...config, url }, mode().findOwner ? PLAN_WITH_VALUES : KEEP_PLANS)
   const readers = startPipelinedClients(readerOptions(), {
     count: config.readConnections ?? 2,
     silenceMs: statementTimeoutMs + SILENCE_MS,
+    connectMs: connectionWaitMs,
+    acceptMs: connectionWaitMs * KEPT_OPEN_PART,
     parserOf: typeParsers(config.timestamps),
     onConnectionError: config.onConnectionError,
   })
@@ -140,6 +147,7 @@ export function openServicePool(config: DatabaseConfig): pg.Pool {
     ...(hosts > 1 && { maxLifetimeSeconds: HOST_SECONDS }),
     max: poolSize,
     hosts,
+    connectionWaitMs: config.connectionWaitMs ?? CONNECTION_WAIT_MS,
     silenceMs: statementTimeoutMs > 0 ? statementTimeoutMs + SILENCE_MS : 0,
     onConnectionError,
   })

@@ -58,7 +58,7 @@ it('reads that wait for a long move of one owner leave connections to writes, an
   const { read, write } = database.lanes
   const waiting = Array.from({ length: 20 }, () => read.all(find, { owner: 'moving' }))
   const isWaiting = async () => (await mover.query(WAITING)).rows
-  await expect.poll(isWaiting, { timeout: 10_000 }).toEqual([{ count: 1 }])
+  await expect.poll(isWaiting, { timeout: 60_000 }).toEqual([{ count: 1 }])
   expect(await write.one(count, {})).toEqual({ count: 1 })
   expect(await read.all(find, { owner: 'other' })).toEqual([])
   expect(await isWaiting()).toEqual([{ count: 1 }])

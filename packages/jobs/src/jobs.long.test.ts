@@ -330,7 +330,7 @@ describe('jobs', () => {
     await jobs.send(database.db, noting, { to: 'Ada' })
     await expect.poll(outputs).toEqual([{ message: 'not yet', notes: [{ to: 'Ada', attempt: 1 }] }])
     const notes = [1, 2].map((attempt) => ({ to: 'Ada', attempt }))
-    await expect.poll(outputs, { timeout: 10_000 }).toEqual([{ outcome: 'done', notes }])
+    await expect.poll(outputs, { timeout: 60_000 }).toEqual([{ outcome: 'done', notes }])
   })
 
   it('counts waiting jobs by task and state', async () => {
@@ -400,9 +400,9 @@ describe('jobs', () => {
     const check = () => stuck.check().catch(({ message }: Error) => message)
     await database.db.transaction().execute(async (trx) => {
       await sql`LOCK TABLE ${sql.id(names.jobSchema, 'job')}`.execute(trx)
-      await expect.poll(check, { timeout: 10_000 }).toBe('no worker has fetched jobs of slow lately')
+      await expect.poll(check, { timeout: 60_000 }).toBe('no worker has fetched jobs of slow lately')
     })
-    await expect.poll(check, { timeout: 10_000 }).toBeUndefined()
+    await expect.poll(check, { timeout: 60_000 }).toBeUndefined()
     await stuck.close()
     await expect(stuck.check()).rejects.toThrow('the job worker does not run')
   })

@@ -105,7 +105,7 @@ describe('outbox', () => {
     for (const one of [outbox, ...others]) one.wake()
     await expect.poll(countRows).toBe(0)
     await Promise.all(others.map((other) => other.stop()))
-    await expect.poll(() => greeted.length, { timeout: 20_000 }).toBe(250)
+    await expect.poll(() => greeted.length, { timeout: 60_000 }).toBe(250)
     expect(new Set(greeted).size).toBe(250)
   })
 

@@ -108,7 +108,7 @@ function start({ root, env }: { root: string; env: NodeJS.ProcessEnv }, more: No
   return stack
 }
 
-const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 30_000 }).toMatch(/(^|\n)Trestle is ready\n$/)
+const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 60_000 }).toMatch(/(^|\n)Trestle is ready\n$/)
 
 /** Ids of all processes that the stack has started, from its pid files. */
 function startedBy(root: string): number[] {
@@ -221,7 +221,7 @@ describe('npm start', () => {
     const file = join(checkout.root, 'filled')
     const filling = async () => {
       const stack = start(checkout, { FILLED_WITH: file })
-      await expect.poll(stack.output, { timeout: 30_000 }).toMatch(/(^|\n)Filling\n$/)
+      await expect.poll(stack.output, { timeout: 60_000 }).toMatch(/(^|\n)Filling\n$/)
       return stack
     }
     const context = { root: checkout.root, program: '', env: {}, say: () => undefined }

@@ -9,8 +9,8 @@ import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
 import { authNames, migrateOptions } from './migrations.ts'
 
-const STATEMENT_TIMEOUT_MS = 10_000
-const LOCK_TIMEOUT_MS = 5_000
+/** No setting changes these limits. Tests give more time. */
+const LIMITS = { statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 }
 /** The name of the queue's connections in PostgreSQL. A service that serves has one at all times. */
 export const JOBS_APPLICATION = 'auth-jobs'
 
@@ -21,13 +21,12 @@ export function openAuthDatabase(
   rest: Pick<DatabaseConfig, 'spans'> = {},
 ): Database<AuthTables> {
   return openDatabase<AuthTables>({
+    ...LIMITS,
     ...config.database,
     names: authNames(config),
     // Triggers of applications on our tables run under this path, as Supabase gives it to the owner of these tables.
     searchPath: config.database.schema,
     applicationName: 'auth',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
     timestamps: 'rfc3339',
     ...rest,
     onConnectionError,

@@ -102,8 +102,13 @@ function createDatabase(env: Readonly<Record<string, string>>): Promise<Temporar
   })
 }
 
+/** A busy machine takes several times as long as an idle one. */
+const PATIENT = { AUTH_API_MAX_REQUEST_DURATION: '100s' }
+const LIMITS = { statementTimeoutMs: 60_000, lockTimeoutMs: 10_000, connectionWaitMs: 60_000 }
+
 function load(env: Readonly<Record<string, string>>, url: string) {
-  return loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...env, AUTH_DATABASE_URL: url })
+  const config = loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...PATIENT, ...env, AUTH_DATABASE_URL: url })
+  return { ...config, database: { ...config.database, ...LIMITS } }
 }
 
 /**

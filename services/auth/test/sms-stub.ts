@@ -54,7 +54,7 @@ export async function startSmsStub(): Promise<SmsStub> {
           if (!found) throw new Error(`no SMS to ${to}; ${messages.length} have come`)
           return found
         },
-        { timeout: 10_000 },
+        { timeout: 60_000 },
       ),
     close: () => peer.close(),
   }

@@ -22,7 +22,7 @@ afterAll(async () => {
   for (const service of [auth, inventory]) await service.stop()
 })
 
-const LONG = { timeout: 30_000 }
+const LONG = { timeout: 60_000 }
 
 it('keeps nothing of a file that its operator cancels', async () => {
   const arriving = () => inventory.query(`SELECT FROM inventory.operator_imports WHERE state = 'arriving'`)

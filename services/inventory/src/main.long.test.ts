@@ -246,5 +246,5 @@ function untilValue<T>(read: () => T | undefined): Promise<T> {
     if (value === undefined) throw new Error('the other process has not come so far')
     return value
   }
-  return vi.waitFor(readOrThrow, { timeout: 20_000, interval: 20 })
+  return vi.waitFor(readOrThrow, { timeout: 60_000, interval: 20 })
 }

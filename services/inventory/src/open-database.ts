@@ -10,6 +10,7 @@ import type { InventoryTables } from './database.ts'
 import { inventoryNames } from './migrations.ts'
 import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './rate-limits/turn-bounds.ts'
 
+const CONNECTION_WAIT_MS = 5_000
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
 const SEAL_KEY_BYTES = 32
 
@@ -28,6 +29,7 @@ export function openInventoryDatabase(
     // A repeated request waits for the first one before it waits for anything else.
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
     lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
+    connectionWaitMs: Math.max(CONNECTION_WAIT_MS, statementTimeoutMs),
     laggingConnections: LISTS.places,
     ...rest,
     onConnectionError,

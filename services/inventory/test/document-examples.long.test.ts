@@ -107,7 +107,7 @@ async function showImports(): Promise<void> {
   const payload = 'sku,attributes\nTSHIRT-RED-L,{}\n'
   await show('postOperatorImports', 'one product', { method: 'POST', url: '/operator/imports', headers, payload }, 202)
   const one = { url: '/operator/imports/1', headers: operatorHeaders('viewer') }
-  await expect.poll(async () => (await guarded.app.inject(one)).json().data.state, { timeout: 20_000 }).toBe('done')
+  await expect.poll(async () => (await guarded.app.inject(one)).json().data.state, { timeout: 60_000 }).toBe('done')
   await show('getOperatorImportsWithImportId', 'a SKU that is taken', one)
   await show('getOperatorImports', 'all', { ...one, url: '/operator/imports' })
 }

@@ -10,6 +10,7 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
+import { openTurns } from '../src/rate-limits/turns.ts'
 import { startCleanUp } from '../src/use-cases/clean-up.ts'
 import { startImports } from '../src/use-cases/run-import.ts'
 
@@ -30,6 +31,9 @@ export interface TestInventory extends TestReplica {
 }
 
 const ROLE = 'inventory_service'
+// A busy machine takes several times as long as an idle one.
+const TURNS = { writeMs: 60_000, readMs: 60_000 }
+const PATIENT = { handlerTimeoutMs: 100_000, silenceMs: 100_000 }
 
 /** Starts the service with the settings of the test, by their full names. */
 export async function startInventory(
@@ -70,11 +74,13 @@ export async function startReplica(
     INVENTORY_LOG_FILE: join(folder, 'logs', 'app.log'),
     INVENTORY_LOG_STDOUT: 'false',
     INVENTORY_METRICS_ENABLED: 'false',
+    INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000',
     ...env,
   })
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log, await openInventoryTelemetry(config))
-  const app = await buildApp({ ...deps, ...instead })
+  const { batches, wholeImports, ...turns } = openTurns(config, TURNS)
+  const app = await buildApp({ ...deps, ...turns, timeouts: PATIENT, ...instead })
   const stopCleanUp = startCleanUp(deps)
   const stopping = new AbortController()
   const jobs = instead.operators && deps.jobs

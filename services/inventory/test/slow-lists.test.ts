@@ -32,7 +32,7 @@ const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
 
 async function expectWaiting(count: number): Promise<void> {
-  await vi.waitFor(async () => expect(await inventory.query(WAITING)).toEqual([{ count }]), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await inventory.query(WAITING)).toEqual([{ count }]), { timeout: 60_000 })
 }
 
 /** Opens lists that stay unanswered while the table is locked. */

@@ -22,7 +22,7 @@ beforeAll(async () => {
     INVENTORY_DB_READ_LAG_MAX: '60s',
   })
   const messages = async () => (await replica.logLines()).map(({ msg }) => msg)
-  await vi.waitFor(async () => expect(await messages()).toContain('the standby serves lists'), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await messages()).toContain('the standby serves lists'), { timeout: 60_000 })
 })
 afterAll(async () => {
   await replica.close()

@@ -100,7 +100,7 @@ const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 
 /** The HTTP server of payments with all plugins and routes, not listening yet. */
-export async function buildApp(deps: PaymentsDeps): Promise<Server> {
+export async function buildApp(deps: PaymentsDeps, handlerTimeoutMs = HANDLER_TIMEOUT_MS): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
     vocabulary: errorVocabulary,
@@ -109,7 +109,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: BODY_BYTES_MAX,
-    handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+    handlerTimeoutMs,
     trustedProxies: deps.config.server.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: () => ANSWER_HEADERS,

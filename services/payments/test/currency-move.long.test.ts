@@ -31,7 +31,7 @@ let payments: TestPayments
 let app: TestApp
 let merchant: LiveMerchant
 beforeAll(async () => {
-  payments = await startPayments({ acquirers: new Map([['north', north]]), lockTimeoutMs: 5_000 })
+  payments = await startPayments({ acquirers: new Map([['north', north]]), lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
 })
 beforeEach(async () => {

@@ -23,7 +23,7 @@ export async function openDeliveryWorld(): Promise<DeliveryWorld> {
     operators: testOperators,
     work: true,
     webhookHosts: ['127.0.0.1'],
-    lockTimeoutMs: 5_000,
+    lockTimeoutMs: 30_000,
   })
   const member = await createTestApp(payments)
   const close = async () => {
@@ -70,6 +70,6 @@ export async function waitForStatuses(
 ): Promise<readonly { readonly id: string; readonly [member: string]: unknown }[]> {
   const list = async () => (await getDeliveries(world, `?webhook=${webhook.id}`)).json().deliveries
   const statusesNow = async () => (await list()).map(({ status }: { status: string }) => status)
-  await vi.waitFor(async () => expect(await statusesNow()).toEqual(statuses), { timeout: 20_000, interval: 200 })
+  await vi.waitFor(async () => expect(await statusesNow()).toEqual(statuses), { timeout: 60_000, interval: 200 })
   return list()
 }

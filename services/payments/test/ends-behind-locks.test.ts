@@ -10,7 +10,7 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 let payments: TestPayments
 let app: TestApp
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
 })
 afterAll(() => payments.close())
@@ -98,7 +98,7 @@ it.each(Object.entries(endings))('%s is over when it ends while another request 
     const called = call.execute(payments.service.db)
     await expect.poll(() => countLockWaits(payments)).toBe(1)
     const over = sql`SELECT FROM ${sql.table(expiring.table)} WHERE ${expiring.row} AND expires <= clock_timestamp()`
-    await expect.poll(async () => (await over.execute(db)).rows, { timeout: 5_000 }).toHaveLength(1)
+    await expect.poll(async () => (await over.execute(db)).rows, { timeout: 60_000 }).toHaveLength(1)
     return { called }
   })
   await late.called

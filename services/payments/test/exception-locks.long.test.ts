@@ -13,7 +13,7 @@ const north = createStubAcquirer()
 let payments: TestPayments
 let app: TestApp
 beforeAll(async () => {
-  payments = await startPayments({ acquirers: new Map([['north', north]]), lockTimeoutMs: 5_000 })
+  payments = await startPayments({ acquirers: new Map([['north', north]]), lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
 })
 afterAll(() => payments.close())

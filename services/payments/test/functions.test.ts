@@ -18,7 +18,7 @@ let payments: TestPayments
 let owner: pg.Client
 beforeAll(async () => {
   // Where the database is distributed, merchants are made one after the other.
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
   owner = new pg.Client({ connectionString: payments.url })
   await owner.connect()
 })

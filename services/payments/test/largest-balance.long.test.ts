@@ -26,7 +26,7 @@ let requests: ReturnType<typeof disputeRequests>
 /** A test merchant in EUR. */
 let merchantId: string
 beforeAll(async () => {
-  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 5_000 })
+  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
   requests = disputeRequests(payments, app)
 })

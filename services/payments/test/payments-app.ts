@@ -53,7 +53,8 @@ const OPERATOR_ROLE = 'payments_operators'
 /** On a cluster, requests that write tables which every server has wait for each other. */
 const LOCK_TIMEOUT_MS = distributed ? 2_000 : 300
 const POOL_CONNECTIONS = 8
-const STATEMENT_TIMEOUT_MS = 5_000
+const STATEMENT_TIMEOUT_MS = 60_000
+const HANDLER_TIMEOUT_MS = 100_000
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
   requestsPerSecond: 0,
@@ -231,6 +232,8 @@ export function openAs(
     role,
     statementTimeoutMs,
     lockTimeoutMs,
+    // A thousand requests at once keep a busy machine for long.
+    connectionWaitMs: 60_000,
     prepared,
     findOwner: placement.findOwner,
     readAgain,
@@ -250,7 +253,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const { service, owner, operators, database, url } = opened
   const jobs = createTestJobs(opened)
   const deps = testDepsOf(options, { ...opened, jobs })
-  const app = await buildApp(deps)
+  const app = await buildApp(deps, HANDLER_TIMEOUT_MS)
   await app.ready()
   if (work) {
     await jobs.open()
@@ -392,9 +395,9 @@ function createTestGroup({ lanes }: Database<PaymentsTables>) {
 /** A second process of the same service, with connections and a group commit of its own, and perhaps a standby. */
 export async function secondProcess(first: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
   const { url } = first
-  const service = openAs(ROLE, { url, lockTimeoutMs: 5_000, standby })
+  const service = openAs(ROLE, { url, lockTimeoutMs: 30_000, standby })
   const own = { ...first.deps, lanes: service.lanes, operations: createTestGroup(service) }
-  const app = await buildApp(own)
+  const app = await buildApp(own, HANDLER_TIMEOUT_MS)
   await app.ready()
   const close = async () => {
     await app.close()
@@ -402,14 +405,6 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
   }
   const { owner, operators, database } = first
   return { app, deps: own, service, owner, operators, database: { ...service, db: database.db }, url, close }
-}
-
-/**
- * Opens the connections for writes. A thousand requests at once may keep a process busy for longer than it waits for a new
- * connection, and it answers 503 to those that wait for one.
- */
-export async function openConnections({ service }: TestPayments): Promise<void> {
-  await Promise.all(Array.from({ length: POOL_CONNECTIONS }, () => sql`SELECT`.execute(service.db)))
 }
 
 /** The dependencies of operators' commands, which leave the database open. */

@@ -16,7 +16,7 @@ let other: TestPayments
 let app: TestApp
 let merchantId: string
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
   other = await secondProcess(payments)
   app = await createTestApp(payments)
   merchantId = (await createTestMerchant(payments, app, { test: true })).id

@@ -74,7 +74,7 @@ function startShell(): Running {
 async function type(shell: Running, lines: readonly string[], ...texts: readonly string[]): Promise<void> {
   for (const line of lines) shell.child.stdin?.write(`${line.replaceAll('localhost:3000', `localhost:${port}`)}\n`)
   await vi.waitFor(() => expect(texts.filter((text) => !shell.printed.includes(text))).toEqual([]), {
-    timeout: 10_000,
+    timeout: 60_000,
     interval: 20,
   })
 }

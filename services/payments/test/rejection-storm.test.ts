@@ -21,7 +21,7 @@ let payments: TestPayments
 let app: TestApp
 beforeAll(async () => {
   const north = createStubAcquirer()
-  payments = await startPayments({ acquirers: new Map([['north', north]]), lockTimeoutMs: 5_000 })
+  payments = await startPayments({ acquirers: new Map([['north', north]]), lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
   merchant = await createLiveMerchant(payments, app, { north, currency: 'DKK' })
 })

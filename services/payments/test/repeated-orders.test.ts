@@ -7,7 +7,7 @@ let second: TestPayments
 let browsers: readonly [Browser, Browser]
 let merchant: { id: string; key?: unknown }
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
   second = await secondProcess(payments)
   browsers = [browse(payments), browse(second)]
   merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })

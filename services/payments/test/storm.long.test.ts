@@ -18,7 +18,7 @@ const options = {
 
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
 })
 afterAll(() => payments.close())
 

@@ -22,7 +22,7 @@ let merchantIds: readonly string[]
 let special: Readonly<Record<string, string>>
 beforeAll(async () => {
   const north = createStubAcquirer()
-  payments = await startPayments({ lockTimeoutMs: 5_000, acquirers: new Map([['north', north]]) })
+  payments = await startPayments({ lockTimeoutMs: 30_000, acquirers: new Map([['north', north]]) })
   intruder = new pg.Client({ connectionString: payments.url })
   await intruder.connect()
   const app = await createTestApp(payments)

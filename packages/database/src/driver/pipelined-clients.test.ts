@@ -35,6 +35,8 @@ beforeAll(async () => {
     {
       count: 2,
       silenceMs: 1_000,
+      connectMs: 5_000,
+      acceptMs: 1_000,
       parserOf: (oid) => types.getTypeParser(oid),
       onConnectionError: (error) => errors.push(error),
     },

@@ -21,6 +21,10 @@ export interface PipelineOptions {
   readonly count: number
   /** A connection that owes answers and sends none for this time is dropped. */
   readonly silenceMs: number
+  /** How long a connection may take to open. */
+  readonly connectMs: number
+  /** How long a statement waits for a connection. A server that is gone neither accepts nor refuses one. */
+  readonly acceptMs: number
   readonly parserOf: ParserOf
   /** Called for each lost or refused connection. */
   readonly onConnectionError: (error: Error) => void
@@ -29,8 +33,6 @@ export interface PipelineOptions {
 type ClientOptions = pg.ClientConfig & Pick<SettingsOptions, 'Client'>
 
 const RECONNECT_MS = 250
-/** How long a statement waits for a connection. A server that is gone neither accepts nor refuses one. */
-const ACCEPT_MS = 1_000
 const WATCH_MS = 500
 /** Statements that are held back at most. */
 const BATCH_STATEMENTS = 4
@@ -54,7 +56,7 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
   }
   const queryOnceOpen = async (statement: Statement): Promise<Rows> => {
     const connected = Promise.any(slots.map((slot) => slot.connect()))
-    await Promise.race([connected.catch(() => {}), pause(ACCEPT_MS, undefined, { ref: false })])
+    await Promise.race([connected.catch(() => {}), pause(options.acceptMs, undefined, { ref: false })])
     const idlest = findIdlest()
     if (idlest) return idlest.query(statement)
     const cause = slots.find(({ problem }) => problem !== undefined)?.problem
@@ -171,7 +173,7 @@ class Slot {
     const { Client = pg.Client, ...config } = this.#config
     const client = new Client({
       ...config,
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: this.#options.connectMs,
       pipeline: true,
       stream: () => socket,
     })

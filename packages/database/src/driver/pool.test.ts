@@ -31,7 +31,7 @@ beforeAll(async () => {
   const url = new URL(database.directUrl)
   url.host = `127.0.0.1:${portOf(proxy)}`
   pool = openPool({
-    ...{ connectionString: url.href, max: 1, hosts: 1 },
+    ...{ connectionString: url.href, max: 1, hosts: 1, connectionWaitMs: 60_000 },
     ...{ silenceMs: SILENCE_MS, onConnectionError: () => {} },
   })
 })
@@ -84,7 +84,7 @@ describe('a pool over several hosts', () => {
     const { host } = new URL(url)
     return openPool({
       ...overHosts(url.replace(host, hosts.join(','))),
-      ...{ max: 1, hosts: hosts.length, silenceMs: SILENCE_MS, onConnectionError: () => {} },
+      ...{ max: 1, hosts: hosts.length, silenceMs: SILENCE_MS, connectionWaitMs: 60_000, onConnectionError: () => {} },
     })
   }
   const refusingHosts = () => refusing.map((server) => `127.0.0.1:${portOf(server)}`)

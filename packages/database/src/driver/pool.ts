@@ -9,6 +9,8 @@ export interface PoolOptions extends pg.PoolConfig {
   readonly silenceMs: number
   /** How many hosts a connection may lead to, of which its client picks one. */
   readonly hosts: number
+  /** The longest wait for a connection, also for one that others use. */
+  readonly connectionWaitMs: number
   /** Called for each idle connection that is lost. */
   readonly onConnectionError: (error: Error) => void
 }
@@ -22,9 +24,10 @@ export interface Connections {
 }
 
 /** Opens a pool, which connects when it is first used. The loss of an idle connection is reported, and ends nothing. */
-export function openPool({ silenceMs, hosts, onConnectionError, ...config }: PoolOptions): pg.Pool {
+export function openPool(options: PoolOptions): pg.Pool {
+  const { silenceMs, hosts, connectionWaitMs, onConnectionError, ...config } = options
   const Pool = hosts > 1 ? poolOver(hosts) : pg.Pool
-  const pool = new Pool({ ...config, connectionTimeoutMillis: 5_000, idleTimeoutMillis: 60_000 })
+  const pool = new Pool({ ...config, connectionTimeoutMillis: connectionWaitMs, idleTimeoutMillis: 60_000 })
   if (silenceMs > 0) endSilentConnections(pool, silenceMs)
   // The loss of a connection in use reaches its statement. Without a listener of its own it would also end the process.
   pool.on('connect', (client) => client.on('error', () => {}))

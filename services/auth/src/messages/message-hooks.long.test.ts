@@ -62,7 +62,7 @@ const readCall = (name: HookName, about: (payload: HookCall['payload']) => boole
       if (!call) throw new Error(`${name} was not called`)
       return call.payload
     },
-    { timeout: 10_000 },
+    { timeout: 60_000 },
   )
 const member = (payload: HookCall['payload'], part: string, name: string): unknown =>
   z.looseObject({}).parse(payload[part])[name]
@@ -290,7 +290,7 @@ describe('AFTER_USER_CREATED', () => {
         await makeDue()
         expect(told(first)).toHaveLength(2)
       },
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     )
     const next = (await test.post('/invite', { email: 'next@example.com' }, OPERATOR)).json().id
     await readNews(next)

@@ -67,7 +67,7 @@ describe('runHashTasks', () => {
   it.runIf(platform() === 'linux' && getPriority() < LOWEST)(
     'reuses idle threads at a low priority and lets the process end',
     async () => {
-      const { stdout } = await run(process.execPath, ['--input-type=module', '-e', PROGRAM], { timeout: 20_000 })
+      const { stdout } = await run(process.execPath, ['--input-type=module', '-e', PROGRAM], { timeout: 60_000 })
       const [before, first, second, own] = JSON.parse(stdout)
       expect(before).toEqual([])
       expect(first).toHaveLength(2)

@@ -327,7 +327,7 @@ describe('updateSession', () => {
     expect((await refresh(child, rules)).verdict).toBe('rotated')
   })
 
-  it('locks the user before the session, and gives up after 5 s without writing anything', async () => {
+  it('locks the user before the session, and gives up without writing anything', async () => {
     const user = await createUser()
     const session = await open(user)
     const outcome = await database.db.transaction().execute(async (trx) => {

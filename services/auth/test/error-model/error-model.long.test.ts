@@ -59,7 +59,7 @@ const HOST = '{}'
  */
 const services = new Map<string, Promise<MailApp>>()
 /** Whichever case comes first starts its service. */
-const TIMEOUT_MS = 60_000
+const TIMEOUT_MS = 120_000
 const USUAL = {
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',

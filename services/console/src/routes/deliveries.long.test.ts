@@ -42,7 +42,7 @@ const pathsOf = async (number: number) => {
     const { html } = await browser.open(`/deliveries?webhook=${webhookId}&status=delivered`)
     return [...html.matchAll(/class="main-link figure" href="(\/deliveries\/[^"]+)"/g)].map(([, path = '']) => path)
   }
-  await vi.waitFor(async () => expect(await list()).toHaveLength(number), { timeout: 20_000, interval: 200 })
+  await vi.waitFor(async () => expect(await list()).toHaveLength(number), { timeout: 60_000, interval: 200 })
   return { browser, paths: await list() }
 }
 

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const withoutTimes = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME')
 const OPTIONS = { mode: 'insert' }
-const LONG = { timeout: 30_000 }
+const LONG = { timeout: 60_000 }
 
 async function answerOf(sent: ClientRequest): Promise<{ readonly status: number | undefined; readonly html: string }> {
   const [response]: IncomingMessage[] = await once(sent, 'response')

@@ -180,7 +180,7 @@ describe('an atomic import', () => {
         INSERT INTO inventory.imports (touched_at) VALUES (now() - interval '61 minutes'), (now()) RETURNING id
       )
       INSERT INTO inventory.import_rows SELECT id, n, n, 'x', '{}' FROM begun, generate_series(1, 6000) n`)
-    await expect.poll(staged, { timeout: 20_000 }).toBe(6_000)
+    await expect.poll(staged, { timeout: 60_000 }).toBe(6_000)
     expect(await inventory.query('SELECT 1 FROM inventory.imports')).toHaveLength(1)
     await inventory.query('DELETE FROM inventory.import_rows')
   })

@@ -42,7 +42,7 @@ describe('writes of one client leave connections to others', () => {
     await inventory.query('BEGIN')
     await inventory.query('LOCK TABLE inventory.locations, inventory.stock_levels, inventory.reservations')
     const writes = Array.from({ length: POOL + 2 }, (_, count) => send(count))
-    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: EACH }]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: EACH }]), { timeout: 60_000 })
     const sku = `${method} ${url}`
     const other = await inventory.app.inject({
       ...{ method: 'POST', url: '/products', remoteAddress: TWO },
@@ -65,12 +65,12 @@ describe('changes of one operator', () => {
     await inventory.query('BEGIN')
     await inventory.query('LOCK TABLE inventory.stock_levels')
     const moves = ['a', 'b', 'c', 'd'].map(move)
-    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: 2 }]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: 2 }]), { timeout: 60_000 })
     const reserving = inventory.app.inject({
       ...{ method: 'POST', url: '/reservations', remoteAddress: TWO },
       payload: place,
     })
-    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: 3 }]), { timeout: 10_000 })
+    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: 3 }]), { timeout: 60_000 })
     await inventory.query('COMMIT')
     expect((await reserving).statusCode).toBe(201)
     expect((await Promise.all(moves)).map(({ statusCode }) => statusCode)).toEqual([201, 201, 201, 201])

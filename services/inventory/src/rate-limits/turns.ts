@@ -38,13 +38,19 @@ export interface ImportTurns {
   readonly wholeImports: FairGate
 }
 
+/** How long a request waits for its turn, in milliseconds. */
+const PATIENCE = { writeMs: KEY_WAIT_MS, readMs: READ_WAIT_MS }
+
 /** Makes the turns of a process (reference: Turns). Writes share the pool of `poolSize` connections. */
-export function openTurns({ database }: { readonly database: { readonly poolSize: number } }): Turns & ImportTurns {
+export function openTurns(
+  { database }: { readonly database: { readonly poolSize: number } },
+  { writeMs, readMs }: typeof PATIENCE = PATIENCE,
+): Turns & ImportTurns {
   return {
-    productWrites: openWrites(Math.ceil(database.poolSize * WRITE_SHARE)),
-    stockWrites: openWrites(database.poolSize),
-    operatorWrites: openGate({ places: database.poolSize, each: OPERATOR_WRITES, patienceMs: READ_WAIT_MS }),
-    listTurns: openGate({ ...LISTS, patienceMs: READ_WAIT_MS }),
+    productWrites: openWrites(Math.ceil(database.poolSize * WRITE_SHARE), writeMs),
+    stockWrites: openWrites(database.poolSize, writeMs),
+    operatorWrites: openGate({ places: database.poolSize, each: OPERATOR_WRITES, patienceMs: readMs }),
+    listTurns: openGate({ ...LISTS, patienceMs: readMs }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
@@ -54,9 +60,9 @@ export function openTurns({ database }: { readonly database: { readonly poolSize
 }
 
 /** All writes of one client may wait for the same product or level, so the client leaves places to other clients. */
-function openWrites(places: number): FairGate {
+function openWrites(places: number, patienceMs: number): FairGate {
   const each = Math.ceil(places * WRITE_SHARE)
-  return openGate({ places, each, patienceMs: KEY_WAIT_MS })
+  return openGate({ places, each, patienceMs })
 }
 
 /** A gate that answers serviceUnavailable to a client who waits longer than its patience. */

@@ -52,7 +52,7 @@ describe('stock that is due', () => {
       const waiting = () =>
         stock.query(`SELECT 1 AS waits FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event = 'advisory' LIMIT 1`)
-      await expect.poll(waiting, { timeout: 10_000 }).toEqual([{ waits: 1 }])
+      await expect.poll(waiting, { timeout: 60_000 }).toEqual([{ waits: 1 }])
       await other.query('COMMIT')
       expect(verdicts(await asking)).toEqual(['done'])
     } finally {

@@ -42,7 +42,7 @@ it('exports that no client reads hold no transaction, and keep no other client o
       `SELECT 1 FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
     )
-  await expect.poll(open, { timeout: 20_000 }).toEqual([])
+  await expect.poll(open, { timeout: 60_000 }).toEqual([])
   const headers = { 'content-type': 'text/csv' }
   const imported = await inventory.app.inject({
     method: 'POST',

@@ -39,7 +39,7 @@ const waiting = async (application: string) =>
       [application],
     )
   ).length
-const polled = { timeout: 10_000 }
+const polled = { timeout: 60_000 }
 
 /** Makes a product that stays locked until `holder` commits. */
 async function holdProduct(): Promise<number> {

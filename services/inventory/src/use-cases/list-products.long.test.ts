@@ -121,17 +121,17 @@ describe('a long page', () => {
     const left = Array.from({ length: 20 }, () => get({ port, path: '/products?limit=200&count=exact', agent: false }))
     const closed = left.map((request) => new Promise((resolve) => request.on('error', () => {}).once('close', resolve)))
     await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBeGreaterThan(0), {
-      timeout: 10_000,
+      timeout: 60_000,
     })
     for (const request of left) request.destroy()
     await Promise.all(closed)
     await blocker.end()
-    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
+    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBe(0), { timeout: 60_000 })
     const openAll = async () => {
       const pages = await Promise.all(Array.from({ length: 16 }, () => openPage('/products?limit=200&sort=-id', own)))
       for (const page of pages) page.destroy()
       return new Set(pages.map(({ statusCode }) => statusCode))
     }
-    await vi.waitFor(async () => expect(await openAll()).toEqual(new Set([200])), { timeout: 15_000, interval: 200 })
+    await vi.waitFor(async () => expect(await openAll()).toEqual(new Set([200])), { timeout: 60_000, interval: 200 })
   })
 })

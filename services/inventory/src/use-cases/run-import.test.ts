@@ -55,7 +55,7 @@ async function work(importId: number, tried = 0): Promise<unknown> {
   const read = async () =>
     (await inventory.query(`SELECT output->>'outcome' AS outcome FROM inventory_jobs.job WHERE id = $1`, [id]))[0]
       ?.outcome
-  await expect.poll(read, { timeout: 20_000 }).toEqual(expect.any(String))
+  await expect.poll(read, { timeout: 60_000 }).toEqual(expect.any(String))
   return read()
 }
 

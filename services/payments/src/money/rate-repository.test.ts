@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
 import { observeRates, upsertEcbRates } from './rate-repository.ts'
 
-const opened = await openTestDatabase({ lockTimeoutMs: 5_000 })
+const opened = await openTestDatabase({ lockTimeoutMs: 30_000 })
 afterAll(() => opened.close())
 
 it('payments_fx_rate_age_days tells the age of the newest rate of each currency', async () => {

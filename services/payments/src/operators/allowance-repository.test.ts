@@ -11,7 +11,7 @@ let database: Awaited<ReturnType<typeof openTestDatabase>>
 let db: Db
 beforeAll(async () => {
   // Refunds of one operator wait for each other.
-  database = await openTestDatabase({ lockTimeoutMs: 5_000 })
+  database = await openTestDatabase({ lockTimeoutMs: 30_000 })
   db = database.operators.db
 })
 afterAll(() => database.close())

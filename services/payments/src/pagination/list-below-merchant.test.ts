@@ -34,7 +34,7 @@ beforeAll(async () => {
   spareKey = await addKey()
   await copyRows(primary.url, copy.url)
   payments = await secondProcess(primary, { url: copy.url, lagMsMax: 60_000, onChange: () => {} })
-  await vi.waitFor(() => expect(payments.database.standby()?.lagMs).toBeDefined(), { timeout: 10_000 })
+  await vi.waitFor(() => expect(payments.database.standby()?.lagMs).toBeDefined(), { timeout: 60_000 })
 })
 afterAll(async () => {
   await payments.close()

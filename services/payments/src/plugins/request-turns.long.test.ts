@@ -17,7 +17,7 @@ let payments: TestPayments
 let app: TestApp
 let path: string
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000, operators: testOperators })
+  payments = await startPayments({ lockTimeoutMs: 30_000, operators: testOperators })
   app = await createTestApp(payments)
   path = `/merchants/${(await createTestMerchant(payments, app)).id}`
 })

@@ -174,7 +174,7 @@ describe.concurrent('deliveries', () => {
           payments.database.db,
         )
       ).rows
-    await expect.poll(output, { timeout: 20_000 }).toEqual([{ message: 'not sent: http is not allowed' }])
+    await expect.poll(output, { timeout: 60_000 }).toEqual([{ message: 'not sent: http is not allowed' }])
     expect(at('/in-clear')).toEqual([])
   })
 
@@ -294,7 +294,7 @@ describe.concurrent('deliveries', () => {
     const { id, webhook, update } = await listen('/gone', ['merchant.updated'])
     await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/gone-told`, events: ['webhook.disabled'] })
     await update('One')
-    await expect.poll(() => at('/gone-told').length, { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => at('/gone-told').length, { timeout: 60_000 }).toBe(1)
     const [told] = at('/gone-told').map(({ body }) => JSON.parse(body))
     expect([told.data.webhook.id, told.data.webhook.disabled]).toEqual([webhook.id, anyTime])
     await update('Two')

@@ -66,5 +66,5 @@ it('hands over a capture while all that one other merchant may hand over at once
   await other.book('capture', next, 10)
   await expect.poll(() => seen).toContain(next)
   answered.resolve()
-  await expect.poll(() => seen.length, { timeout: 10_000 }).toBe(21)
+  await expect.poll(() => seen.length, { timeout: 60_000 }).toBe(21)
 })

@@ -252,7 +252,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
     const { changes } = await db.transaction().execute(async (trx) => {
       await sql`SELECT FROM ${sql.table('custom_oauth_providers')} FOR UPDATE`.execute(trx)
       const changing = Promise.all(['A', 'B'].map((name) => ask('PUT', '/custom:old', { name })))
-      await vi.waitFor(async () => expect(await countWaiting()).toBe(2), { timeout: 10_000 })
+      await vi.waitFor(async () => expect(await countWaiting()).toBe(2), { timeout: 60_000 })
       return { changes: changing }
     })
     const answers = await changes

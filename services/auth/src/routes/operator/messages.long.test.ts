@@ -106,7 +106,7 @@ describe('GET /operator/messages while the mail server takes nothing', () => {
       await refused.post('/recover', { email })
       // A job makes the mail. The next request could overtake it.
       const expected = [200, { messages: waitingFor(users.slice(0, index + 1)) }]
-      await vi.waitFor(async () => expect(await list()).toEqual(expected), { timeout: 15_000 })
+      await vi.waitFor(async () => expect(await list()).toEqual(expected), { timeout: 60_000 })
     }
   })
   afterAll(() => refused.close())

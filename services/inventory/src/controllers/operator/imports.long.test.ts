@@ -38,7 +38,7 @@ const get = async (url: string, role: OperatorRole = 'viewer') => {
 }
 const stateOf = async (id: number) => (await get(`/operator/imports/${id}`)).body.data.state
 const ended = async (id: number) => {
-  await expect.poll(() => stateOf(id), { timeout: 20_000 }).toMatch(/done|failed/)
+  await expect.poll(() => stateOf(id), { timeout: 60_000 }).toMatch(/done|failed/)
   return (await get(`/operator/imports/${id}`)).body.data
 }
 const pieces = async () => Number((await inventory.query('SELECT count(*) FROM inventory.import_pieces'))[0]?.count)
@@ -194,7 +194,7 @@ describe('POST /operator/imports', () => {
       yield Buffer.from('sku,attributes\n')
       await expect.poll(arriving).toHaveLength(1)
       await inventory.query(`UPDATE inventory.operator_imports SET touched_at = now() - interval '61 minutes'`)
-      await expect.poll(arriving, { timeout: 20_000 }).toEqual([])
+      await expect.poll(arriving, { timeout: 60_000 }).toEqual([])
       yield Buffer.from('SLOW,{}\n')
     }
     const answer = await guarded.app.inject({

@@ -420,14 +420,14 @@ it('200: frees its slot when the client leaves without reading', async () => {
     client.end(`sku,attributes\n${'x\n'.repeat(300_000)}`)
     const [, response] = await once(replica.app.server, 'request')
     // The server sends some megabytes of errors, and the client reads none of them.
-    await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => response.writableNeedDrain, { timeout: 60_000 }).toBe(true)
     const options = { method: 'POST', url: '/products/import', headers: NDJSON, payload: '' } as const
     const next = async () => (await replica.app.inject(options)).statusCode
     const busy = 'Too many imports, exports, long pages or large bodies are open at the moment.'
     expect((await replica.app.inject(options)).json()).toEqual(refusedBody(503, 'SERVER_BUSY', busy))
     client.destroy()
     await once(response, 'close')
-    await expect.poll(next, { timeout: 20_000 }).toBe(200)
+    await expect.poll(next, { timeout: 60_000 }).toBe(200)
   }
   await replica.close()
 })

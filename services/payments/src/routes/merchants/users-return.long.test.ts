@@ -19,7 +19,7 @@ beforeAll(async () => {
     smtp: sink,
     verifyUser: async (token) => `${token}@example.com`,
     // A revocation and an invitation wait for each other.
-    lockTimeoutMs: 5_000,
+    lockTimeoutMs: 30_000,
   })
   app = await createTestApp(payments)
   merchantId = (await createTestMerchant(payments, app)).id

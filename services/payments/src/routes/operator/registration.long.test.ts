@@ -13,7 +13,7 @@ import type { PaymentsDeps } from '../../deps.ts'
 let payments: TestPayments
 beforeAll(async () => {
   // Requests wait for a transaction of the test.
-  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 5_000 })
+  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
 })
 afterAll(() => payments.close())
 afterEach(() => change(false))

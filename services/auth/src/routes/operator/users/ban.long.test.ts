@@ -107,10 +107,10 @@ describe('PUT /operator/users/:userId/ban', () => {
   it('200: leaves connections to those who sign in while one operator sends many changes of a user', async () => {
     const { user } = await createSignedUp(test.deps)
     const { email, password } = await createSignedUp(test.deps)
+    const other = await createSignedUp(test.deps)
     const locking = await test.deps.db.startTransaction().execute()
     await locking.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
     const bans = Array.from({ length: 30 }, () => ban(user.id, by(support)))
-    const other = await createSignedUp(test.deps)
     const signedIn = await test.post('/token?grant_type=password', { email, password })
     const banOfAdmin = await ban(other.user.id, by(admin))
     await locking.rollback().execute()

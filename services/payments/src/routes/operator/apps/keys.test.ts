@@ -14,7 +14,7 @@ import {
 let payments: TestPayments
 beforeAll(async () => {
   // A repeat waits for the first request.
-  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 5_000 })
+  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
 })
 afterAll(() => payments.close())
 

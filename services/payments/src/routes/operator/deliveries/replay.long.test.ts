@@ -92,7 +92,7 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
       .poll(async () => (await getDeliveries(world, `?webhook=${sent.webhook.id}&limit=100`)).json().deliveries.length)
       .toBe(32)
     held.resolve({})
-    await expect.poll(() => eventsAt('/many').length, { timeout: 20_000 }).toBe(32)
+    await expect.poll(() => eventsAt('/many').length, { timeout: 60_000 }).toBe(32)
     const [first, ...others] = eventsAt('/many')
     expect(others.findIndex((id) => id !== first)).toBeLessThan(20)
   })

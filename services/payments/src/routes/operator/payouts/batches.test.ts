@@ -16,7 +16,7 @@ import { createTestApp, startPayments, type TestApp, type TestPayments } from '.
 let payments: TestPayments
 let member: TestApp
 beforeAll(async () => {
-  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 5_000 })
+  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
   member = await createTestApp(payments)
 })
 afterAll(() => payments.close())

@@ -17,7 +17,7 @@ async function paidMerchants(): Promise<readonly string[]> {
 }
 
 const waitForPayouts = (merchants: readonly string[]) =>
-  vi.waitFor(async () => expect(await paidMerchants()).toEqual(merchants), { timeout: 20_000, interval: 200 })
+  vi.waitFor(async () => expect(await paidMerchants()).toEqual(merchants), { timeout: 60_000, interval: 200 })
 
 describe('POST /operator/payouts/run', () => {
   it('202: a job pays out one merchant alone, or all, once for each key', async () => {

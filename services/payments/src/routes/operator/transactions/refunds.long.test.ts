@@ -31,7 +31,7 @@ beforeAll(async () => {
     acquirers: new Map([['north', north]]),
     refundLimits: { once: new Map([['EUR', 100]]), daily: new Map([['EUR', 250]]) },
     // A repeat waits for the first request.
-    lockTimeoutMs: 5_000,
+    lockTimeoutMs: 30_000,
   })
   other = await secondProcess(payments)
   member = await createTestApp(payments)

@@ -18,7 +18,7 @@ let member: TestApp
 let merchantId: string
 beforeAll(async () => {
   // A repeat waits for the first request.
-  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 5_000 })
+  payments = await startPayments({ operators: testOperators, lockTimeoutMs: 30_000 })
   member = await createTestApp(payments)
   merchantId = (await createTestMerchant(payments, member, { test: true, currency: 'EUR' })).id
 })

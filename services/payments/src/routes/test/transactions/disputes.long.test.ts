@@ -22,7 +22,7 @@ let requests: ReturnType<typeof disputeRequests>
 let merchantId: string
 beforeAll(async () => {
   // Twenty requests at once wait for each other, on a busy machine for longer than the default.
-  payments = await startPayments({ lockTimeoutMs: 2_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
   member = await createTestApp(payments)
   stranger = await createTestApp(payments)
   requests = disputeRequests(payments, member)
