@@ -332,6 +332,32 @@ describe('the audit log', () => {
     expect(await newestAudit()).toEqual(entry('admin', { ...change, changes: { deleted: true } }))
   })
 
+  it('has an entry of each other action that a request of an operator makes', async () => {
+    const { productId, locationId } = await addPlace()
+    const { locationId: toLocationId } = await addPlace()
+    const place = { productId, locationId }
+    await send('support', 'POST', '/movements', { type: 'receive', ...place, quantity: 9 })
+    const replaced = { sku: `PUT-${randomUUID()}`, attributes: {} }
+    const requests = [
+      ['products.change', 'PUT', `/products/${productId}`, replaced],
+      ['locations.change', 'POST', '/locations', { code: `P-${randomUUID().slice(0, 8)}`, name: 'Shelf' }],
+      ['stock.count', 'POST', '/movements', { type: 'count', ...place, quantity: 8 }],
+      ['stock.ship', 'POST', '/movements', { type: 'ship', ...place, quantity: 1 }],
+      ['stock.adjust', 'POST', '/movements', { type: 'adjust', ...place, delta: 1, reason: 'found' }],
+      [
+        'stock.transfer',
+        'POST',
+        '/movements',
+        { type: 'transfer', productId, fromLocationId: locationId, toLocationId, quantity: 1 },
+      ],
+    ] as const
+    for (const [action, method, url, body] of requests) {
+      const before = await countAudit()
+      const { status } = await send('admin', method, url, body, method === 'PUT' ? ANY_VERSION : {})
+      expect([status < 300, await countAudit(), (await newestAudit()).action]).toEqual([true, before + 1, action])
+    }
+  })
+
   it('names who released a reservation', async () => {
     const place = await addPlace()
     await send('support', 'POST', '/movements', { type: 'receive', ...place, quantity: 1 })
