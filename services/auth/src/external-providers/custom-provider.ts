@@ -29,6 +29,9 @@ const OAUTH2_URLS = ['authorization_url', 'token_url', 'userinfo_url']
 const OIDC_MEMBERS = ['issuer', 'discovery_url', 'id_token_signed_response_alg']
 const OAUTH2_ONLY = 'For a provider of the type oauth2'
 
+/** HS256: the secret of the client may sign id_tokens. RS256: only the keys of the provider do. */
+const TOKEN_ALGORITHMS = ['HS256', 'RS256'] as const
+
 /** The members that a change may have (reference: Custom providers). */
 export const CustomProviderChanges = z.object({
   name: Text.max(120).optional(),
@@ -53,8 +56,9 @@ export const CustomProviderChanges = z.object({
   discovery_url: Address.optional().meta({
     description: 'For a provider of the type oidc: where its metadata are, if not at the usual place',
   }),
-  id_token_signed_response_alg: z.enum(['HS256']).optional().meta({
-    description: 'For a provider of the type oidc: the secret of the client signs its id_tokens',
+  id_token_signed_response_alg: z.enum(TOKEN_ALGORITHMS).optional().meta({
+    description:
+      'For a provider of the type oidc: the secret of the client signs its id_tokens (HS256), or its keys do (RS256)',
   }),
   authorization_url: Address.optional().meta({ description: OAUTH2_ONLY }),
   token_url: Address.optional().meta({ description: OAUTH2_ONLY }),
@@ -124,7 +128,7 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
     scopes: Texts.default(['openid', 'email', 'profile']),
     issuer: Address,
     discovery_url: Address.optional(),
-    id_token_signed_response_alg: z.enum(['HS256']).optional(),
+    id_token_signed_response_alg: z.enum(TOKEN_ALGORITHMS).optional(),
     discovery_document: IssuerMetadata,
   }),
 ])

@@ -93,7 +93,8 @@ const HMAC_BYTES_MIN = 32
  */
 function findTokenSecret(settings: Oidc, secret: string): IdTokenRules['secret'] {
   const { discovery_document: metadata, id_token_signed_response_alg: chosen, client_id: clientId } = settings
-  const isUsed = chosen === 'HS256' || metadata.id_token_signing_alg_values_supported?.includes('HS256')
+  const isListed = metadata.id_token_signing_alg_values_supported?.includes('HS256')
+  const isUsed = chosen === undefined ? isListed : chosen === 'HS256'
   const isPublic = metadata.token_endpoint_auth_methods_supported?.every((method) => method === 'none')
   const bytes = new TextEncoder().encode(secret)
   return isUsed && !isPublic && bytes.length >= HMAC_BYTES_MIN ? { bytes, clientId } : undefined

@@ -25,6 +25,7 @@ beforeAll(async () => {
   await service.add(oidc('custom:apps', { id_token_signed_response_alg: 'HS256', acceptable_client_ids: ['app'] }))
   service.play({ metadata: { id_token_signing_alg_values_supported: ['RS256', 'HS256'] } })
   await service.add(oidc('custom:listed'))
+  await service.add(oidc('custom:keys', { id_token_signed_response_alg: 'RS256' }))
   service.play({ metadata: { token_endpoint_auth_methods_supported: ['none'] } })
   await service.add(oidc('custom:public', { id_token_signed_response_alg: 'HS256' }))
 })
@@ -146,6 +147,7 @@ describe('an id_token that the secret of the client signs', () => {
   it.each([
     ['custom:openid', {}],
     ['custom:public', {}],
+    ['custom:keys', {}],
     ['custom:short', { secret: 'x'.repeat(31) }],
     ['custom:chosen', { header: { kid: 'key of the provider' } }],
     ['custom:chosen', { header: { alg: 'HS384' } }],
@@ -153,6 +155,17 @@ describe('an id_token that the secret of the client signs', () => {
     ['custom:apps', { text: json({ aud: 'app', email: EMAIL, email_verified: true }) }],
   ])('is refused at %s with %j', async (provider, changes) => {
     expect((await signIn({ idToken: await sign(changes) }, provider)).query).toEqual(unreadable)
+  })
+
+  it('counts no longer once the provider signs by its keys', async () => {
+    service.play({})
+    await service.add(oidc('custom:changed', { id_token_signed_response_alg: 'HS256' }))
+    expect((await signIn({ idToken: await sign() }, 'custom:changed')).fragment).toEqual(signedIn('custom:changed'))
+    service.play({})
+    const { status } = await service.change('custom:changed', { id_token_signed_response_alg: 'RS256' })
+    expect(status).toBe(200)
+    expect((await signIn({ idToken: await sign() }, 'custom:changed')).query).toEqual(unreadable)
+    expect((await signIn({ idToken: claims }, 'custom:changed')).fragment).toEqual(signedIn('custom:changed'))
   })
 
   it('is refused when its claims are not UTF-8', async () => {
