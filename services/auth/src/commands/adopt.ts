@@ -140,7 +140,7 @@ function describeCosts(costs: UndoCosts): readonly string[] {
       : []),
     ...(spoilt.length > 0
       ? [
-          `${spoilt.length} passkeys and second factors cannot be read, and stay as they were before the switch: ${listFirst(spoilt)}`,
+          `${spoilt.length} passkeys and second factors cannot be read: those from before the switch stay as they were then, later ones are lost: ${listFirst(spoilt)}`,
         ]
       : []),
     ...(operators > 0 ? [`${operators} users are operators of the console, which supabase/auth does not have`] : []),

@@ -177,7 +177,7 @@ async function requireNoAdditions(db: Kysely<unknown>, places: AdoptionPlaces): 
     )
 }
 
-/** The other service would have factors without a secret. @throws Error that names what no key opens */
+/** The other service would have factors without a secret. @throws Error that names the secrets whose key no setting has */
 async function requireKeys(
   db: Kysely<unknown>,
   { places, switchedAt, encryptionKeys }: Pick<UndoAdoptionDeps, 'encryptionKeys'> & UndoMoment,

@@ -42,7 +42,7 @@ function fromBase64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
 
 /**
  * Lists the passkeys and security keys that an undo cannot give back because SQL of others has spoilt them: the table and the id
- * of each. At the old service they stay as they were before the switch.
+ * of each. At the old service those from before the switch stay as they were then. Later ones are lost.
  */
 export async function listSpoiltCredentials(
   db: Kysely<unknown>,

@@ -52,7 +52,10 @@ const Sealed = z.object({
   data: z.string(),
 })
 
-/** A secret that an undo has to give back. `locked`: no setting has its key. `spoilt`: no key opens it. */
+/**
+ * A secret that an undo has to give back. `locked`: no setting has its key. `spoilt`: SQL of others has changed it,
+ * so its key does not open it.
+ */
 type JudgedSecret =
   | { readonly verdict: 'open'; readonly secret: string }
   | { readonly verdict: 'locked'; readonly keyId: string }

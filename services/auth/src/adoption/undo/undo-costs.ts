@@ -26,7 +26,7 @@ export interface UndoCosts {
   readonly passkeys: number
   /** Users with recovery codes, which no version of supabase/auth takes. */
   readonly recoveryCodes: number
-  /** Passkeys and second factors that SQL of others has spoilt, by table and id. They stay as they were before the switch. */
+  /** Passkeys and second factors that SQL of others has spoilt, by table and id, see `listSpoiltCredentials`. */
   readonly spoilt: readonly string[]
   /** Users who are operators of the console. */
   readonly operators: number
