@@ -1,5 +1,4 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
-import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { MailConfig } from '../config/mail.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, type Template } from './mail-template.ts'
@@ -25,7 +24,7 @@ const TIMEOUT_MS = 10_000
 export function createTemplateLoader(
   config: MailConfig,
   outbound: Outbound,
-  logger: ServiceLogger['logger'],
+  logger: { warn(line: object, text: string): void },
 ): TemplateLoader {
   const copies = new Map<MailKind, Copy>()
   const fetches = new Map<MailKind, Promise<Template>>()
@@ -39,7 +38,7 @@ export function createTemplateLoader(
       return cacheCopy(await fetchTemplate(config, outbound, url), ageMsMax)
     } catch (error) {
       logger.warn(
-        { err: error, kind, url },
+        { err: error, kind, url: withoutSecrets(url) },
         'mail template not usable; an older copy or the built-in one takes its place',
       )
       return cacheCopy(copies.get(kind)?.template ?? builtIn(kind), retryMs)
@@ -76,7 +75,7 @@ export async function checkTemplates(
       await fetchTemplate(config, outbound, url)
       count += 1
     } catch (error) {
-      problems.push(`${kind} (${url}): ${error instanceof Error ? error.message : String(error)}`)
+      problems.push(`${kind} (${withoutSecrets(url)}): ${error instanceof Error ? error.message : String(error)}`)
     }
   }
   return { count, problems }
@@ -92,6 +91,12 @@ async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url:
   })
   if (status !== 200) throw new Error(`${new URL(url).host} answered ${status}`)
   return parseTemplate(body)
+}
+
+/** A URL without its user and its query, which may hold a password and a signature. */
+function withoutSecrets(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
 }
 
 function builtIn(kind: MailKind): Template {
