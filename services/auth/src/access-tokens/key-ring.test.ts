@@ -1,5 +1,4 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { jwtSettings, toJwtConfig } from '../config/jwt.ts'
@@ -46,9 +45,11 @@ interface Changes {
   readonly keys?: readonly PrivateJwk[]
   readonly settings?: Readonly<Record<string, string>>
   readonly encryption?: typeof encryptionKeys
+  /** Takes the warnings. */
+  readonly warn?: (line: object) => void
 }
 
-function createRing({ keys = [], settings = {}, encryption = encryptionKeys }: Changes = {}) {
+function createRing({ keys = [], settings = {}, encryption = encryptionKeys, warn = () => {} }: Changes = {}) {
   const env: Readonly<Record<string, string | undefined>> = {
     JWT_SECRET: 'a secret of at least 32 bytes, really',
     JWT_KEYS: keys.length === 0 ? undefined : JSON.stringify(keys),
@@ -72,7 +73,7 @@ function createRing({ keys = [], settings = {}, encryption = encryptionKeys }: C
     db: database.db,
     jwt: toJwtConfig(values),
     tokenRules: { headBytesMax: 16_384 },
-    logger: createLogger({ level: 'panic', stdout: false }).logger,
+    logger: { warn },
     encryptionKeys: encryption,
     randomBytes,
   })
@@ -95,6 +96,18 @@ describe('without keys', () => {
     expect(headerOf(named.sign(claims))).toEqual({ alg: 'HS256', typ: 'JWT', kid: 'k1' })
     expect(plain.verify(named.sign(claims), now)).toEqual({ verdict: 'valid', claims })
     expect(plain.publicJwks()).toEqual([])
+  })
+})
+
+describe('user_metadata with more names than a token has room for', () => {
+  it('are left out of the token, and the log names the first of them', async () => {
+    const lines: object[] = []
+    const ring = createRing({ warn: (line) => lines.push(line) })
+    await ring.load()
+    const names = Array.from({ length: 2_000 }, (_name, index) => `name-${index}-${'n'.repeat(100)}`)
+    ring.sign({ ...claims, user_metadata: Object.fromEntries(names.map((name) => [name, name])) })
+    expect(lines).toEqual([{ user_id: claims.sub, members: { count: expect.any(Number), names: expect.any(Array) } }])
+    expect(JSON.stringify(lines).length).toBeLessThan(1_024)
   })
 })
 

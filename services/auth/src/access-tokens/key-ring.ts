@@ -1,7 +1,7 @@
-import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { Db } from '../database.ts'
+import { toLoggedNames } from '../records/logged-names.ts'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import {
   isCurrent,
@@ -47,7 +47,7 @@ export interface KeyRingOptions extends Sealing {
   readonly db: Db
   readonly jwt: JwtConfig
   readonly tokenRules: TokenRules
-  readonly logger: Pick<ServiceLogger['logger'], 'warn'>
+  readonly logger: { warn(line: object, text: string): void }
 }
 
 /** The time between two reads of the table, in milliseconds: after it every process knows of a change. */
@@ -93,7 +93,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     sign: (claims) => {
       const { claims: fitting, leftOut } = fitClaims(tokenRules, claims)
       if (leftOut.length > 0) {
-        const what = { user_id: Reflect.get(claims, 'sub'), members: leftOut }
+        const what = { user_id: Reflect.get(claims, 'sub'), members: toLoggedNames(leftOut) }
         logger.warn(what, 'user_metadata left out of an access token: with them it would not fit into a header')
       }
       return signAccessToken(keys.signer, fitting)

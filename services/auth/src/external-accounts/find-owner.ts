@@ -16,6 +16,7 @@ import {
   updateExternalIdentity,
 } from '../identities/external-identity-repository.ts'
 import { type Identity, identitySince } from '../identities/identity.ts'
+import { toLoggedNames } from '../records/logged-names.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
@@ -231,7 +232,7 @@ function mergeFitting(
 ): Record<string, unknown> {
   const { merged, leftOut } = mergeClaims(config, user, data)
   if (leftOut.length > 0) {
-    const what = { provider, claims: leftOut, user_id: user.id }
+    const what = { provider, claims: toLoggedNames(leftOut), user_id: user.id }
     logger.info(what, 'claims of a provider left out: with them no access token would fit into a header')
   }
   return merged
