@@ -15,10 +15,10 @@ export function toCustomProfile(
 ): ExternalProfile {
   const { attribute_mapping: mapping, custom_claims_allowlist: names } = settings
   const read = (name: Attribute) => findFirst(parts, (claims) => readAttribute(mapping, claims, name))
-  const custom = names.map((name) => [
-    name,
-    findFirst(parts, (claims) => (Object.hasOwn(claims, name) ? claims[name] : undefined)),
-  ])
+  const custom = names.flatMap((name): [string, unknown][] => {
+    const value = findFirst(parts, (claims) => (Object.hasOwn(claims, name) ? claims[name] : undefined))
+    return value === undefined ? [] : [[name, value]]
+  })
   return {
     subject: findFirst(parts, (claims) => toForeignKey(findClaim(mapping, claims, 'sub')) || undefined) ?? '',
     emails: [toEmail(mapping, parts)],
@@ -29,7 +29,8 @@ export function toCustomProfile(
     userName: read('user_name'),
     preferredUsername: read('preferred_username'),
     nickname: read('nickname'),
-    customClaims: Object.fromEntries(custom),
+    // supabase/auth has none where a custom provider sends none of those that are allowed.
+    ...(custom.length > 0 && { customClaims: Object.fromEntries(custom) }),
   }
 }
 
