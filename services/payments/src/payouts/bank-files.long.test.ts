@@ -58,6 +58,11 @@ it.each([
   expect(judgeTransfer({ ...transfer, ...changes }, debtor)).toEqual({ ...transfer, ...changes })
 })
 
+it('pays a transfer beyond the largest amount of SEPA from an account outside SEPA, by CSV', () => {
+  const large = { ...transfer, amount: 1_000_000_000_00n }
+  expect(judgeTransfer(large, { iban: 'TR330006100519786457841326' })).toEqual(large)
+})
+
 describe('a transfer over the border of the EEA', () => {
   const reason = 'it crosses the border of the EEA, and PAYMENTS_PAYOUT_ADDRESS does not name the town of the payer'
   const address = { town: 'København', country: 'DK' }

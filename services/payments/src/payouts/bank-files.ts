@@ -35,9 +35,8 @@ export interface BankFile {
  */
 export function toBankFiles({ id, created, debtor, form, transfers }: BatchMessage): readonly BankFile[] {
   const messageId = `payouts-${id}`
-  const isInSepa = (transfer: BankTransfer) => isSepaIban(debtor.iban) && isSepaTransfer(transfer)
-  const euro = transfers.filter(isInSepa)
-  const others = transfers.filter((transfer) => !isInSepa(transfer))
+  const euro = transfers.filter((transfer) => isSepaTransfer(transfer, debtor))
+  const others = transfers.filter((transfer) => !isSepaTransfer(transfer, debtor))
   const message = { messageId, created, debtor, form, transfers: euro }
   return [
     ...(euro.length > 0 ? [{ name: `${messageId}.xml`, text: writePain001(message) }] : []),
@@ -71,7 +70,9 @@ export function judgeTransfer(
   if (toHolderName(holder) === '') {
     return { reason: `the name ${holder} of the account holder has letters without a Latin form` }
   }
-  if (isSepaTransfer(transfer) && amount > TRANSFER_AMOUNT_MAX) return { reason: 'it is more than 999,999,999.99 euro' }
+  if (amount > TRANSFER_AMOUNT_MAX && isSepaTransfer(transfer, debtor)) {
+    return { reason: 'it is more than 999,999,999.99 euro' }
+  }
   if (needsAddress(transfer, debtor) && debtor.address === undefined) {
     return {
       reason: 'it crosses the border of the EEA, and PAYMENTS_PAYOUT_ADDRESS does not name the town of the payer',
@@ -82,13 +83,16 @@ export function judgeTransfer(
 
 /** Banks send the address of the payer with a SEPA transfer that leaves or enters the EEA (EPC125-05). */
 function needsAddress(transfer: NamelessTransfer, debtor: Pick<Debtor, 'iban'>): boolean {
-  if (!isSepaTransfer(transfer) || !isSepaIban(debtor.iban)) return false
+  if (!isSepaTransfer(transfer, debtor)) return false
   return !isEeaIban(transfer.iban) || !isEeaIban(debtor.iban)
 }
 
-/** Whether a payout is in euro, and its account in SEPA. */
-function isSepaTransfer({ currency, iban }: Pick<BankTransfer, 'currency' | 'iban'>): boolean {
-  return currency === 'EUR' && isSepaIban(iban)
+/** Whether a payout is in euro, and both accounts are in SEPA. */
+function isSepaTransfer(
+  { currency, iban }: Pick<BankTransfer, 'currency' | 'iban'>,
+  debtor: Pick<Debtor, 'iban'>,
+): boolean {
+  return currency === 'EUR' && isSepaIban(iban) && isSepaIban(debtor.iban)
 }
 
 /** SHA-256 of all that the files of a batch say, whatever their format. */

@@ -37,7 +37,7 @@ export async function runPayoutExport(
 /** The most payouts of a batch. Its files are one answer of the API, of which the console reads at most 16 MiB. */
 export const BATCH_PAYOUTS_MAX = 5_000
 
-/** A payout that no file may have, and why: `its IBAN is not valid`. */
+/** A payout that no file may have, and why: `its IBAN is not one of its country`. */
 export interface HeldPayout {
   readonly payoutId: string
   readonly merchantId: string
@@ -109,7 +109,7 @@ interface WaitingRow extends Omit<BankTransfer, 'holder'> {
 async function judgeWaiting(trx: Trx, debtor: Debtor) {
   const { rows } = await sql<WaitingRow>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban, m.name AS "merchantName",
-      coalesce(m.holder, m.name) AS holder,     m.id IS NULL AS "isOrphan"
+      coalesce(m.holder, m.name) AS holder, m.id IS NULL AS "isOrphan"
     FROM ${sql.table('payouts')} p LEFT JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id
     WHERE NOT p.test AND p.status = 'created' ORDER BY p.merchant_id, p.id`.execute(trx)
   const held: HeldPayout[] = []
