@@ -19,8 +19,8 @@ export const createDisputes: MigrationSource = (names) => ({
 
 /**
  * `covered`: the part of the amount that captures cover, in the currency of the transaction, which counts it as disputed.
- * `excess`: the rest, in the currency of the dispute. `excess_gross`: the worth of the excess in the merchant's currency, at the
- * rate of the day on which the dispute opened.
+ * `excess`: the rest, in the currency of the dispute. `excess_gross`: the worth of the excess in the funding currency of the
+ * transaction, at the rate of the day on which the dispute opened.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
--- Stores an answer of an acquirer that contradicts the books, once for each reference. p_amount and p_currency: what a dispute
--- may take that the books cannot follow, which payouts hold back until the exception is resolved; NULL for any other answer.
+-- Stores an answer of an acquirer that contradicts the books, once for each reference. p_amount and p_currency: the amount
+-- of a dispute that the books cannot follow, which payouts hold back until the exception is resolved; NULL for any other answer.
 -- Without a currency the amount is in that of the merchant. Its worth is that of the day. An amount above that of any dispute,
 -- or without a rate, holds back the whole balance. An acquirer that a live merchant neither has nor had holds back nothing. An
 -- exception that holds back money is recorded. Returns whether the exception is new, or holds back money now. (reference:

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The worth of the first p_amount minor units of a transaction's captures, in the merchant's currency: each capture that they
--- cover in full, and a share of the next one. p_amounts and p_grosses: the captures in order.
+-- The worth of the first p_amount minor units of a transaction's captures, in its funding currency: each capture that they cover
+-- in full, and a share of the next one. p_amounts and p_grosses: the captures in order.
 --
 -- A reversal of x after X is worth f(X + x) - f(X). So the parts of a reversal add up to the whole, however often each is
 -- rounded. (reference: Worth of a reversal)

@@ -28,7 +28,7 @@ DECLARE
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   IF p_outcome NOT IN ('won', 'lost') THEN
-    RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF p_merchant_id IS NULL THEN
     SELECT d.* INTO dispute FROM {{owners}}(p_dispute_id) o

@@ -27,7 +27,7 @@ DECLARE
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('accepted', 'rejected', 'unanswered') THEN
-    RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = p_id;
   SELECT t.* INTO STRICT held FROM {{transactions}} t

@@ -19,7 +19,7 @@ DECLARE
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('settled', 'failed') THEN
-    RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF p_merchant_id IS NULL THEN
     SELECT p.* INTO payout FROM {{owners}}(p_payout_id) o

@@ -1,6 +1,6 @@
 -- distribute: everywhere
 -- Posts an entry of the kind, rate and fees of another entry, and returns the transaction after it. p_held: the transaction,
--- locked. p_amount: below 0 takes p_entry back, above 0 books it again. p_gross: with the same sign, in the merchant's currency.
+-- locked. p_amount: below 0 takes p_entry back, above 0 books it again. p_gross: with the same sign, in the funding currency.
 -- p_fee_sign: -1 gives the fees back, 1 takes them again, 0 leaves them.
 --
 -- Lock order: the transaction, which the caller has locked, the balance, the rows of the new entry. Every function that changes

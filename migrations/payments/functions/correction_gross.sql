@@ -1,7 +1,7 @@
 -- distribute: everywhere
--- The change in the merchant's currency when an operation gets smaller by p_less units: the difference between what the trail
--- has booked for it and the worth of the rest. Signed as the gross of an entry. p_kind and p_entry_id: the kind of the operation,
--- and its entry. A void is worth nothing. (reference: Worth of a correction)
+-- The change in the funding currency of the transaction when an operation gets smaller by p_less units: the difference between
+-- what the trail has booked for it and the worth of the rest. Signed as the gross of an entry. p_kind and p_entry_id: the kind of
+-- the operation, and its entry. A void is worth nothing. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{correction_gross}}(p_held {{transactions}}, p_kind text, p_entry_id text, p_less bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE

@@ -32,7 +32,7 @@ BEGIN
         AND o.merchant_id = p_merchant_id AND o.id = present.row_id
         AND o.status = 'open' AND num_nonnulls(o.reason, o.answered) = 0;
     CONTINUE WHEN FOUND;
-    -- So is an exception with the first money that it holds back.
+    -- An exception is recorded only from the first money on that it holds back.
     PERFORM 1 FROM {{acquirer_exceptions}} x
       WHERE p_table = 'acquirer_exceptions' AND recorded.money IS NULL
         AND x.merchant_id = p_merchant_id AND x.id = present.row_id AND x.reserved = 0;

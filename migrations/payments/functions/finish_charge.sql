@@ -22,7 +22,7 @@ DECLARE
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('approved', 'declined', 'unknown') THEN
-    RAISE EXCEPTION '% is no outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.kind = 'charge' FOR UPDATE;

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The fees of a movement. p_kind: capture, refund or dispute. p_gross and both results are minor units of p_currency, the
--- merchant's. A kind without a price is free. flat is NULL when its currency has no rate. (reference: Fees)
+-- The fees of a movement. p_kind: capture, refund or dispute. p_gross and both results are minor units of p_currency, the funding
+-- currency of the transaction. A kind without a price is free. flat is NULL when its currency has no rate. (reference: Fees)
 CREATE OR REPLACE FUNCTION {{operation_fee}}(p_kind text, p_gross bigint, p_pricing jsonb, p_currency text, p_date date)
 RETURNS TABLE (flat bigint, rate bigint)
 LANGUAGE sql STABLE

@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The worth of p_amount more units of a transaction's captures, in the merchant's currency, after p_reversed units are reversed.
+-- The worth of p_amount more units of a transaction's captures, in its funding currency, after p_reversed units are reversed.
 CREATE OR REPLACE FUNCTION {{reversal_gross}}(p_merchant_id text, p_transaction_id text, p_reversed bigint, p_amount bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE

@@ -16,7 +16,7 @@ AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   IF coalesce(p_state, '') NOT IN ('declined', 'reversed') THEN
-    RAISE EXCEPTION '% is no outcome', p_state USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% is not an outcome', p_state USING ERRCODE = 'invalid_parameter_value';
   END IF;
   UPDATE {{attempts}} a SET state = p_state
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.state = 'unknown';

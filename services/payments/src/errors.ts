@@ -165,7 +165,7 @@ export const idempotencyKeySpent = (): HttpError =>
 export const lastKey = (): HttpError => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')
 export const lastMember = (noun: 'app' | 'user'): HttpError =>
   fieldInvalid(`${noun}Id`, 'LIMIT_EXCEEDED', `is the only ${noun} of the merchant`)
-export const unknownApp = (): HttpError => fieldInvalid('appId', 'UNKNOWN', 'is no app')
+export const unknownApp = (): HttpError => fieldInvalid('appId', 'UNKNOWN', 'is not an app')
 export const executionDateClosed = (): HttpError =>
   fieldInvalid('executionDate', 'RANGE', 'must be a day on which banks settle, today or later')
 export const clockTooFar = (): HttpError => fieldInvalid('advance', 'RANGE', 'must not lead more than 100 years ahead')

@@ -48,7 +48,7 @@ export const FIELD_TEXTS = {
 
   notStorable: 'must not contain U+0000 or lone surrogates',
   cardNumber: 'must not contain a card number',
-  mostlyBlank: 'must have at least 2 characters that are no blanks',
+  mostlyBlank: 'must have at least 2 characters that are not blanks',
   notEmail: 'must be an e-mail address',
   notWebsite: 'must be an http or https URL or a host name',
   notAscii: 'must be printable ASCII characters',

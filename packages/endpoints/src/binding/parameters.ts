@@ -9,7 +9,7 @@ interface Bounds {
 const LIST_ITEMS_MAX = 1_000
 
 const booleans: ReadonlyMap<string, boolean> = new Map([
-  // An empty text stands for a bare name in a query, as in `?active`.
+  // An empty text stands for a bare name in a query, as in `?active`. It is true in a form and in JSON too.
   ...['', 'true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true] as const),
   ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
 ])

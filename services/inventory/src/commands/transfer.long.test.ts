@@ -139,7 +139,7 @@ it('inventory export writes the products that match to standard output', async (
 it.each([
   [['sku=A', 'sku=B'], 'sku: must be given once'],
   [['attributes.a=1', 'sku[prefix]=A', 'attributes.a=2'], 'attributes.a: must be given once'],
-  [['sort=sku'], 'sort=sku: is no filter; pass --sort'],
+  [['sort=sku'], 'sort=sku is not a filter: pass --sort'],
 ])(
   'inventory export refuses the filters %j, and writes no file',
   async (filters, problem) => {

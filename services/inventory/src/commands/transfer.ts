@@ -173,7 +173,7 @@ function readFilters(filters: readonly string[]): Readonly<Record<string, string
     const equals = filter.indexOf('=')
     if (equals < 1) throw new Error(`--filter ${filter}: must be name=value`)
     const name = filter.slice(0, equals)
-    if (name === 'sort') throw new Error(`--filter ${filter}: is no filter; pass --sort`)
+    if (name === 'sort') throw new Error(`--filter ${filter} is not a filter: pass --sort`)
     if (read.has(name)) throw new Error(`--filter ${name}: ${FIELD_TEXTS.givenTwice}`)
     read.set(name, filter.slice(equals + 1))
   }

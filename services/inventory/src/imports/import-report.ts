@@ -124,7 +124,7 @@ function sumOf<Report extends Counted>(report: Report, outcome: BatchOutcome): R
   }
 }
 
-/** How many lines it takes up is told by its description. */
+/** Leaves out the number of lines of a record, which its description says. */
 function toShown({ line, sku, type, description }: RecordProblem): ImportReport['errors'][number] {
   return { line, sku, type, description }
 }

@@ -3,7 +3,7 @@ import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-e
 import type { AuthorizationOutcome } from './acquirer.ts'
 
 const PAUSE_MS = 500
-/** Together 40 s at least. Tries while rows move do not count: the looks for lost attempts wait too. */
+/** Together 40 s at least. Tries while rows move do not count, because nobody looks for lost attempts meanwhile. */
 const TRIES_MAX = 80
 
 /** An answer of an acquirer about any payment, as the columns of its attempt. */

@@ -97,7 +97,7 @@ export function orderDigest(order: Order, numberJti: string): Buffer {
 
 /**
  * The text on a customer's bank statement: printable ASCII, at most 22 characters, transliterated as the names of bank files
- * are. Undefined when no letter and no digit, or fewer than 2 characters that are no blanks are left.
+ * are. Undefined when no letter and no digit, or fewer than 2 characters that are not blanks are left.
  */
 export function toDescriptor(text: string): string | undefined {
   const descriptor = toAsciiText(text, DESCRIPTOR_LENGTH_MAX)

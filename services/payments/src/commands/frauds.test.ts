@@ -75,11 +75,11 @@ describe('payments frauds', () => {
     )
     await expect(run('frauds', 'add', transactionId, '--reported', 'x')).rejects.toHaveProperty(
       'message',
-      '--reported is no instant of the years 1970 to 9999',
+      '--reported is not an instant of the years 1970 to 9999',
     )
     await expect(run('frauds', 'add', transactionId, '--reported', '9999-12-31T23:59:59-12:00')).rejects.toHaveProperty(
       'message',
-      '--reported is no instant of the years 1970 to 9999',
+      '--reported is not an instant of the years 1970 to 9999',
     )
   })
 

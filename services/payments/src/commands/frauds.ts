@@ -24,7 +24,7 @@ const commands: readonly OperatorCommand[] = [
     run: async ({ db, lanes }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
       if (reason !== undefined && !/^[0-8]$/.test(String(reason))) throw new Error('--reason is a number from 0 to 8')
       const instantOfReport = instant().optional().safeParse(reported)
-      if (!instantOfReport.success) throw new Error('--reported is no instant of the years 1970 to 9999')
+      if (!instantOfReport.success) throw new Error('--reported is not an instant of the years 1970 to 9999')
       const fraud = {
         ...(reason === undefined ? {} : { reason: Number(reason) }),
         reported: instantOfReport.data,

@@ -133,7 +133,7 @@ function toClosedDispute(row: ClosedDisputeRow): ClosedDispute | undefined {
 
 /**
  * A dispute of more than was captured, for a mail to its merchant. Amounts are minor units of `currency`, and `worth` of
- * `fundingCurrency`, that of the transaction.
+ * `balanceCurrency`.
  */
 export interface ExcessDispute {
   readonly merchantId: string

@@ -18,7 +18,7 @@ export const DisputeView = z
   })
   .meta({ id: 'Dispute' })
 
-/** Makes the JSON of a dispute. An open dispute has no `resolved`, and a dispute that captures cover no `excess`. */
+/** Makes the JSON of a dispute. An open dispute has no `resolved`, and a dispute without an excess has no `excess`. */
 export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
   const { id, merchantId, transactionId, created, amount, currency, excess, reason, due, status, resolved } = dispute
   return {

@@ -13,7 +13,7 @@ export type MovementKind =
   | 'currencyClosed'
   | 'currencyOpened'
 
-/** The amounts of a movement in minor units: `amount` in `currency`, `gross` and `fee` in the merchant's currency. */
+/** The amounts of a movement in minor units: `amount` in `currency`, `gross` and `fee` in the funding currency. */
 export interface Movement {
   readonly kind: MovementKind
   readonly amount: bigint

@@ -86,7 +86,7 @@ export interface DisputesTable extends MerchantRow {
   covered: bigint
   /** The rest, in the currency of the dispute. */
   excess: bigint
-  /** The worth of the excess in the merchant's currency. */
+  /** The worth of the excess in the funding currency of the transaction. */
   excess_gross: bigint
 }
 

@@ -30,7 +30,8 @@ const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
 export function readEcbRates(text: string): readonly EcbRate[] {
   const document = text.replace(/^\ufeff/, '')
   const rates = /^\s*Date\s*,/i.test(document) ? readTable(document) : readXml(document)
-  if (rates.length === 0) throw new Error('there are no rates: <Cube time=…><Cube currency=… rate=…/> was expected')
+  if (rates.length === 0)
+    throw new Error('there are no rates: <Cube time=…><Cube currency=… rate=…/> or rows below Date,USD,… were expected')
   refuseSecondRates(rates)
   return rates
 }

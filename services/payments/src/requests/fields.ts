@@ -117,7 +117,7 @@ export function isHttpUrl(value: string): boolean {
 }
 
 /**
- * Text on bank statements: 2 to 22 printable ASCII characters, of which at least 2 are no blanks, kept as given
+ * Text on bank statements: 2 to 22 printable ASCII characters, of which at least 2 are not blanks, kept as given
  * (reference: Text).
  */
 export function descriptor(): z.ZodString {

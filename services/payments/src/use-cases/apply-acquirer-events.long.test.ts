@@ -143,7 +143,7 @@ describe('applyAcquirerEvents', () => {
     ]
     for (const _ of [1, 2]) await apply(...events)
     expect((await problems()).sort()).toEqual([
-      'more than a dispute may be of',
+      'above the largest amount of a dispute',
       'unknown dispute',
       'unknown transaction',
     ])

@@ -167,7 +167,7 @@ async function findTransaction(db: EventDeps['db'], reference: AcquirerReference
 }
 
 const OPENING_PROBLEMS = {
-  'limit-exceeded': 'more than a dispute may be of',
+  'limit-exceeded': 'above the largest amount of a dispute',
   'no-rate': 'a currency that cannot be exchanged',
   'too-many-open': 'more open disputes than a test merchant may have',
 } as const

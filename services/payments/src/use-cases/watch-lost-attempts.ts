@@ -18,7 +18,7 @@ export function watchLostAttempts(deps: LostAttemptDeps): () => Promise<void> {
     try {
       seen = await endLostAttempts(deps, seen)
     } catch (error) {
-      // A process that could not write either gets as much time again.
+      // The database may have been away for other processes too: each of them gets the time of two looks again.
       seen = new Set()
       deps.logger.warn({ err: error }, 'attempts without an outcome could not be read')
     } finally {

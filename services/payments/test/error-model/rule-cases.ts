@@ -377,7 +377,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
     }),
   ],
   unknownApp: [
-    field('appId', 'UNKNOWN', 'is no app', (world) =>
+    field('appId', 'UNKNOWN', 'is not an app', (world) =>
       call(world, 'POST', `${merchantUrl(world)}/apps`, { appId: NO_ID }),
     ),
   ],

@@ -160,7 +160,7 @@ describe('POST /merchants/:merchantId/apps', () => {
     const unknown = await add({ appId: UNKNOWN_ID }, key)
     expect([unknown.statusCode, unknown.json()]).toEqual([
       400,
-      [{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }],
+      [{ field: 'appId', message: 'is not an app', code: 'UNKNOWN' }],
     ])
     expect(statusAndBody(await add({ appId: other.id }, key))).toEqual([201, { app: { id: other.id } }])
   })
