@@ -11,10 +11,13 @@ LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
+DECLARE
+  -- A distributed database refuses an UPDATE that reads the clock.
+  now_ms timestamptz := date_trunc('milliseconds', clock_timestamp());
 BEGIN
   UPDATE {{idempotency}} i
     SET fingerprint = p_caller.fingerprint, status = NULL, error_code = NULL, object_id = NULL, body = NULL,
-      created = date_trunc('milliseconds', clock_timestamp())
+      created = now_ms
     WHERE {{include:scope_of_key.sql}} AND i.status = 400 AND i.fingerprint <> p_caller.fingerprint;
   RETURN FOUND;
 END
