@@ -91,8 +91,8 @@ const endings: Readonly<Record<string, () => Promise<Ending>>> = {
 it.each(Object.entries(endings))('%s is over when it ends while another request holds its row', async (_, open) => {
   const { db } = payments.owner
   const { expiring, locked, call, left } = await open()
-  const expires = sql`expires = clock_timestamp() + interval '300 milliseconds'`
-  await sql`UPDATE ${sql.table(expiring.table)} SET ${expires} WHERE ${expiring.row}`.execute(db)
+  const expires = new Date(Date.now() + 300)
+  await sql`UPDATE ${sql.table(expiring.table)} SET expires = ${expires} WHERE ${expiring.row}`.execute(db)
   const late = await db.transaction().execute(async (trx) => {
     await sql`SELECT FROM ${sql.table(locked.table)} WHERE ${locked.row} FOR UPDATE`.execute(trx)
     const called = call.execute(payments.service.db)

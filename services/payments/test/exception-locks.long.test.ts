@@ -37,7 +37,8 @@ it.each<[string, (db: Kysely<PaymentsTables>, merchantId: string, id: string) =>
   const { id } = await exceptions.select('id').executeTakeFirstOrThrow()
   const changes: Promise<unknown>[] = []
   await payments.database.db.transaction().execute(async (trx) => {
-    await trx.selectFrom('acquirer_exceptions').select('id').where('id', '=', id).forUpdate().execute()
+    const held = trx.selectFrom('acquirer_exceptions').where('merchant_id', '=', merchant.id).where('id', '=', id)
+    await held.select('id').forUpdate().execute()
     changes.push(act(db, merchant.id, id))
     await expect.poll(() => countLockWaits(payments)).toBe(1)
     changes.push(callMoveCurrency(db, { merchantId: merchant.id, currency: 'EUR' }))

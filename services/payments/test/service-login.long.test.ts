@@ -298,7 +298,7 @@ describe('terms that no merchant may have', () => {
   ])('are refused in the %s of an operator: %j', async (column, change) => {
     const merchant = await live()
     const call = sql`SELECT FROM ${sql.table('change_merchant')}(${merchant.id}, ${JSON.stringify(change)}::jsonb)`
-    await expect(call.execute(payments.operators.db)).rejects.toHaveProperty('constraint', `merchants_${column}_ck`)
+    await expect(call.execute(payments.operators.db)).rejects.toThrow(`merchants_${column}_ck`)
     expect(await merchant.violations()).toEqual([])
   })
 
@@ -317,22 +317,22 @@ describe('terms that no merchant may have', () => {
     const call = sql`SELECT FROM ${sql.table('update_merchant')}(
       ROW(decode(${rows[0]?.mac}, 'hex'), NULL, NULL, NULL, NULL, NULL)::${sql.table('caller')},
       ${merchant.id}, ${JSON.stringify(change)}::jsonb, '{}')`
-    await expect(attack(call)).rejects.toHaveProperty('constraint', `merchants_${column}_ck`)
+    await expect(attack(call)).rejects.toThrow(`merchants_${column}_ck`)
   })
 
   it('are no claim without one of its permissions', async () => {
     const { id } = await live()
     const forget = sql`UPDATE ${sql.table('merchants')} SET claim = claim - 'canSaveCard' WHERE id = ${id}`
-    await expect(forget.execute(payments.owner.db)).rejects.toHaveProperty('constraint', 'merchants_claim_ck')
+    await expect(forget.execute(payments.owner.db)).rejects.toThrow('merchants_claim_ck')
   })
 })
 
 it.each([
-  sql`SELECT * FROM ${sql.table('close_payout')}(NULL, repeat('a', 24), 'created')`,
-  sql`SELECT * FROM ${sql.table('close_dispute')}(NULL, NULL, repeat('a', 24), 'open')`,
-  sql`SELECT * FROM ${sql.table('close_operation')}(NULL, repeat('a', 24), 'open', NULL)`,
-  sql`SELECT ${sql.table('settle_attempt')}(NULL, repeat('a', 24), 'approved')`,
-  sql`SELECT ${sql.table('settle_attempt')}(NULL, repeat('a', 24), NULL)`,
+  sql`SELECT * FROM ${sql.table('close_payout')}(repeat('b', 24), repeat('a', 24), 'created')`,
+  sql`SELECT * FROM ${sql.table('close_dispute')}(NULL, repeat('b', 24), repeat('a', 24), 'open')`,
+  sql`SELECT * FROM ${sql.table('close_operation')}(repeat('b', 24), repeat('a', 24), 'open', NULL)`,
+  sql`SELECT ${sql.table('settle_attempt')}(repeat('b', 24), repeat('a', 24), 'approved')`,
+  sql`SELECT ${sql.table('settle_attempt')}(repeat('b', 24), repeat('a', 24), NULL)`,
 ])('a function refuses an outcome that is none, before it reads a row: %#', async (call) => {
   await expect(call.execute(payments.owner.db)).rejects.toHaveProperty('code', '22023')
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { countLockWaits } from '../../test/lock-waits.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { callerColumns } from '../access/caller.ts'
@@ -216,7 +216,7 @@ describe('the key of a refused order', () => {
       const ofKey = sql`merchant_id = ${world.merchantId}`
       await sql`SELECT FROM ${sql.table('idempotency')} WHERE ${ofKey} FOR UPDATE`.execute(trx)
       const begun = world.begin(order(1))
-      await vi.waitFor(async () => expect(await countLockWaits(payments)).toBe(1), { timeout: 5_000, interval: 20 })
+      await expect.poll(() => countLockWaits(payments)).toBe(1)
       // As if the other request had taken the key over, and was refused too.
       const fingerprint = Buffer.alloc(32, 1)
       await sql`UPDATE ${sql.table('idempotency')} SET fingerprint = ${fingerprint} WHERE ${ofKey}`.execute(trx)
