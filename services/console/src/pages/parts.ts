@@ -189,15 +189,18 @@ const JSON_MAX = { indented: 20_000, levels: 10, shown: 100_000 } as const
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
-  const indented = indentedJson(value)
+  const indented = indentedJson(value, text)
   if (indented !== undefined) return indented
   if (text.length <= JSON_MAX.shown) return text
   return `${text.slice(0, JSON_MAX.shown).toWellFormed()}… (the first ${JSON_MAX.shown} of ${text.length} characters)`
 }
 
-/** Writes JSON with a line for each member. Undefined where it is long or nested deeply. */
-export function indentedJson(value: unknown): string | undefined {
-  const isShort = (JSON.stringify(value) ?? '').length <= JSON_MAX.indented && isWithin(value, JSON_MAX.levels)
+/**
+ * Writes JSON with a line for each member. Undefined where it is long or nested deeply.
+ * @param text the value as JSON on one line, where the caller has it
+ */
+export function indentedJson(value: unknown, text: string = JSON.stringify(value) ?? ''): string | undefined {
+  const isShort = text.length <= JSON_MAX.indented && isWithin(value, JSON_MAX.levels)
   return isShort ? JSON.stringify(value, null, 2) : undefined
 }
 
