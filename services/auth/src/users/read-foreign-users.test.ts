@@ -16,6 +16,20 @@ async function read(source: ForeignSource, chunks: readonly (string | Buffer)[],
 const numbered = (...users: readonly unknown[]) => users.map((user, place) => ({ number: place + 1, user }))
 
 describe('readForeignUsers', () => {
+  it('closes the file where nobody reads its rows on', async () => {
+    const { promise: closed, resolve: close } = Promise.withResolvers<string>()
+    async function* rows() {
+      try {
+        yield Buffer.from('id,primary_email_address\n')
+        for (let row = 0; ; row += 1) yield Buffer.from(`user_${row},${'x'.repeat(10_000)}\n`)
+      } finally {
+        close('closed')
+      }
+    }
+    for await (const _user of readForeignUsers('clerk', rows())) break
+    expect(await closed).toBe('closed')
+  })
+
   it.each([
     ['firebase', '{"users":[{"localId":"a"},{"localId":"b"}]}', numbered({ localId: 'a' }, { localId: 'b' })],
     ['firebase', '{"users":[]}', []],

@@ -1,4 +1,5 @@
-import { CsvError, parse as createCsvParser, type Parser } from 'csv-parse'
+import { pipeline } from 'node:stream/promises'
+import { CsvError, parse as createCsvParser } from 'csv-parse'
 import { getManyValues, isMany, none } from 'stream-chain/defs.js'
 import { Assembler } from 'stream-json/core/assembler.js'
 import { jsonParser, type Token, type TokenSource } from 'stream-json/core/parser.js'
@@ -50,7 +51,8 @@ export async function* readForeignUsers(
 async function* readRows(chunks: AsyncIterable<Buffer>, limits: ExportLimits): AsyncGenerator<ExportedUser> {
   const parser = createCsvParser({ bom: true, columns: true, skip_empty_lines: true, max_record_size: limits.value })
   let number = 0
-  void feed(parser, decode(chunks))
+  // An error of the texts ends the rows, and the end of the rows closes the texts.
+  void pipeline(decode(chunks), parser).catch(() => {})
   try {
     for await (const row of parser) {
       if (!('id' in row && 'primary_email_address' in row)) throw new Error(notOf('clerk'))
@@ -61,19 +63,6 @@ async function* readRows(chunks: AsyncIterable<Buffer>, limits: ExportLimits): A
     throw error instanceof CsvError ? new Error('the file is not CSV') : error
   }
   if (number === 0) throw new Error(notOf('clerk'))
-}
-
-/** Gives texts to a parser as fast as it reads them. An error of the texts ends the rows. */
-async function feed(parser: Parser, texts: AsyncIterable<string>): Promise<void> {
-  try {
-    for await (const text of texts) {
-      if (parser.destroyed) return
-      if (!parser.write(text)) await new Promise((resolve) => parser.once('drain', resolve))
-    }
-    parser.end()
-  } catch (error) {
-    parser.destroy(error instanceof Error ? error : new Error(String(error)))
-  }
 }
 
 function notOf(source: ForeignSource): string {
