@@ -106,4 +106,22 @@ export const keptProviderBehaviours: readonly KeptBehaviour[] = [
     reason:
       'Anybody can write a name or a code into an address. The code of an error is the same, and the log has the rest.',
   },
+  {
+    subject: 'Another issuer, or another claim of the subject, of a custom provider with identities',
+    ours: '409 `conflict`; an identity of another issuer signs nobody in (422)',
+    theirs: 'Taken; the same subject signs in as the same user',
+    reason: 'A subject is unique within its issuer, so it would be somebody else.',
+  },
+  {
+    subject: 'A parameter of `/callback` that comes twice, and an `iss` of another provider (RFC 9207)',
+    ours: 'Refused',
+    theirs: 'The first one counts; `iss` is not read',
+    reason: 'The answer of one provider must not count in the sign-in at another.',
+  },
+  {
+    subject: 'An address that only the identity of an own email has, and not its user',
+    ours: 'Leads to nobody',
+    theirs: 'An account at a provider with this address signs in as the user',
+    reason: 'SQL or an import may have left it there, and nobody has proved it.',
+  },
 ]

@@ -84,4 +84,17 @@ export const keptSignInBehaviours: readonly KeptBehaviour[] = [
     theirs: '400 `bad_json`',
     reason: 'An id that nobody has is unknown, whatever its form.',
   },
+  {
+    subject:
+      'What a session has started, when another session signs it out, it is revoked as stolen or its user is banned: changes of address, linking, challenges',
+    ours: '[Ends](reference/auth.md#work-of-sessions). The passkeys that a stolen session has registered end too',
+    theirs: 'Stays',
+    reason: 'Whoever steals a session starts these to keep the account.',
+  },
+  {
+    subject: '`email_verified` in an access token, while nobody has confirmed the email',
+    ours: '`false`',
+    theirs: 'No such claim',
+    reason: 'Another service must not take the address for one that was proved.',
+  },
 ]

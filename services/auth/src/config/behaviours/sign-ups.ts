@@ -69,4 +69,16 @@ export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
     theirs: 'Stay',
     reason: 'A stranger who has linked one would have a way in that the owner does not see.',
   },
+  {
+    subject: 'A change to the address of an account that nobody has confirmed, claimed or signed in to',
+    ours: 'The address goes to the user who proves it, by a message or at a provider',
+    theirs: '422 `email_exists` or `phone_exists`',
+    reason: 'A stranger who signs up with an address keeps its owner from it otherwise.',
+  },
+  {
+    subject: 'An invitation, once somebody has asked for a mail of a sign-up to its address',
+    ours: 'Stays valid',
+    theirs: 'Its link is that of the sign-up, so the former one is void',
+    reason: 'Anybody can ask for such a mail, and would end the invitation of somebody else.',
+  },
 ]
