@@ -57,8 +57,8 @@ export async function queueImport(deps: QueueDeps, input: QueueImportInput): Pro
   const place = { line: 0 }
   const tally = new ImportTally(() => performance.now(), place)
   try {
-    const keep: KeepPiece = async (place, piece) => {
-      if (!(await inTurn(() => insertImportPiece(db, id, place, piece)))) throw arrivedTooSlowly()
+    const keep: KeepPiece = async (at, piece) => {
+      if (!(await inTurn(() => insertImportPiece(db, id, at, piece)))) throw arrivedTooSlowly()
     }
     const digest = await keepFile(bytes, keep, async (kept) => {
       for await (const records of readRecords(kept, order.format, importLimits(deps.config), place)) {
@@ -88,8 +88,8 @@ function arrivedOf(records: readonly ImportRecord[]): BatchOutcome {
   return { received, created: 0, updated: 0, skipped: 0, problems: [] }
 }
 
-/** Keeps a piece of a file. @param place of the piece, from 0 */
-type KeepPiece = (place: number, piece: Uint8Array) => Promise<void>
+/** Keeps a piece of a file. @param at the number of the piece, from 0 */
+type KeepPiece = (at: number, piece: Uint8Array) => Promise<void>
 
 /**
  * Keeps a file while it arrives, and reads what is kept, so that a file that no import could read is refused at once.

@@ -66,14 +66,14 @@ const Task = z.union([
 const id = z.string().regex(/^[0-9a-f]{24}$/)
 /** A member that may be absent. Bridges also write `null` for a member that is absent. */
 const optional = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().transform((value) => value ?? undefined)
-const Disputed = z.object({ amount: z.int().min(1), currency: optional(z.string().regex(/^[A-Z]{3}$/)) })
+const DisputedMoney = z.object({ amount: z.int().min(1), currency: optional(z.string().regex(/^[A-Z]{3}$/)) })
 const KnownEvent = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('dispute.opened'),
     reference,
     merchantId: id,
     acquirerRef: reference,
-    ...Disputed.shape,
+    ...DisputedMoney.shape,
     // A code that is no number is an unknown reason, which has a default.
     reasonCode: optional(z.int()).catch(undefined),
   }),
@@ -100,14 +100,13 @@ const KnownEvent = z.discriminatedUnion('type', [
 const MalformedDispute = z
   .looseObject({ type: z.literal('dispute.opened'), reference: z.string().min(1), merchantId: id })
   .transform((event) => {
-    const { type: kind, reference, merchantId } = event
     const received = toStorable(scrubStart(JSON.stringify(cutBelow(event, SHOWN_LEVELS_MAX)), REASON_LENGTH_MAX))
     return {
       type: 'unknown',
-      kind,
-      reference,
-      merchantId,
-      disputed: Disputed.safeParse(event).data ?? null,
+      kind: event.type,
+      reference: event.reference,
+      merchantId: event.merchantId,
+      disputed: DisputedMoney.safeParse(event).data ?? null,
       received,
     } as const
   })
