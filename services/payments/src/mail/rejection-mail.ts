@@ -7,12 +7,14 @@ import { formatMoney } from '../money/minor-units.ts'
  * The job of a mail that tells a merchant of a rejected operation, or of a dispute of more than was captured. The job that sends
  * it reads the operation or the dispute.
  */
-export interface RejectionMailJob {
-  readonly merchantId: string
-  /** The id of the trail entry. */
-  readonly operationId?: string
-  readonly disputeId?: string
-}
+export type RejectionMailJob = { readonly merchantId: string } & (
+  | {
+      /** The id of the trail entry. */
+      readonly operationId: string
+      readonly disputeId?: undefined
+    }
+  | { readonly disputeId: string }
+)
 
 /** Tells a merchant that an acquirer has rejected an operation, or that a dispute exceeds the captures. */
 export const rejectionMailTask = defineTask<RejectionMailJob>('rejection_mail', {

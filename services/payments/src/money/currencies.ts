@@ -54,6 +54,7 @@ export function toEuro(amount: bigint, code: string): bigint | undefined {
   return amount < 0n ? -roundedEuro(-amount, rate) : roundedEuro(amount, rate)
 }
 
+/** At neither rate an amount lies halfway between two minor units, so rounding half to even gives the same. */
 function roundedEuro(amount: bigint, rate: bigint): bigint {
   return (amount * 100_000n + rate / 2n) / rate
 }

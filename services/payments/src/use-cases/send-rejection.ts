@@ -39,13 +39,13 @@ async function sendRejection(
   return 'done'
 }
 
-async function findMail(lanes: RejectionMailDeps['lanes'], { merchantId, operationId, disputeId }: RejectionMailJob) {
-  if (disputeId !== undefined) {
-    const dispute = await findExcessDispute(lanes, { merchantId, disputeId })
+async function findMail(lanes: RejectionMailDeps['lanes'], job: RejectionMailJob) {
+  const { merchantId } = job
+  if (job.disputeId !== undefined) {
+    const dispute = await findExcessDispute(lanes, { merchantId, disputeId: job.disputeId })
     return dispute && { to: dispute.email, ...excessMail(dispute) }
   }
-  if (operationId === undefined) return undefined
-  const rejection = await findRejection(lanes, { merchantId, id: operationId })
+  const rejection = await findRejection(lanes, { merchantId, id: job.operationId })
   return rejection && { to: rejection.email, ...rejectionMail(rejection) }
 }
 
