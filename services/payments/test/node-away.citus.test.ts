@@ -127,7 +127,7 @@ describe('while a worker is gone', () => {
       () => new Date(),
     )
     expect(lines.filter((line) => line.startsWith('wrong'))).toEqual([
-      `wrong servers of the cluster: no answer from 127.0.0.1:${gonePort}: connection to the remote node payments_service@127.0.0.1:${gonePort} failed with the following error: Connection refused, so not checked: logins between the servers, functions on the servers, internal functions of Citus, vault keys; start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance`,
+      `wrong servers of the cluster: no answer from 127.0.0.1:${gonePort}: connection to the remote node payments_service@127.0.0.1:${gonePort} failed with the following error: Connection refused, so not checked: logins between the servers, functions on the servers, internal functions of Citus, vault keys, webhooks, bank accounts; start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance`,
     ])
     expect(lines.filter((line) => /vault keys: |functions on the servers: /.test(line))).toEqual([])
   })
