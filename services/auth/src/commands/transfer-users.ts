@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import type { Operator } from '@trestle/common/commands/operator-command.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Behaviours } from '../config/behaviours.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
@@ -23,6 +22,7 @@ import { toForeignUser } from '../users/foreign-users.ts'
 import type { LeftOut } from '../users/imported-user.ts'
 import { readForeignUsers } from '../users/read-foreign-users.ts'
 import { type Line, readLines } from '../users/read-lines.ts'
+import { OPERATOR } from './operator-context.ts'
 import { openRepeatable, type RepeatableInput } from './repeatable-input.ts'
 
 /** The database, the streams and the clock of `import` and `export`. */
@@ -111,13 +111,14 @@ async function runImport(
     report(`user ${number}: ${printable(reason)}`)
   }
   const summary = await importUsers(deps, {
+    admin: OPERATOR,
     lines:
       flags.from === undefined
         ? readLines(named === undefined ? stdin : createReadStream(named))
         : readForeign(() => openRepeatable(named, stdin), flags.from, {
             report,
             onUnread,
-            behaviours: deps.config.behaviours,
+            verified: noVerifiedAddresses(deps.config.behaviours),
           }),
     mode: flags.dryRun ? 'judge' : 'store',
     firebase,
@@ -150,18 +151,18 @@ async function* readForeign(
   {
     report,
     onUnread,
-    behaviours,
+    verified,
   }: {
     readonly report: (line: string) => void
     readonly onUnread: (n: number, reason: string) => void
-    readonly behaviours: Pick<Behaviours, 'parsePhones'>
+    readonly verified: VerifiedAddresses
   },
 ): AsyncGenerator<Line> {
   const input = await openInput()
   const counts = new Map<string, number>()
   let withoutPassword = 0
   try {
-    const verified = await readVerified(input, source, behaviours)
+    await readVerified(input, source, verified)
     for await (const { number, user } of readForeignUsers(source, input.read())) {
       const read = readForeignUser(source, user)
       const reason = typeof read === 'string' ? read : findContest(verified, read.line)
@@ -187,17 +188,11 @@ function isOfPassword(left: string): boolean {
   return left.startsWith('the password: ')
 }
 
-async function readVerified(
-  input: RepeatableInput,
-  source: ForeignSource,
-  behaviours: Pick<Behaviours, 'parsePhones'>,
-): Promise<VerifiedAddresses> {
-  const verified = noVerifiedAddresses(behaviours)
+async function readVerified(input: RepeatableInput, source: ForeignSource, verified: VerifiedAddresses): Promise<void> {
   for await (const { user } of readForeignUsers(source, input.read())) {
     const read = readForeignUser(source, user)
     if (typeof read !== 'string') addVerified(verified, read.line)
   }
-  return verified
 }
 
 /** A user of an export, with the line in bytes; a text says why they cannot be read. */

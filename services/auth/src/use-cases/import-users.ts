@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
-import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
+import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
+import type { Admin } from '../sessions/admin.ts'
 import { addOwners, judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
 import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
 import { type ImportDefaults, type ImportedUser, type LeftOut, toImportedUser } from '../users/imported-user.ts'
@@ -15,6 +16,7 @@ import { readUserLine, type UserLine } from '../users/user-line.ts'
 
 /** The lines of a file, and what is done with them. */
 export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
+  readonly admin: Admin
   readonly lines: AsyncIterable<Line>
   /** `judge` reports what `store` would do with every line, and changes nothing. */
   readonly mode: 'store' | 'judge'
@@ -61,7 +63,9 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
   const everybody = noOwners()
   let batch: Candidate[] = []
   const finishBatch = async (): Promise<void> => {
-    const verdicts = await (input.mode === 'store' ? storeBatch(deps, batch) : judgeBatch(deps, batch, everybody))
+    const verdicts = await (input.mode === 'store'
+      ? storeBatch(deps, input.admin, batch)
+      : judgeBatch(deps, batch, everybody))
     for (const [i, { number, user }] of batch.entries()) {
       const verdict = verdicts[i]
       if (verdict === undefined) continue
@@ -111,14 +115,18 @@ function decodeLine({ bytes }: Line): string {
 }
 
 /** Tries again when another transaction adds one of the users meanwhile: the next attempt sees them. */
-async function storeBatch(deps: ImportUsersDeps, batch: readonly Candidate[]): Promise<readonly LineVerdict[]> {
+async function storeBatch(
+  deps: ImportUsersDeps,
+  admin: Admin,
+  batch: readonly Candidate[],
+): Promise<readonly LineVerdict[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await deps.db.transaction().execute(async (trx) => {
         const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noOwners())
         const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
         await insertImportedUsers(trx, fresh)
-        if (fresh.length > 0) await recordImport(trx, deps, fresh.length)
+        if (fresh.length > 0) await recordImport(trx, deps, admin, fresh.length)
         return verdicts
       })
     } catch (error) {
@@ -130,8 +138,7 @@ async function storeBatch(deps: ImportUsersDeps, batch: readonly Candidate[]): P
 }
 
 /** One entry for a batch: an import may create a million users. */
-function recordImport(trx: Trx, deps: ImportUsersDeps, created: number): Promise<void> {
-  const actor = { ...UNKNOWN_ACTOR, email: 'operator' }
+function recordImport(trx: Trx, deps: ImportUsersDeps, { actor }: Admin, created: number): Promise<void> {
   return recordAudit(trx, deps, { action: 'users_imported', actor, ip: '', traits: { created } })
 }
 
