@@ -55,12 +55,12 @@ export async function deleteEmailChangeTokens(trx: Trx, userId: string): Promise
  * @param before the user as they were before
  * @param after the user as they are now
  */
-export async function deleteAnonymousChanges(
+export async function deleteAnonymousChanges<After extends Pick<User, 'id' | 'isAnonymous'>>(
   trx: Trx,
   { behaviours }: { readonly behaviours: Pick<Behaviours, 'confirmerOwnsAnonymousAccount'> },
   before: Pick<User, 'isAnonymous'>,
-  after: User,
-): Promise<User> {
+  after: After,
+): Promise<After | User> {
   if (!before.isAnonymous || after.isAnonymous || !behaviours.confirmerOwnsAnonymousAccount) return after
   await deleteTokensOfKinds(trx, after.id, ['email_change_new', 'email_change_current', 'phone_change'])
   return updateUser(trx, after.id, { email_change: '', email_change_confirm_status: 0, phone_change: '' })

@@ -96,7 +96,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     const outcome = await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })
     if (outcome === 'other-address-left') return { verdict: outcome }
     if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
-    else await deleteAnonymousChanges(trx, deps.config, user, { ...user, isAnonymous: false })
+    else await deleteAnonymousChanges(trx, deps.config, user, { id: user.id, isAnonymous: false })
     await deleteTokensOfUser(trx, user.id)
     if (type === 'recovery') await guardRecovered(trx, deps, user)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
