@@ -119,7 +119,7 @@ interface FlowEndRules {
  */
 export function permittedEnd(redirectTo: string, { signup, external }: FlowEndRules): string {
   if (redirectTo === external.redirectUrl) return redirectTo
-  return resolveRedirect([{ source: 'query', redirectTo }], signup.redirects).redirectTo
+  return refusedBy(redirectTo, signup.redirects) ? signup.redirects.siteUrl : redirectTo
 }
 
 /** The text between `//` and the path; undefined for a URI without an authority. */
