@@ -94,12 +94,12 @@ export interface AuditEvent {
  * Records an event in the transaction that causes it, or only in the log where AUDIT_LOG_DISABLE_POSTGRES is set. An attempt that
  * has failed changes nothing, so it needs no transaction.
  */
-export async function recordAudit(trx: Db, deps: AuditDeps, event: AuditEvent): Promise<void> {
+export async function recordAudit(db: Db, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
   if (isLogged(deps)) deps.logger.info({ auth_event: { ...payload, ip_address: ip } }, 'audit')
   if (!deps.config.database.auditInPostgres) return
-  await trx
+  await db
     .insertInto('audit_log_entries')
     .values({
       actor_id: actor.id,
