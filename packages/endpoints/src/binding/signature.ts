@@ -106,11 +106,19 @@ const traces = new Set([
 /** The names of a tree. Names of members are left out, as in `a.arguments` or `{ arguments: 1 }`, but for helpers of tslib. */
 function namesIn(node: object): readonly string[] {
   if ('type' in node && node.type === 'Identifier' && 'name' in node) return [String(node.name)]
-  const { computed, object } = { computed: true, object: undefined, ...node }
-  const isMember = !computed && !(isNode(object) && namesIn(object).some((name) => name.startsWith('tslib')))
-  return Object.entries(node).flatMap(([key, child]) =>
-    isNode(child) && !(isMember && (key === 'key' || key === 'property')) ? namesIn(child) : [],
-  )
+  const member = memberOf(node)
+  return Object.entries(node).flatMap(([key, child]) => (isNode(child) && key !== member ? namesIn(child) : []))
+}
+
+/**
+ * The child of a node that is the name of a member and left out: of `a.name`, or of `{ name: 1 }` and classes.
+ * Undefined elsewhere.
+ */
+function memberOf(node: object): 'property' | 'key' | undefined {
+  if (!('computed' in node) || node.computed) return undefined
+  if (!('object' in node)) return 'key'
+  const isHelper = isNode(node.object) && namesIn(node.object).some((name) => name.startsWith('tslib'))
+  return isHelper ? undefined : 'property'
 }
 
 function isNode(child: unknown): child is object {
