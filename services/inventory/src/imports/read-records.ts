@@ -42,12 +42,12 @@ export async function* readRecords(
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
   function* take(reads: Iterable<Read>): Generator<readonly ImportRecord[], void> {
     const records: ImportRecord[] = []
-    try {
+    const fault = catchFault(() => {
       for (const read of reads) records.push(toRecord(read))
-    } finally {
-      place.line = splitter.line()
-      yield records
-    }
+    })
+    place.line = splitter.line()
+    yield records
+    if (fault) throw fault.error
   }
   for await (const text of decode(bytes, limits.bytesMax)) yield* take(splitter.push(text))
   yield* take(splitter.end())
@@ -62,6 +62,16 @@ export function importLimits(config: {
 }
 
 type Read = RawProduct | RecordProblem
+
+/** Runs work that adds to a list until it fails. @returns the fault, which is thrown once the list is given on */
+function catchFault(work: () => unknown): { readonly error: unknown } | undefined {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    return { error }
+  }
+}
 
 /** Takes a file in pieces, and gives the records that are complete, those in front of an error too. */
 interface Splitter {
@@ -123,15 +133,13 @@ function splitCsv(attributesBytesMax: number): Splitter {
   const head = { text: '', length: 0, quotes: 0, hasName: false, isComplete: false }
   function* readAll(split: (records: CsvRecord[]) => unknown): Generator<Read, void> {
     const records: CsvRecord[] = []
-    try {
-      split(records)
-    } finally {
-      for (const record of records) {
-        headerLine ??= record.lastLine
-        if (read === undefined) read = readCsvHeader(record, attributesBytesMax)
-        else yield read(record)
-      }
+    const fault = catchFault(() => split(records))
+    for (const record of records) {
+      headerLine ??= record.lastLine
+      if (read === undefined) read = readCsvHeader(record, attributesBytesMax)
+      else yield read(record)
     }
+    if (fault) throw fault.error
   }
   const begin = (): Iterable<Read> => {
     const [rows = ''] = /^[\s,;|]*[\r\n]/.exec(head.text) ?? []
