@@ -15,6 +15,7 @@ import {
   type ForeignSource,
   type ForeignUser,
   findContest,
+  isPasswordLeft,
   noVerifiedAddresses,
   type VerifiedAddresses,
 } from '../users/foreign-user.ts'
@@ -174,7 +175,7 @@ async function* readForeign(
         counts.set(what, (counts.get(what) ?? 0) + 1)
         report(`user ${number} does not bring ${printable(what)}`)
       }
-      if (read.line.password_hash === undefined && !read.left.some(isOfPassword)) withoutPassword += 1
+      if (read.line.password_hash === undefined && !read.left.some(isPasswordLeft)) withoutPassword += 1
       yield { number, bytes: read.bytes }
     }
   } finally {
@@ -182,10 +183,6 @@ async function* readForeign(
   }
   for (const [what, count] of counts) report(`cannot be moved: ${printable(what)} (${count} in all)`)
   if (withoutPassword > 0) report(`users without a password in the export: ${withoutPassword}`)
-}
-
-function isOfPassword(left: string): boolean {
-  return left.startsWith('the password: ')
 }
 
 async function readVerified(input: RepeatableInput, source: ForeignSource, verified: VerifiedAddresses): Promise<void> {

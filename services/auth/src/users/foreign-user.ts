@@ -29,7 +29,16 @@ export const PASSWORD_LEFT = {
   missing: 'the password: the export has no hash of it',
   saltless: 'the password: its hash has no salt',
   unknown: 'the password: its hash has a form that is not known here',
+  temporary: 'the password: it is temporary, and the user has to set a new one',
+  elsewhere: 'the password: a directory beside Keycloak has it',
 } as const
+
+const PASSWORD_NOTES: ReadonlySet<string> = new Set(Object.values(PASSWORD_LEFT))
+
+/** Whether a note of an import is about a password that the user has there. */
+export function isPasswordLeft(note: string): boolean {
+  return PASSWORD_NOTES.has(note)
+}
 
 /** Whether a text stands where the program that wrote the export has left out a hash, be it in base64. */
 export function isRedacted(hash: string): boolean {

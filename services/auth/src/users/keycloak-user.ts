@@ -89,7 +89,7 @@ export const KeycloakUser = z
       }),
       left: [
         ...left,
-        ...(password && isTemporary ? ['the password: it is temporary, and the user has to set a new one'] : []),
+        ...(password && isTemporary ? [PASSWORD_LEFT.temporary] : []),
         ...(password && !isTemporary && hash === undefined ? [reasonOf(password)] : []),
         ...listLeft(user),
       ],
@@ -118,10 +118,7 @@ function listLeft(user: {
   const isFactor = (type: string) => FACTORS.includes(type)
   const found: readonly (readonly [boolean, string])[] = [
     [[...types].some(isFactor), SECOND_FACTORS],
-    [
-      user.federationLink !== undefined && user.federationLink !== null,
-      'the password: a directory beside Keycloak has it',
-    ],
+    [user.federationLink !== undefined && user.federationLink !== null, PASSWORD_LEFT.elsewhere],
     [Object.keys(user.clientRoles ?? {}).length > 0, 'the roles of clients'],
     [user.groups.length > 0, 'the groups'],
     [Boolean(user.serviceAccountClientId), 'the sign-in of a client: the user is its service account'],
