@@ -18,6 +18,8 @@ import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { REFUSED_HOSTS } from '../../../test/refused-addresses.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
+import { lockSubjects } from '../../external-providers/custom-provider-repository.ts'
+import { insertExternalIdentity } from '../../identities/external-identity-repository.ts'
 
 let openId: OpenIdServer
 let service: MailApp
@@ -268,6 +270,23 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
       WHERE NOT l.granted AND a.datname = current_database()`.execute(service.deps.db)
     return rows[0]?.count ?? 0
   }
+
+  it('409: refuses another claim of the subject while somebody signs in by the present one', async () => {
+    await ask('POST', '', oauth2())
+    const { user } = await createSignedUp(service.deps)
+    const { sub } = newAccount()
+    const account = { provider: 'custom:old', subject: sub, data: { iss: ISSUER, sub } }
+    const changed = await answerBehind(
+      service.deps.db,
+      async (trx) => {
+        await lockSubjects(trx, account.provider)
+        await insertExternalIdentity(trx, user.id, account, service.clock.now())
+      },
+      () => ask('PUT', '/custom:old', { attribute_mapping: { sub: '/account/number' } }),
+    )
+    const text = 'Users have identities of this provider at another issuer or by another claim: take another identifier'
+    expect([changed.status, changed.body]).toEqual([409, errorBody(409, 'conflict', text)])
+  })
 
   it('204: deletes a custom provider once, and never a built-in one', async () => {
     await ask('POST', '', oauth2())
