@@ -68,7 +68,7 @@ BEGIN
     RETURN NEXT; RETURN;
   END;
   IF {{currency_exponent}}(p_payment ->> 'currency') IS NULL THEN
-    RAISE EXCEPTION '% is no currency', p_payment ->> 'currency' USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION '% is not a currency', p_payment ->> 'currency' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   SELECT m.* INTO STRICT merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   -- An operator has just changed the acquirer. Nobody was asked yet, so the customer may pay again.

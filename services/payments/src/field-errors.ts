@@ -75,7 +75,7 @@ export const FIELD_TEXTS = {
   notSameTransaction: 'must be the same as transactionId',
   besideTransaction: 'cannot be given beside a transaction',
   notReason: 'must be a known reason',
-  notEventType: 'is no type of event',
+  notEventType: 'is not a type of event',
   notWebhookUrl: 'must be an https URL on port 443, 8443 or above 1023, without credentials',
   beforeFrom: 'must not be before from',
   tooLongAfterFrom: ({ max }: Limit) => `must be less than ${max} days after from`,

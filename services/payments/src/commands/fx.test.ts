@@ -113,7 +113,7 @@ describe('payments fx', () => {
       `ENOENT: no such file or directory, stat '${none}'`,
     )
     for (const date of ['today', '2026-02-30']) {
-      await expect(run('fx', 'list', '--date', date)).rejects.toHaveProperty('message', '--date is no date')
+      await expect(run('fx', 'list', '--date', date)).rejects.toHaveProperty('message', '--date is not a date')
     }
   })
 

@@ -40,7 +40,7 @@ const commands: readonly OperatorCommand[] = [
     description: 'list the rate of each currency: units for one euro, date and source',
     options: [['--date <date>', 'the day that they apply on, as 2026-03-01; default today']],
     run: ({ db }, { options: { date } }) => {
-      if (date !== undefined && !z.iso.date().safeParse(date).success) throw new Error('--date is no date')
+      if (date !== undefined && !z.iso.date().safeParse(date).success) throw new Error('--date is not a date')
       return listRatesOfDay(db, typeof date === 'string' ? date : undefined)
     },
   },

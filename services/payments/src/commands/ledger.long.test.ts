@@ -186,7 +186,7 @@ describe('payments ledger verify', () => {
     await writeFile(file, `${UNKNOWN_ID} 1 ${'0'.repeat(64)}`)
     expect(chain(await verify('--head', file))).toEqual([`${UNKNOWN_ID}: the merchant has no ledger (invariant 16)`])
     await writeFile(file, 'x')
-    expect((await verify('--head', file)).failure).toBe(`${file} is no list of heads`)
+    expect((await verify('--head', file)).failure).toBe(`${file} is not a list of heads`)
   })
 
   it('says how many merchants a list has, which lacks those that it lost', async () => {

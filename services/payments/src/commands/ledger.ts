@@ -107,7 +107,8 @@ async function readHeads(file: string, merchantId: string | undefined): Promise<
   for await (const line of createInterface({ input: createReadStream(file, 'utf8') })) {
     if (line.trim() === '') continue
     const { id, length, head, stateLength, stateHead } = (HEAD_TEXT.exec(line) ?? HEAD_JSON.exec(line))?.groups ?? {}
-    if (id === undefined || length === undefined || head === undefined) throw new Error(`${file} is no list of heads`)
+    if (id === undefined || length === undefined || head === undefined)
+      throw new Error(`${file} is not a list of heads`)
     const states = stateLength === undefined || stateHead === undefined ? undefined : toHead(stateLength, stateHead)
     const ends = { ledger: toHead(length, head), states }
     if (!isDeepStrictEqual(heads.get(id) ?? ends, ends)) throw new Error(`${file} has two heads of merchant ${id}`)

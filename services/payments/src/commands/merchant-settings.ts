@@ -134,7 +134,7 @@ function readClaim(words: readonly string[]): Partial<Claim> {
     const [name = '', value] = word.split('=')
     const granted = WORDS.get(value)
     const known = Object.hasOwn(DEFAULT_CLAIM, name) && name !== 'canTransferToCard'
-    if (!known || granted === undefined) throw new Error(`${word} is no permission, such as canRefund=no`)
+    if (!known || granted === undefined) throw new Error(`${word} is not a permission, such as canRefund=no`)
     if (claim.has(name)) throw new Error(`${name} is given twice`)
     claim.set(name, granted)
   }

@@ -149,7 +149,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     [{ url: `https://shop.example/${'x'.repeat(2048)}` }, 'url', 'must be at most 2048 characters', 'RANGE'],
     [{ url: URL, events: 'app.added' }, 'events', 'must be an array', 'TYPE'],
     [{ url: URL, events: { length: { toString: 0 } } }, 'events', 'must be an array', 'TYPE'],
-    [{ url: URL, events: ['app.gone'] }, 'events.0', 'is no type of event', 'UNKNOWN'],
+    [{ url: URL, events: ['app.gone'] }, 'events.0', 'is not a type of event', 'UNKNOWN'],
     [{ url: URL, events: [5] }, 'events.0', 'must be a string', 'TYPE'],
   ])('400: refuses %j', async (payload, field, message, code) => {
     const response = await create(payload)
