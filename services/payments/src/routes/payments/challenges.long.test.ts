@@ -63,7 +63,7 @@ describe('POST /payments/challenges/:step', () => {
       url: page,
       method: 'POST',
       fields: { state: expect.any(String) },
-      timeout: 60_000,
+      timeout: 10_000,
       hints: [],
     }
     expect((await take('device-fingerprint', { ...order, hints })).body).toEqual(frame)
