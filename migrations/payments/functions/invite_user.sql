@@ -11,7 +11,9 @@
 -- the first lock: revoke_user and revoke_app end the invitations of a member, and must find all of them. Only these two exclude
 -- that lock: members who invite each other do not wait. No membership of another member is locked, because revoke_user locks all
 -- members by their id: it would hold that one, and wait for the caller. A membership that is not accepted comes after all
--- members, and before the balance, as in revoke_user. The invitation is new, so nobody waits for it.
+-- members, and before the balance, as in revoke_user. The invitation is new, so nobody waits for it. On a distributed database
+-- invitations come one after the other: Citus locks the whole table of memberships, weakly for the lock of a row and more for
+-- the row that is added, and two calls with the weak lock would wait for each other.
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )
@@ -40,6 +42,9 @@ BEGIN
         AND i.path = p_caller.path AND i.key = p_caller.key AND i.fingerprint = p_caller.fingerprint AND i.status IS NOT NULL;
     IF FOUND THEN verdict := 'replayed'; END IF;
     RETURN NEXT; RETURN;
+  END IF;
+  IF current_setting('citus.version', true) IS NOT NULL THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended('{{invite_user}}', 0));
   END IF;
   PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity_id FOR KEY SHARE;
   PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity_id FOR KEY SHARE;
