@@ -31,7 +31,7 @@ export const startSettings = {
     TRESTLE_PORT_BASE: port()
       .optional()
       .describe(
-        'First of the twelve ports of `npm start`, which then follow each other, in the order of the table in README.md. A port with a setting of its own keeps it. Choose one below 32768: Linux gives the ports from there to outgoing connections.',
+        'First of the twelve ports of `npm start`, which then follow each other, in the order of the table in packages/stack/README.md. A port with a setting of its own keeps it. Choose one below 32768: Linux gives the ports from there to outgoing connections.',
       ),
     TRESTLE_HOME_PORT: port()
       .prefault('8083')
