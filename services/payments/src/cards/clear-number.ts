@@ -31,12 +31,12 @@ const USUAL: readonly (readonly number[])[] = [
 ]
 
 /**
- * Whether a text has a card number in clear (reference: Card numbers in texts). The escapes of URLs are read, and IBANs are left
- * out.
+ * Whether a text has a card number in clear (reference: Card numbers in texts). It is also read as a URL,
+ * whose blanks may be `+` or escapes. IBANs are left out.
  */
 export function hasCardNumber(text: string): boolean {
   if (text.length < DIGITS_MIN) return false
-  const isFound = hasRun(text) || (/%[23]|^https?:/i.test(text) && hasRun(unescaped(text)))
+  const isFound = hasRun(text) || (/%[23]|\+/.test(text) && hasRun(unescaped(text)))
   return isFound && (!PRINTED_IBAN.test(text) || hasRun(unescaped(withoutIbans(text))))
 }
 
