@@ -1,4 +1,4 @@
-import { Command, type Option } from 'commander'
+import { Argument, Command, type Option } from 'commander'
 import { type Answer, type AnswerFormat, printAnswer } from './print-answer.ts'
 import type { Terminal } from './table.ts'
 
@@ -24,6 +24,8 @@ export interface OperatorCommand<Deps> {
   /** Whether the group runs this command when no word is given. */
   readonly isDefault?: true
   readonly description: string
+  /** The words that an argument may be, by its name in the usage. Another word is wrong usage. */
+  readonly choices?: Readonly<Record<string, readonly string[]>>
   /** Options beside `--json`: with flags and a description, `['--name <name>', 'what the app is called']`, or as a whole. */
   readonly options?: readonly (Option | readonly [flags: string, description: string])[]
   /**
@@ -58,17 +60,26 @@ export function commandGroup<Deps extends OpenDeps>(
 /** A single command, such as `payments prune`. It takes `--json`. */
 export function toCommand<Deps extends OpenDeps>(
   operator: Operator<Deps>,
-  { usage, description, options = [], run }: OperatorCommand<Deps>,
+  { usage, description, choices = {}, options = [], run }: OperatorCommand<Deps>,
 ): Command {
   const [name, ...words] = usage.split(' ')
   // With exitOverride, wrong arguments are thrown, so that the program ends with another exit status than for a failure.
   const command = new Command(name).exitOverride().description(description)
-  for (const word of words) command.argument(word)
+  for (const word of words) command.addArgument(toArgument(word, choices, command))
   for (const option of options) {
     if ('flags' in option) command.addOption(option)
     else command.option(...option)
   }
   return command.option('--json', 'print one JSON document').action(() => perform(operator, run, command))
+}
+
+/** A refused word is not shown: it may be a secret that somebody has typed in the wrong place. */
+function toArgument(word: string, choices: Readonly<Record<string, readonly string[]>>, command: Command): Argument {
+  const argument = new Argument(word)
+  const allowed = choices[argument.name()]
+  if (allowed === undefined) return argument
+  const problem = `error: argument '${argument.name()}' is invalid. Allowed choices are ${allowed.join(', ')}.`
+  return argument.choices(allowed).argParser((value) => (allowed.includes(value) ? value : command.error(problem)))
 }
 
 async function perform<Deps extends OpenDeps>(

@@ -136,9 +136,9 @@ describe('auth users', () => {
   })
 
   it('assign-role: refuses a word that is no role, and says which there are', async () => {
-    await run(...ada)
-    await expect(run('users', 'assign-role', ADA, 'owner')).rejects.toThrow(
-      'there is no role owner: take viewer, support, admin or none',
+    await expect(run('users', 'assign-role', ADA, 'owner')).rejects.toHaveProperty(
+      'message',
+      "error: argument 'role' is invalid. Allowed choices are viewer, support, admin, none.",
     )
   })
 

@@ -26,13 +26,13 @@ const commands: readonly OperatorCommand[] = [
   },
   {
     usage: 'resolve <id> <outcome>',
+    choices: { outcome: ['approved', 'declined'] },
     description: 'record the outcome: approved (the acquirer is asked to take it back) or declined',
     run: resolve,
   },
 ]
 
 async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: CommandInput): Promise<object> {
-  if (outcome !== 'approved' && outcome !== 'declined') throw new Error('the outcome is approved or declined')
   const { db } = deps
   const attempt = (await findUnknownAttemptById(db, id)) ?? refuseKnown(id)
   if (outcome === 'approved') await giveBack(deps, attempt)

@@ -134,7 +134,7 @@ describe('payments disputes', () => {
     )
     await expect(run('disputes', 'open', transactionId, '--reason', '1')).rejects.toHaveProperty(
       'message',
-      'there is no reason 1',
+      "error: option '--reason <code>' argument '1' is invalid. Allowed choices are 4853, 104, 131, 133, 136, 137, 4808, 4834, 4837.",
     )
     await expect(run('disputes', 'open', transactionId, '--amount', '0')).rejects.toHaveProperty(
       'message',

@@ -1,10 +1,10 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { transactionLanes } from '@trestle/database/lanes.ts'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { DEFAULT_REASON, type Dispute, reasonTitle } from '../disputes/dispute.ts'
+import { DEFAULT_REASON, DISPUTE_REASONS, type Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute, findDisputeOfAll } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
@@ -24,7 +24,9 @@ const commands: readonly OperatorCommand[] = [
     options: [
       ['--amount <amount>', 'in minor units, also more than was captured; default: all that can be disputed'],
       ['--currency <currency>', 'of the amount; default: that of the transaction'],
-      ['--reason <code>', `the code of the reason; default ${DEFAULT_REASON.reasonCode}`],
+      new Option('--reason <code>', `the code of the reason; default ${DEFAULT_REASON.reasonCode}`).choices(
+        DISPUTE_REASONS.map(({ code }) => String(code)),
+      ),
       ['--reference <reference>', 'of the acquirer: a dispute is opened once under it'],
     ],
     run: open,
@@ -43,14 +45,11 @@ const commands: readonly OperatorCommand[] = [
 
 async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [transactionId = ''] = words
-  const reasonCode = options.reason === undefined ? DEFAULT_REASON.reasonCode : Number(options.reason)
-  const title = reasonTitle(reasonCode)
-  if (title === undefined) throw new Error(`there is no reason ${options.reason}`)
+  const reason = DISPUTE_REASONS.find(({ code }) => String(code) === options.reason)
   const dispute = {
     amount: readAmount(options.amount),
     currency: readCurrency(options),
-    reasonCode,
-    reasonTitle: title,
+    ...(reason ? { reasonCode: reason.code, reasonTitle: reason.title } : DEFAULT_REASON),
     acquirerRef: textOf(options.reference),
   }
   const { merchantId } =

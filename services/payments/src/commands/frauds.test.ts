@@ -71,7 +71,7 @@ describe('payments frauds', () => {
     )
     await expect(run('frauds', 'add', transactionId, '--reason', '9')).rejects.toHaveProperty(
       'message',
-      '--reason is a number from 0 to 8',
+      "error: option '--reason <code>' argument '9' is invalid. Allowed choices are 0, 1, 2, 3, 4, 5, 6, 7, 8.",
     )
     await expect(run('frauds', 'add', transactionId, '--reported', 'x')).rejects.toHaveProperty(
       'message',

@@ -1,5 +1,5 @@
 import { transactionLanes } from '@trestle/database/lanes.ts'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
@@ -17,12 +17,11 @@ const commands: readonly OperatorCommand[] = [
     usage: 'add <transaction>',
     description: 'add a fraud alert; it moves no money',
     options: [
-      ['--reason <code>', '0 to 8'],
+      new Option('--reason <code>', 'of the alert').choices(['0', '1', '2', '3', '4', '5', '6', '7', '8']),
       ['--reported <instant>', 'when it was reported, as 2026-03-01T10:20:30Z'],
       ['--reference <reference>', 'of the acquirer: a report is kept once under it'],
     ],
     run: async ({ db, lanes }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
-      if (reason !== undefined && !/^[0-8]$/.test(String(reason))) throw new Error('--reason is a number from 0 to 8')
       const instantOfReport = instant().optional().safeParse(reported)
       if (!instantOfReport.success) throw new Error('--reported is not an instant of the years 1970 to 9999')
       const fraud = {

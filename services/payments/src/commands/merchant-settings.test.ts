@@ -126,7 +126,7 @@ describe('payments merchants', () => {
     [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is not a permission, such as canRefund=no'],
     [['claim', 'canVoid=maybe'], 'canVoid=maybe is not a permission, such as canRefund=no'],
     [['claim', 'canVoid=no', 'canVoid=yes'], 'canVoid is given twice'],
-    [['tds', 'none'], 'the mode is attempt or full'],
+    [['tds', 'none'], "error: argument 'mode' is invalid. Allowed choices are attempt, full."],
     [['acquirer', 'nordic-2'], 'PAYMENTS_ACQUIRERS has no acquirer nordic-2'],
     [['acquirer', 'simulator'], 'PAYMENTS_ACQUIRERS has no acquirer simulator'],
     [['acquirer', 'Nordic-1'], 'PAYMENTS_ACQUIRERS has no acquirer Nordic-1'],
@@ -135,7 +135,8 @@ describe('payments merchants', () => {
     [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
     [['bank', 'DE03 5001 0517 5407 3204 31'], `there is no merchant ${UNKNOWN_ID}`],
     [['bank', 'DE04 5001 0517 5407 3204 31'], 'the account must be an IBAN'],
-    [['tds', '5001 0517 5407 3204'], 'card numbers are not taken'],
+    [['tds', '5001 0517 5407 3204'], "error: argument 'mode' is invalid. Allowed choices are attempt, full."],
+    [['acquirer', '5001 0517 5407 3204'], 'card numbers are not taken'],
   ])('fails on %j', async ([word = '', ...rest], message) => {
     await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toHaveProperty('message', message)
   })

@@ -34,11 +34,10 @@ export const merchantSettings: readonly OperatorCommand[] = [
   },
   {
     usage: 'tds <id> <mode>',
+    choices: { mode: ['attempt', 'full'] },
     description: 'attempt: charge also when 3-D Secure is unavailable; full: never charge without it',
-    run: ({ db }, { words: [id = '', mode] }) => {
-      if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
-      return updateOperatorSettings(db, id, { tdsMode: mode })
-    },
+    run: ({ db }, { words: [id = '', mode] }) =>
+      updateOperatorSettings(db, id, { tdsMode: mode === 'full' ? 'full' : 'attempt' }),
   },
   {
     usage: 'acquirer <id> <name>',

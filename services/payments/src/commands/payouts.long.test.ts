@@ -485,7 +485,7 @@ describe('payments payouts', () => {
     )
     await expect(run('payouts', 'list', '--status', 'lost')).rejects.toHaveProperty(
       'message',
-      'there is no status lost',
+      "error: option '--status <status>' argument 'lost' is invalid. Allowed choices are created, exported, settled, failed.",
     )
     await expect(run('payouts', 'export', folder)).rejects.toHaveProperty('message', '--name is required')
     await expect(run('payouts', 'export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toHaveProperty(

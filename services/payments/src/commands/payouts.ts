@@ -1,6 +1,6 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { transactionLanes } from '@trestle/database/lanes.ts'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Judged } from '../access/verdict.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { isPayableIban, normaliseIban } from '../merchants/iban.ts'
@@ -8,6 +8,7 @@ import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { isBankDay } from '../payouts/bank-days.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
 import { BIC, type Debtor, toHolderName } from '../payouts/pain-001.ts'
+import type { Payout } from '../payouts/payout.ts'
 import { listBatches } from '../payouts/payout-batch-list-repository.ts'
 import { runExportAgain, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import {
@@ -19,13 +20,14 @@ import {
 } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, payOutMerchants } from '../use-cases/pay-out-merchants.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { textOf } from './read-options.ts'
 
 /** `payments payouts …`: from balances to bank accounts. */
 export function payoutsCommand(operator: Operator): Command {
   return commandGroup(operator, 'payouts', 'pay merchants out, and record what the bank did', commands)
 }
 
-const STATUSES: readonly unknown[] = ['created', 'exported', 'settled', 'failed']
+const STATUSES: readonly Payout['status'][] = ['created', 'exported', 'settled', 'failed']
 const ROWS_MAX = 1_000
 
 const commands: readonly OperatorCommand[] = [
@@ -44,14 +46,8 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
     description: 'list the newest payouts of all merchants',
-    options: [['--status <status>', 'created, exported, settled or failed']],
-    run: ({ db }, { options: { status } }) => {
-      if (status !== undefined && !STATUSES.includes(status)) throw new Error(`there is no status ${status}`)
-      return listAllPayouts(db, {
-        status: status === undefined ? undefined : String(status),
-        limit: ROWS_MAX,
-      })
-    },
+    options: [new Option('--status <status>', 'only those').choices(STATUSES)],
+    run: ({ db }, { options: { status } }) => listAllPayouts(db, { status: textOf(status), limit: ROWS_MAX }),
   },
   {
     usage: 'export <folder>',
