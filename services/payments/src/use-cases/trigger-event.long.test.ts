@@ -97,7 +97,7 @@ it('charges nothing for a payout of a merchant without an IBAN', async () => {
   const before = await eventsOf(id)
   await expect(trigger('payout.created', id)).rejects.toHaveProperty(
     'message',
-    `merchant ${id} has no IBAN, so nothing is paid out to it`,
+    `merchant ${id} has no IBAN, so nothing is paid out to it: set one by payments merchants bank`,
   )
   expect(await eventsOf(id)).toEqual(before)
 })

@@ -206,7 +206,10 @@ const DAY_SECONDS = 86_400
 /** A payout is made once a day, and captures wait for some days. So the clock of the merchant moves forward. */
 async function captureAndPayOut(actor: Actor): Promise<string> {
   const { deps, merchant, caller } = actor
-  if (merchant.iban === null) throw new Error(`merchant ${merchant.id} has no IBAN, so nothing is paid out to it`)
+  if (merchant.iban === null)
+    throw new Error(
+      `merchant ${merchant.id} has no IBAN, so nothing is paid out to it: set one by payments merchants bank`,
+    )
   await chargeAndCapture(actor)
   const advance = (deps.config.payouts.delayDays.test + 1) * DAY_SECONDS
   await advanceClock(deps, { caller, merchantId: merchant.id, input: valid({ advance }) })
