@@ -8,7 +8,7 @@ import { documents, inTurn, mixed, type Target } from './target.ts'
 
 /** Fewer users than may sign up at once from one address. */
 const USERS = 24
-const METADATA_BYTES = 30_000
+const METADATA_BYTES = 8_000
 /** The largest body that a request may have. */
 const BODY_BYTES = { auth: 1_048_576, payments: 131_072, inventory: 1_048_576 }
 const JSON_TYPE = { 'content-type': 'application/json' }
