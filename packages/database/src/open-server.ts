@@ -62,7 +62,8 @@ export interface DatabaseConfig {
 /** How long after the server's own time limit a silent connection counts as dead. */
 const SILENCE_MS = 2_000
 const LAGGING_CONNECTIONS = 4
-const CONNECTION_WAIT_MS = 5_000
+/** How long a call waits for a connection, where a service sets nothing else. */
+export const CONNECTION_WAIT_MS = 5_000
 /** The part of that time for which a statement waits on a lane that keeps its connections open. */
 const KEPT_OPEN_PART = 0.2
 /** How long a connection stays on the host that it has picked. */

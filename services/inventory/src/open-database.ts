@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
-import type { DatabaseConfig } from '@trestle/database/open-server.ts'
+import { CONNECTION_WAIT_MS, type DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { findPooler } from '@trestle/service/find-pooler.ts'
@@ -10,7 +10,6 @@ import type { InventoryTables } from './database.ts'
 import { inventoryNames } from './migrations.ts'
 import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './rate-limits/turn-bounds.ts'
 
-const CONNECTION_WAIT_MS = 5_000
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
 const SEAL_KEY_BYTES = 32
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConfigError } from '../config/config-error.ts'
 import { configFile, createProgram, runCommandLine } from './command-line.ts'
@@ -53,19 +53,6 @@ it.each([
     },
   })
   expect(calls).toEqual(expected)
-})
-
-it('prints why a command refuses a word, and ends with 2', async () => {
-  const { exits, reports, process } = startedWith('assign', 'boss')
-  const refuse = () => {
-    throw new InvalidArgumentError('there is no role boss')
-  }
-  const run = runCommandLine(new Command(), process, {
-    serve: async () => {},
-    loadOthers: async () => ({ assign: async () => new Command('assign').argument('<role>').action(refuse) }),
-  })
-  await expect(run).rejects.toThrow('exited')
-  expect({ exits, reports }).toEqual({ exits: [2], reports: ['there is no role boss\n'] })
 })
 
 it.each([

@@ -87,11 +87,7 @@ export async function runCommandLine(
     }
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
-    if (isCommanderError(error)) {
-      // Commander has printed what its parsers refuse. A command that refuses one of its words throws this error itself.
-      if (error.name === 'InvalidArgumentError') process.stderr.write(`${describeFailure(error)}\n`)
-      process.exit(error.exitCode === 0 ? 0 : USAGE)
-    }
+    if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
     process.stderr.write(`${explainFailure?.(error, program.name()) ?? describeFailure(error)}\n`)
     process.exit(FAILURE)
   }
@@ -189,6 +185,6 @@ function placeOfMistake(error: Error): string {
   return isMistake && place !== undefined ? `${place}: ${error.name}: ` : ''
 }
 
-function isCommanderError(error: unknown): error is Error & { readonly exitCode: number } {
+function isCommanderError(error: unknown): error is { readonly exitCode: number } {
   return error instanceof Error && 'exitCode' in error && 'code' in error && String(error.code).startsWith('commander.')
 }

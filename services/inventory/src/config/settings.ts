@@ -34,7 +34,9 @@ const storageSettings = group('Database', {
     ),
   DB_STATEMENT_TIMEOUT_MS: integer(1, HOUR_MS, 'milliseconds')
     .prefault('5000')
-    .describe('Longest time that a statement may take, except statements of imports and exports.'),
+    .describe(
+      'Longest time that a statement may take, except statements of imports and exports. A request waits as long for a connection, and at least 5000.',
+    ),
   MIGRATE: flag().prefault('true').describe('Migrate the database at start. false leaves that to `inventory migrate`.'),
 })
 
