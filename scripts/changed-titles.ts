@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { titledCallsOf } from './layout/titled-calls.ts'
+import { titledCallsOf } from './asvs/titled-calls.ts'
 
 /** A test in one version of a file. */
 export interface TitledTest {

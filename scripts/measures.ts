@@ -13,9 +13,10 @@ import {
   serviceNames,
 } from './layout/source-tree.ts'
 import { lineAt, visitSyntax } from './layout/syntax.ts'
-import { readWalks } from './layout/walks.ts'
 
 const FUNCTION_LINES_MAX = 60
+const DOCUMENT = 'docs/architecture.md'
+const STEP = /^\d+\. \[[^\]]*\]\(([^)#]+)\)/
 
 interface Measures {
   readonly files: number
@@ -108,6 +109,31 @@ export function report(tree: SourceTree): string {
     `${cycles.length} cycles of imports, types counted${cycles.map((group) => `; one of ${group.length} files`).join('')}`,
     ...readWalks(tree).map(({ title, files }) => `${files.length} files crossed: ${title}`),
   ].join('\n')
+}
+
+/** The way of one value from a request to its row. */
+interface Walk {
+  readonly title: string
+  /** Paths from the root, in the order of the walk. */
+  readonly files: readonly string[]
+}
+
+/** The walks of docs/architecture.md: the sections below "## Walks". */
+function readWalks(tree: SourceTree): readonly Walk[] {
+  const lines = tree.files.find(({ path }) => path === DOCUMENT)?.text.split('\n') ?? []
+  const start = lines.indexOf('## Walks')
+  if (start < 0) return []
+  const end = lines.findIndex((text, index) => index > start && text.startsWith('## '))
+  const section = lines.slice(0, end < 0 ? undefined : end)
+  const headings = section.flatMap((text, index) => (index > start && text.startsWith('### ') ? [index] : []))
+  return headings.map((heading, index) => {
+    const own = section.slice(heading + 1, headings[index + 1])
+    const targets = own.flatMap((text) => STEP.exec(text)?.[1] ?? [])
+    return {
+      title: section[heading]?.slice('### '.length) ?? '',
+      files: targets.map((target) => posix.join(posix.dirname(DOCUMENT), target)),
+    }
+  })
 }
 
 function pad(cell: string | number): string {

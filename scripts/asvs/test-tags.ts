@@ -1,7 +1,7 @@
 import type { SourceFile } from '../layout/source-tree.ts'
 import { lineAt } from '../layout/syntax.ts'
-import { type TitledCall, titledCallsOf } from '../layout/titled-calls.ts'
 import type { Program } from './requirement.ts'
+import { type TitledCall, titledCallsOf } from './titled-calls.ts'
 
 /** A test, or a group of them, that shows requirements to be met: `// ASVS 6.2.1, 6.2.4` is the line above it. */
 export interface TaggedTest {

@@ -1,8 +1,9 @@
 import { placesOf } from './import-graph.ts'
-import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
+/** Folders whose files are found by kind: the route of a URL, the provider of a sign-in. They are no nouns. */
+const KINDS: readonly string[] = ['routes', 'controllers', 'use-cases', 'providers', 'gateways', 'config', 'commands']
 const LISTED = /^- `([^`/]+)\/`: \S/
 
 /**
@@ -65,4 +66,10 @@ function importsAgainstOrder(tree: SourceTree, service: string, names: readonly 
       return [{ path: file.path, line, message }]
     })
   })
+}
+
+/** Whether a file or folder below `src` is in a folder of a kind, or is one. */
+function isOfKind(path: string): boolean {
+  const [, inside = ''] = /\/src\/(.*)$/.exec(path) ?? []
+  return inside.split('/').some((part) => KINDS.includes(part))
 }

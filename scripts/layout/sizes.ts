@@ -3,7 +3,7 @@ import { isTest, type Problem, type Rule, type SourceFile, type SourceTree } fro
 import { lineAt, visitSyntax } from './syntax.ts'
 
 const CHECKED = /^(services|packages|migrations|scripts|bench|deploy|examples)\/.*\.(ts|m?js)$/
-const FILE_LINES_MAX = 250
+const FILE_LINES_MAX = 400
 const TEST_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 60
 const SQL_FUNCTION = /^(migrations\/[^/]+\/functions\/)[^/]+\.sql$/

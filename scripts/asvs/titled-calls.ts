@@ -1,5 +1,5 @@
-import type { SourceFile } from './source-tree.ts'
-import { visitSyntax } from './syntax.ts'
+import type { SourceFile } from '../layout/source-tree.ts'
+import { visitSyntax } from '../layout/syntax.ts'
 
 /** A call that declares a test, or a group of tests. Positions count characters from 0. */
 export interface TitledCall {
