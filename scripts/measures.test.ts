@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
+import { graphOf } from './layout/import-graph.ts'
 import { treeOfShop } from './layout/shop-tree.ts'
-import { cyclesOf, measure, report } from './measures.ts'
+import { actsOf, cyclesOf, measure, report } from './measures.ts'
 
 const src = 'services/shop/src'
 const linesOf = (count: number) => 'const a = 1\n'.repeat(count)
@@ -33,7 +34,17 @@ it.each([
   expect(cyclesOf(new Map(Object.entries(graph)))).toEqual(cycles)
 })
 
-it('prints a line for each area, then tests, cycles and walks', () => {
+it('counts the files of an act without deps.ts, and what a use case reaches', () => {
+  const tree = treeOfShop({
+    [`${src}/routes/items.ts`]: "import '../use-cases/list-items.ts'\nimport '../app.ts'\n",
+    [`${src}/use-cases/list-items.ts`]: "import '../deps.ts'\nimport '../items/item-repository.ts'\n",
+    [`${src}/items/item-repository.ts`]: "import '../items/item-view.ts'\n",
+    [`${src}/deps.ts`]: '',
+  })
+  expect(actsOf(graphOf(tree), 'shop')).toEqual({ acts: [4], closures: [4] })
+})
+
+it('prints a line for each area, then tests, cycles, lines, acts and walks', () => {
   const text = report(treeOfShop())
   expect(text.split('\n').map((line) => line.split(/\s+/).slice(0, 2).join(' '))).toEqual([
     'name files',
@@ -45,5 +56,7 @@ it('prints a line for each area, then tests, cycles and walks', () => {
     'without bench',
     '1 test',
     '0 cycles',
+    '23 production',
+    'shop: an',
   ])
 })

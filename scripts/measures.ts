@@ -77,17 +77,47 @@ export function cyclesOf(graph: ImportGraph): readonly (readonly string[])[] {
   return groups.filter((group, index) => group[0] === inCycles[index])
 }
 
-function reachableFrom(start: string, graph: ImportGraph): ReadonlySet<string> {
+function reachableFrom(
+  start: string,
+  graph: ImportGraph,
+  isCounted: (path: string) => boolean = () => true,
+): ReadonlySet<string> {
   const reached = new Set<string>()
   const waiting = [start]
   for (const path of waiting) {
     for (const target of graph.get(path) ?? []) {
-      if (reached.has(target)) continue
+      if (reached.has(target) || !isCounted(target)) continue
       reached.add(target)
       waiting.push(target)
     }
   }
   return reached
+}
+
+/**
+ * The files of each act of a service and of the type closure of each use case, tests and deps.ts left out. An act is a route or
+ * controller, the use cases that it imports, and the direct imports of all of these.
+ */
+export function actsOf(
+  graph: ImportGraph,
+  service: string,
+): { readonly acts: readonly number[]; readonly closures: readonly number[] } {
+  const src = `services/${service}/src`
+  const isCounted = (path: string) =>
+    /^(services|packages)\//.test(path) && !/\.test\.ts$|\/test\//.test(path) && path !== `${src}/deps.ts`
+  const importsOf = (path: string) => (graph.get(path) ?? []).filter(isCounted)
+  const paths = [...graph.keys()].filter(isCounted)
+  const isUseCase = (path: string) => path.startsWith(`${src}/use-cases/`)
+  const entries = paths.filter((path) => new RegExp(`^${src}/(routes|controllers)/`).test(path))
+  const acts = entries.map((entry) => {
+    const own = [entry, ...importsOf(entry).filter(isUseCase)]
+    return new Set([...own, ...own.flatMap(importsOf)]).size
+  })
+  const closures = paths.filter(isUseCase).map((path) => {
+    const reached = reachableFrom(path, graph, (target) => /^(services|packages)\//.test(target))
+    return new Set([path, ...reached]).size
+  })
+  return { acts, closures }
 }
 
 /** The report about a tree. */
@@ -101,12 +131,21 @@ export function report(tree: SourceTree): string {
   const rows = [Object.keys(measured[0] ?? {}), ...measured.map((row) => Object.values(row))]
   const table = rows.map((row) => row.map((cell, index) => (index === 0 ? `${cell}`.padEnd(14) : pad(cell))).join(''))
   const tests = tree.files.filter(({ path }) => path.endsWith('.test.ts'))
-  const functions = tree.files.filter(({ path }) => path.endsWith('.sql'))
-  const cycles = cyclesOf(graphOf(tree))
+  const functions = tree.files.filter(({ path }) => /^migrations\/.*\.sql$/.test(path))
+  const sqlLines = functions.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0)
+  const total = measure(tree, 'services', 'packages', 'migrations', 'scripts', 'bench')
+  const rooms = measure(tree, 'services', 'packages')
+  const graph = graphOf(tree)
+  const cycles = cyclesOf(graph)
   return [
     ...table,
     `${tests.length} test files, ${functions.length} .sql files`,
     `${cycles.length} cycles of imports, types counted${cycles.map((group) => `; one of ${group.length} files`).join('')}`,
+    `${total.lines + sqlLines} production lines, SQL counted; ${rooms.files} production files of services and packages`,
+    ...serviceNames(tree).map((service) => {
+      const { acts, closures } = actsOf(graph, service)
+      return `${service}: an act has ${quantile(acts, 0.5)} files (median of ${acts.length}), a use case reaches ${quantile(closures, 0.5)}`
+    }),
     ...readWalks(tree).map(({ title, files }) => `${files.length} files crossed: ${title}`),
   ].join('\n')
 }
