@@ -28,8 +28,7 @@ RETURNS TABLE (
   expires_at timestamptz
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   yesterday timestamptz := p_now - interval '24 hours';

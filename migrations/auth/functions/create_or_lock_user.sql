@@ -20,8 +20,7 @@ CREATE OR REPLACE FUNCTION {{create_or_lock_user}}(
 )
 RETURNS {{users}}
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   owner {{users}};

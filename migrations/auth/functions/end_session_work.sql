@@ -14,8 +14,7 @@
 CREATE OR REPLACE FUNCTION {{end_session_work}}(p_user_id uuid, p_scope text, p_session_id uuid)
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   ends_email boolean;

@@ -23,8 +23,7 @@ CREATE OR REPLACE FUNCTION {{judge_sign_up}}(
 )
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   confirmed_at timestamptz := CASE p_provider WHEN 'email' THEN p_owner.email_confirmed_at ELSE p_owner.phone_confirmed_at END;

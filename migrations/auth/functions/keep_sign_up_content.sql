@@ -12,8 +12,7 @@ CREATE OR REPLACE FUNCTION {{keep_sign_up_content}}(
 )
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 BEGIN
   IF p_verdict = 'sent' THEN

@@ -19,8 +19,7 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql
 SET lock_timeout = '5s'
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 SET enable_hashjoin = 'off'
 SET enable_mergejoin = 'off'
 AS $$

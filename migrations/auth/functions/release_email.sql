@@ -10,8 +10,7 @@
 CREATE OR REPLACE FUNCTION {{release_email}}(p_email text, p_now timestamptz)
 RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   unclaimed_id uuid;

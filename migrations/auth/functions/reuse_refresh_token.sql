@@ -26,8 +26,7 @@ CREATE OR REPLACE FUNCTION {{reuse_refresh_token}}(
 )
 LANGUAGE plpgsql
 SET lock_timeout = '5s'
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   moment timestamptz;

@@ -9,8 +9,7 @@ CREATE OR REPLACE FUNCTION {{send_sign_up_message}}(
 )
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   job jsonb := CASE p_verdict WHEN 'sent' THEN p_message.job ELSE p_message.job_again END;

@@ -16,8 +16,7 @@ CREATE OR REPLACE FUNCTION {{sign_in_by_password}}(
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 SET enable_hashjoin = 'off'
 SET enable_mergejoin = 'off'
 AS $$

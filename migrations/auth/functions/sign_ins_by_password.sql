@@ -24,8 +24,7 @@ RETURNS TABLE (
   item int, verdict text, session_id uuid, aal text, started_at timestamptz, amr json, profile json
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 SET enable_hashjoin = 'off'
 SET enable_mergejoin = 'off'
 AS $$

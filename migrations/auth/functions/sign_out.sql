@@ -21,8 +21,7 @@ CREATE OR REPLACE FUNCTION {{sign_out}}(
 )
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   account {{users}};

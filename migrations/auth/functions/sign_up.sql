@@ -17,8 +17,7 @@ CREATE OR REPLACE FUNCTION {{sign_up}}(
   OUT actor_id uuid
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   provider text := CASE WHEN p_item.email IS NOT NULL THEN 'email' WHEN p_item.phone IS NOT NULL THEN 'phone' END;

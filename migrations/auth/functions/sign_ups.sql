@@ -22,8 +22,7 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql
 SET lock_timeout = '500ms'
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 SET enable_hashjoin = 'off'
 SET enable_mergejoin = 'off'
 AS $$

@@ -12,8 +12,7 @@
 CREATE OR REPLACE FUNCTION {{apply_movement}}(m {{movements}})
 RETURNS {{movements}}
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   held {{stock_levels}};

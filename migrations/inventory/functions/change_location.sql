@@ -13,8 +13,7 @@ CREATE OR REPLACE FUNCTION {{change_location}}(
 )
 RETURNS record
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -18,8 +18,7 @@ CREATE OR REPLACE FUNCTION {{change_product}}(
 )
 RETURNS record
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 SET lock_timeout = '8s'
 AS $$
 DECLARE

@@ -11,8 +11,7 @@
 CREATE OR REPLACE FUNCTION {{commit_reservation}}(p_caller {{caller}}, p_id bigint, p_quantity bigint)
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_column
 DECLARE

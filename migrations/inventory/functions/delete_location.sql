@@ -9,8 +9,7 @@
 CREATE OR REPLACE FUNCTION {{delete_location}}(p_id bigint, p_versions integer[], OUT verdict text)
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   held_version integer;

@@ -10,8 +10,7 @@
 CREATE OR REPLACE FUNCTION {{delete_product}}(p_id bigint, p_versions integer[], OUT verdict text)
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 SET lock_timeout = '8s'
 AS $$
 DECLARE

@@ -9,8 +9,7 @@
 CREATE OR REPLACE FUNCTION {{end_reservation}}(r {{reservations}}, p_type text, p_status text, p_actor text)
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 BEGIN
   PERFORM {{apply_movement}}(ROW(NULL, r.product_id, r.location_id, p_type, 0, -r.remaining, NULL, NULL,

@@ -11,8 +11,7 @@
 CREATE OR REPLACE FUNCTION {{expire_reservations}}(p_limit integer)
 RETURNS integer
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   due timestamptz := clock_timestamp();

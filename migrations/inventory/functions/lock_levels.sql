@@ -6,8 +6,7 @@
 CREATE OR REPLACE FUNCTION {{lock_levels}}(p_lines {{stock_line}}[])
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   place record;

@@ -8,8 +8,7 @@
 CREATE OR REPLACE FUNCTION {{move_line}}(l {{stock_line}}, p_actor text)
 RETURNS bigint[]
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   held bigint;

@@ -10,8 +10,7 @@
 CREATE OR REPLACE FUNCTION {{move_stock}}(p_caller {{caller}}, p_lines json)
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_column
 DECLARE

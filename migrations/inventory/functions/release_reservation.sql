@@ -8,8 +8,7 @@
 CREATE OR REPLACE FUNCTION {{release_reservation}}(p_actor text, p_id bigint)
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 DECLARE
   r {{reservations}};

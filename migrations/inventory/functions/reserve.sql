@@ -13,8 +13,7 @@ CREATE OR REPLACE FUNCTION {{reserve}}(
 )
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
-SET enable_seqscan = 'off'
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_column
 DECLARE

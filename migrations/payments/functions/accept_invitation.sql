@@ -8,10 +8,7 @@
 -- other.
 CREATE OR REPLACE FUNCTION {{accept_invitation}}(p_token_hash bytea)
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   held record;

@@ -11,10 +11,7 @@
 -- app, so create_key and revoke_key of that app wait for the commit.
 CREATE OR REPLACE FUNCTION {{add_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text, app {{apps}})
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -15,10 +15,7 @@ CREATE OR REPLACE FUNCTION {{add_exception}}(
   p_merchant_id text, p_reference text, p_payload jsonb, p_amount bigint, p_currency text
 )
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   -- Computed here: an id that a caller chose could take the place of the exception of another reference.

@@ -7,8 +7,7 @@
 CREATE OR REPLACE FUNCTION {{add_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   merchant {{merchants}};

@@ -12,8 +12,7 @@
 CREATE OR REPLACE FUNCTION {{adjust}}(p_merchant_id text, p_amount bigint, p_text text, p_exception_id text DEFAULT NULL)
 RETURNS TABLE (verdict text, line_id text, balance bigint)
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

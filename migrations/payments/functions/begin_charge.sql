@@ -14,10 +14,7 @@ RETURNS TABLE (
   verdict text, identity_id text, transaction_id text, error_code int, attempt_id text, descriptor text, acquirer text,
   expired boolean, instrument {{instruments}}
 )
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

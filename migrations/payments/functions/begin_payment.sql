@@ -13,10 +13,7 @@ CREATE OR REPLACE FUNCTION {{begin_payment}}(
   p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
 )
 RETURNS TABLE (verdict text, attempt_id text, transaction_id text, status_code text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -8,8 +8,7 @@
 CREATE OR REPLACE FUNCTION {{book_again}}(p_held {{transactions}}, p_entry {{trail_entries}})
 RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   back record;

@@ -8,10 +8,7 @@
 -- Another change holds it until its record, which may be on another server than the row, is committed.
 CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)
 RETURNS SETOF {{merchants}}
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   merchant {{merchants}};

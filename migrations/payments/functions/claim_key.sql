@@ -7,8 +7,7 @@ CREATE OR REPLACE FUNCTION {{claim_key}}(
   p_caller {{caller}}, p_merchant_id text, p_identity_id text, OUT verdict text, OUT held {{idempotency}}
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_variable
 BEGIN

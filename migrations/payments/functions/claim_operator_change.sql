@@ -10,10 +10,7 @@
 -- Lock order: the old rows, the row of the key. Old rows that somebody holds are skipped, so a call waits for its key alone.
 CREATE OR REPLACE FUNCTION {{claim_operator_change}}(p_actor_id text, p_key text, p_fingerprint bytea)
 RETURNS TABLE (verdict text, status smallint, body text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

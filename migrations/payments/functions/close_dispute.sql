@@ -14,10 +14,7 @@
 -- locks of the rows, so that a repeat waits for the first request and gets the dispute as that request left it.
 CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_merchant_id text, p_dispute_id text, p_outcome text)
 RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -8,10 +8,7 @@
 -- never wait for each other.
 CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_outcome text)
 RETURNS TABLE (verdict text, payout {{payouts}})
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -11,8 +11,7 @@ CREATE OR REPLACE FUNCTION {{correct}}(
 )
 RETURNS {{transactions}}
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   moved {{movement}};

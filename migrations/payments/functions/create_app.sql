@@ -5,8 +5,7 @@
 CREATE OR REPLACE FUNCTION {{create_app}}(p_key_mac bytea, p_hint text, p_name text)
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   app record;

@@ -9,10 +9,7 @@
 -- each other.
 CREATE OR REPLACE FUNCTION {{create_key}}(p_key_mac bytea, p_new_mac bytea, p_hint text)
 RETURNS TABLE (verdict text, identity_id text, id text, created timestamptz)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 BEGIN

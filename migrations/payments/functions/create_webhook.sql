@@ -10,10 +10,7 @@ CREATE OR REPLACE FUNCTION {{create_webhook}}(
   p_caller {{caller}}, p_merchant_id text, p_url text, p_events text[], p_secret_sealed bytea, p_allow_http boolean
 )
 RETURNS TABLE (verdict text, identity_id text, webhook {{webhooks}})
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -4,8 +4,7 @@
 CREATE OR REPLACE FUNCTION {{currencies_of_amount}}(p_amount bigint)
 RETURNS text[]
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   found text[] := '{}';

@@ -4,10 +4,7 @@
 -- Lock order: the session alone. Of two answers at once, the second finds the outcome of the first.
 CREATE OR REPLACE FUNCTION {{decide_challenge}}(p_merchant_id text, p_session_id text, p_outcome text)
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   moment timestamptz;

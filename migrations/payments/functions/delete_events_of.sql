@@ -5,10 +5,7 @@
 -- The service has no right to delete events itself: whoever held its login could hide from a merchant what was done to it.
 CREATE OR REPLACE FUNCTION {{delete_events_of}}(p_merchant_id text, p_limit int)
 RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   until_id text := lpad(to_hex(floor(extract(epoch FROM now() - interval '30 days'))::bigint), 8, '0');

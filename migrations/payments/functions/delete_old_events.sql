@@ -2,10 +2,7 @@
 -- Deletes old events of several merchants, at most p_limit, as delete_events_of does for one of them. Returns how many.
 CREATE OR REPLACE FUNCTION {{delete_old_events}}(p_merchant_ids text[], p_limit int)
 RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   merchant text;

@@ -4,10 +4,7 @@
 -- not. (reference: Background work)
 CREATE OR REPLACE FUNCTION {{delete_old_invitations}}()
 RETURNS int
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   deleted int;

@@ -6,10 +6,7 @@
 -- Lock order: the webhook alone. The entry of the audit log is a new row.
 CREATE OR REPLACE FUNCTION {{delete_webhook}}(p_caller {{caller}}, p_merchant_id text, p_webhook_id text)
 RETURNS TABLE (verdict text, identity_id text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 BEGIN

@@ -4,10 +4,7 @@
 -- Lock order: the webhook, the balance. The balance comes last, because everything else of the merchant waits for its lock.
 CREATE OR REPLACE FUNCTION {{disable_webhook}}(p_merchant_id text, p_webhook_id text)
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   moment timestamptz := date_trunc('milliseconds', clock_timestamp());

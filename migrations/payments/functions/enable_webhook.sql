@@ -6,10 +6,7 @@
 -- Lock order: the webhook.
 CREATE OR REPLACE FUNCTION {{enable_webhook}}(p_merchant_id text, p_webhook_id text)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);

@@ -10,10 +10,7 @@
 -- may be on another server, is committed.
 CREATE OR REPLACE FUNCTION {{export_waiting_payouts}}(p_max integer, p_ids text[] DEFAULT NULL)
 RETURNS SETOF {{payouts}}
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   merchant text;

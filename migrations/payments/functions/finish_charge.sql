@@ -10,10 +10,7 @@ CREATE OR REPLACE FUNCTION {{finish_charge}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_error_code int, p_acquirer_ref text
 )
 RETURNS TABLE (verdict text, transaction_id text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -8,10 +8,7 @@ CREATE OR REPLACE FUNCTION {{finish_operator_change}}(
   p_actor_id text, p_key text, p_status int, p_body text, p_merchant_id text, p_action text, p_payload jsonb
 )
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 BEGIN

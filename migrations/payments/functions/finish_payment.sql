@@ -13,10 +13,7 @@ CREATE OR REPLACE FUNCTION {{finish_payment}}(
   p_network_ref text
 )
 RETURNS TABLE (verdict text, transaction_id text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

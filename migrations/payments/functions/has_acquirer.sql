@@ -6,8 +6,7 @@
 CREATE OR REPLACE FUNCTION {{has_acquirer}}(p_merchant_id text, p_acquirer text)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 BEGIN
   RETURN coalesce((

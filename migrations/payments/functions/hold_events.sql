@@ -7,10 +7,7 @@
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{hold_events}}(p_merchant_id text, p_acquirer text, p_payload jsonb)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   exception_id text := {{exception_id}}('waiting ' || p_acquirer);

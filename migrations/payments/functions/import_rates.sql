@@ -9,8 +9,7 @@
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   replaced jsonb;

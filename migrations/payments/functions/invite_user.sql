@@ -18,10 +18,7 @@ CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )
 RETURNS TABLE (verdict text, identity_id text, is_member boolean, mailed boolean)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

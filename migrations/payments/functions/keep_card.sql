@@ -11,10 +11,7 @@
 -- and so before the balance, as the operations do. Another locks the instrument, whose key never changes, so nobody waits there.
 CREATE OR REPLACE FUNCTION {{keep_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

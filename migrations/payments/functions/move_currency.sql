@@ -12,8 +12,7 @@
 CREATE OR REPLACE FUNCTION {{move_currency}}(p_merchant_id text, p_currency text)
 RETURNS TABLE (verdict text, currency text, rate text, balance bigint)
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -5,10 +5,7 @@
 -- Lock order: the session alone.
 CREATE OR REPLACE FUNCTION {{offer_step}}(p_merchant_id text, p_session_id text, p_from text, p_to text)
 RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);

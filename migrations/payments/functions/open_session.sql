@@ -5,10 +5,7 @@
 -- sessions of one merchant that begin in one millisecond could have the same id.
 CREATE OR REPLACE FUNCTION {{open_session}}(p_merchant_id text, p_digest bytea, p_step text, p_tds jsonb)
 RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   merchant_tag text;

@@ -12,10 +12,7 @@
 -- make two.
 CREATE OR REPLACE FUNCTION {{pay_out}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
 RETURNS TABLE (verdict text, identity_id text, reason text, payout {{payouts}})
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

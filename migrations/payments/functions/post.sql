@@ -12,8 +12,7 @@
 CREATE OR REPLACE FUNCTION {{post}}(p_movements {{movement}}[])
 RETURNS TABLE (nth bigint, journal_id text, entry_id text, line_id text, created timestamptz, balance_after bigint)
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 SET client_encoding = 'UTF8'
 AS $$
 #variable_conflict use_column

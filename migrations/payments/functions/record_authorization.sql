@@ -9,8 +9,7 @@ CREATE OR REPLACE FUNCTION {{record_authorization}}(
 )
 RETURNS text
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   ids record := {{take_ids}}(p_merchant_id, 4);

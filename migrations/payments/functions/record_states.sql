@@ -11,8 +11,7 @@
 CREATE OR REPLACE FUNCTION {{record_states}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 SET client_encoding = 'UTF8'
 AS $$
 #variable_conflict use_column

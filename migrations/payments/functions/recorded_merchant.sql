@@ -3,8 +3,7 @@
 CREATE OR REPLACE FUNCTION {{recorded_merchant}}(p_merchant_id text)
 RETURNS {{merchants}}
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   merchant {{merchants}};

@@ -9,10 +9,7 @@
 -- open.
 CREATE OR REPLACE FUNCTION {{register_app}}(p_code_hash bytea, p_key_mac bytea, p_hint text, p_name text)
 RETURNS TABLE (verdict text, id text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -5,10 +5,7 @@
 -- Lock order: the balance, the exception, as in move_currency.
 CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)
 RETURNS TABLE (waited boolean, created timestamptz, payload jsonb, resolved timestamptz, reserved bigint, currency text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_column
 DECLARE

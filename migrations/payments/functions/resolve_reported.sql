@@ -6,8 +6,7 @@
 CREATE OR REPLACE FUNCTION {{resolve_reported}}(p_merchant_id text, p_reference text)
 RETURNS void
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 BEGIN
   UPDATE {{acquirer_exceptions}} x SET resolved = now()

@@ -5,10 +5,7 @@
 -- Lock order: the use, the sum of the day, as in take_allowance.
 CREATE OR REPLACE FUNCTION {{return_allowance}}(p_actor_id text, p_key text)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

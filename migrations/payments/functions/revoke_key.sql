@@ -7,10 +7,7 @@
 -- each other.
 CREATE OR REPLACE FUNCTION {{revoke_key}}(p_key_mac bytea, p_key_id text)
 RETURNS TABLE (verdict text, identity_id text, is_last boolean)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 BEGIN

@@ -9,8 +9,7 @@
 CREATE OR REPLACE FUNCTION {{row_digests}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS TABLE (row_id text, money bytea, party bytea, terms bytea)
 LANGUAGE plpgsql STABLE
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 SET client_encoding = 'UTF8'
 AS $$
 #variable_conflict use_column

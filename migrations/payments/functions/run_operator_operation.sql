@@ -15,10 +15,7 @@ RETURNS TABLE (
   verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
   instrument {{instruments}}, trail json
 )
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_column
 DECLARE

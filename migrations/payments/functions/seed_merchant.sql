@@ -5,8 +5,7 @@
 CREATE OR REPLACE FUNCTION {{seed_merchant}}(p_merchant jsonb)
 RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   made {{merchants}} := jsonb_populate_record(NULL::{{merchants}}, p_merchant);

@@ -4,8 +4,7 @@
 CREATE OR REPLACE FUNCTION {{seed_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
 RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);

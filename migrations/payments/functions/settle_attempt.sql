@@ -8,10 +8,7 @@
 -- and they never wait for each other.
 CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_state text)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);

@@ -6,10 +6,7 @@
 -- Lock order: the session alone. Of two first questions at once, the second keeps the moment of the first.
 CREATE OR REPLACE FUNCTION {{start_challenge}}(p_merchant_id text, p_session_id text, p_origin text, p_return_url text)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 DECLARE
   moment timestamptz := date_trunc('milliseconds', clock_timestamp());

@@ -11,10 +11,7 @@ CREATE OR REPLACE FUNCTION {{take_allowance}}(
   p_actor_id text, p_key text, p_currency text, p_amount bigint, p_limit bigint
 )
 RETURNS TABLE (verdict text, remaining bigint)
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 DECLARE

@@ -8,8 +8,7 @@
 CREATE OR REPLACE FUNCTION {{take_over_key}}(p_caller {{caller}}, p_merchant_id text, p_identity_id text)
 RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
+{{include:hot.sql}}
 AS $$
 DECLARE
   -- A distributed database refuses an UPDATE that reads the clock.

@@ -6,10 +6,7 @@
 -- Lock order: the key of the change, which the caller has claimed, the use, then the locks of the refund.
 CREATE OR REPLACE FUNCTION {{use_allowance}}(p_actor_id text, p_key text)
 RETURNS boolean
-LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 #variable_conflict use_variable
 BEGIN
