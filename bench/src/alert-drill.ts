@@ -1,12 +1,12 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { globSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument, Command } from 'commander'
+import { z } from 'zod'
 import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
 import type { Fault } from './alert-drill/fault.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
 import { moneyAndSessionFaults } from './alert-drill/money-and-session-faults.ts'
-import { type Dashboard, pictureAlerts, pictureDashboards, readDashboards } from './alert-drill/pictures.ts'
 import { checkRules, type Prometheus, type Span, startPrometheus } from './alert-drill/prometheus.ts'
 import { serviceFaults } from './alert-drill/service-faults.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
@@ -18,7 +18,6 @@ import { undocumentedSeries } from './documented-metrics.ts'
 interface Options {
   readonly seconds: number
   readonly rate: number
-  readonly pictures: boolean
 }
 
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
@@ -42,13 +41,12 @@ const command = new Command('node bench/src/alert-drill.ts')
   )
   .option('--seconds <number>', 'how long the load lasts before the first fault', positiveInteger, 300)
   .option('--rate <number>', 'actions a second on each service', positiveInteger, 15)
-  .option('--pictures', 'draw the pictures of docs/observability anew; that of the alerts needs all of them', false)
   .action(run)
 await runCommand(command)
 for (const problem of problems) say(`FAIL  ${problem}`)
 if (problems.length > 0) process.exitCode = 1
 
-async function run(alerts: readonly string[], { seconds, rate, pictures }: Options): Promise<void> {
+async function run(alerts: readonly string[], { seconds, rate }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))
   const folder = createBenchFolder()
@@ -65,9 +63,7 @@ async function run(alerts: readonly string[], { seconds, rate, pictures }: Optio
     const loaded = new Date()
     printLoad(load)
     if (alerts.length === 0) await checkAfterLoad(stage, prometheus, lastSeconds(seconds, loaded))
-    if (pictures) await pictureDashboards(prometheus, lastSeconds(seconds, loaded))
     await plantAll(alerts, { stage, prometheus, say, stop: stop.signal })
-    if (pictures && alerts.length === 0) await pictureAlerts(prometheus, faults, { start: loaded, end: new Date() })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -138,9 +134,23 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
+/** The interval that Grafana would choose for a graph of some seconds. */
+const RATE_INTERVAL = '30s'
+const Panel = z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })
+const Dashboard = z.object({ title: z.string(), panels: z.array(Panel) })
+
+/** The committed dashboards, with expressions that Prometheus itself understands. */
+function readDashboards(): readonly z.infer<typeof Dashboard>[] {
+  const folder = join(ROOT, 'deploy', 'docker', 'grafana', 'dashboards')
+  return globSync('*.json', { cwd: folder })
+    .sort()
+    .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('$__rate_interval', RATE_INTERVAL))
+    .map((text) => Dashboard.parse(JSON.parse(text)))
+}
+
 /** Asks every query of a dashboard for a period. Returns the queries without a sample, and the number of queries. */
 async function findEmptyQueries(
-  { title, panels }: Dashboard,
+  { title, panels }: z.infer<typeof Dashboard>,
   { prometheus, span }: { readonly prometheus: Prometheus; readonly span: Span },
 ): Promise<{ readonly count: number; readonly empty: readonly string[] }> {
   const empty: string[] = []

@@ -1,7 +1,6 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { listPageSources, PAGE_SOURCES_FILE, PICTURES_FOLDER } from './page-sources.ts'
 import { ROOT, type Stage } from './stage.ts'
 import { enterCard, findBankFrame, linkOf, UNASKED } from './steps.ts'
 
@@ -69,9 +68,9 @@ const WIDTHS = [390, 1_280] as const
 const SCHEMES = ['light', 'dark'] as const
 const HEIGHT = 800
 
-/** Takes a picture of each screen, on a phone and a desktop, light and dark, and writes down the hash of the page's sources. */
+/** Takes a picture of each screen, on a phone and a desktop, light and dark. */
 export async function takePictures(browser: Browser, stage: Stage): Promise<void> {
-  const folder = join(ROOT, PICTURES_FOLDER)
+  const folder = join(ROOT, 'docs', 'payment-page')
   mkdirSync(folder, { recursive: true })
   for (const width of WIDTHS) {
     for (const colorScheme of SCHEMES) {
@@ -85,5 +84,4 @@ export async function takePictures(browser: Browser, stage: Stage): Promise<void
       await context.close()
     }
   }
-  writeFileSync(join(ROOT, PAGE_SOURCES_FILE), listPageSources(ROOT))
 }
