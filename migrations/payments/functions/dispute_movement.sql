@@ -31,9 +31,9 @@ BEGIN
     moved.excess := p_dispute.excess; moved.excess_currency := p_dispute.currency;
     moved.excess_gross := p_dispute.excess_gross;
     PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_held.merchant_id FOR UPDATE;
-    SELECT f.flat, f.rate INTO moved.fee_flat, moved.fee_rate
-      FROM {{recorded_merchant}}(p_held.merchant_id) m, {{operation_fee}}(
-        'dispute', moved.gross, m.pricing, p_held.funding_currency, (clock_timestamp() AT TIME ZONE 'UTC')::date
+    SELECT f.amount INTO moved.fee_flat
+      FROM {{recorded_merchant}}(p_held.merchant_id) m, {{flat_fee}}(
+        'dispute', m.pricing, p_held.funding_currency, (clock_timestamp() AT TIME ZONE 'UTC')::date
       ) f
       WHERE m.id = p_held.merchant_id;
   END IF;

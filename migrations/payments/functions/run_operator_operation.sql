@@ -40,7 +40,7 @@ BEGIN
       ELSE 'done'
     END, NULL, p_merchant_id, merchant.pricing)::{{operation_item}};
   IF operation.verdict = 'done' THEN
-    SELECT f.flat INTO fee_flat FROM {{operation_fee}}(p_kind, 0, merchant.pricing, held.funding_currency, today) f;
+    SELECT f.amount INTO fee_flat FROM {{flat_fee}}(p_kind, merchant.pricing, held.funding_currency, today) f;
   END IF;
   result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_age_days_max, p_margin_bps);
   IF result.verdict = 'done' THEN

@@ -2,13 +2,14 @@ import { currencyExponent } from '../src/money/currencies.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
 import { exchange } from '../src/money/exchange.model.ts'
 import { rateOfDay } from '../src/money/rates.model.ts'
+import { divideHalfEven } from '../src/money/rounding.model.ts'
 import { type Amounts, authorized, runOperation } from '../src/transactions/amounts.model.ts'
-import { operationFee } from '../src/transactions/fees.model.ts'
 import { type CapturedAmount, capturedValue } from '../src/transactions/reversal.model.ts'
 import type { OperationKind } from '../src/transactions/transaction.ts'
 
 /** The fees of new merchants in tests: 135 basis points and EUR 0.25. */
 const RATE_BASIS_POINTS = 135n
+const WHOLE_BASIS_POINTS = 10_000n
 const FLAT = { from: 'EUR', amount: 25n }
 
 /** A capture with its exchange rate. */
@@ -83,17 +84,22 @@ interface Pair {
 /**
  * The worth of a capture for a merchant with the usual fees: the difference that it makes to the worth of all captures
  * at its rate, and to the percentage fee of all captures.
- * @see SQL function `run_operations`
+ * @see SQL function `decide_operation`
  */
 export function captureWorth({ from, to, amount, captures }: FurtherCapture, market: Market) {
   const sameRate = captures.filter(({ rateKey }) => rateKey === rateKeyOf({ from, to }, market))
   const before = sameRate.reduce((sum, capture) => sum + capture.amount, 0n)
   const gross = convert({ from, to, amount: before + amount }, market) - convert({ from, to, amount: before }, market)
   const grossBefore = captures.reduce((sum, capture) => sum + capture.gross, 0n)
-  const price = { rateBasisPoints: RATE_BASIS_POINTS, flat: convert({ ...FLAT, to }, market) }
-  const whole = operationFee('capture', grossBefore + gross, price)
-  const fee = { flat: whole.flat, rate: whole.rate - operationFee('capture', grossBefore, price).rate }
+  const fee = {
+    flat: convert({ ...FLAT, to }, market),
+    rate: percentageFee(grossBefore + gross) - percentageFee(grossBefore),
+  }
   return { gross, fee, balance: gross - fee.flat - fee.rate }
+}
+
+function percentageFee(gross: bigint): bigint {
+  return divideHalfEven(gross * RATE_BASIS_POINTS, WHOLE_BASIS_POINTS)
 }
 
 /** The exchange rate of a day between two currencies. */

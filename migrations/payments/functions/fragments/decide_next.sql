@@ -8,8 +8,8 @@ held := each.transaction;
 IF operation.verdict = 'done'
   AND priced_for IS DISTINCT FROM ROW(operation.kind, operation.pricing, held.funding_currency) THEN
   priced_for := ROW(operation.kind, operation.pricing, held.funding_currency);
-  SELECT f.flat INTO fee_flat
-    FROM {{operation_fee}}(operation.kind, 0, operation.pricing, held.funding_currency, today) f;
+  SELECT f.amount INTO fee_flat
+    FROM {{flat_fee}}(operation.kind, operation.pricing, held.funding_currency, today) f;
 END IF;
 result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_age_days_max, p_margin_bps);
 results[each.place] := result;
