@@ -1,8 +1,9 @@
 import type { Generated, Kysely, Transaction } from 'kysely'
 import type * as ledger from './ledger/ledger-tables.ts'
-import type { Claim, Pricing } from './merchants/merchant.ts'
+import type { Claim } from './merchants/merchant.ts'
 import type * as below from './merchants/merchant-tables.ts'
 import type { Json } from './merchants/merchant-tables.ts'
+import type { Pricing } from './merchants/pricing.ts'
 import type * as operators from './operators/operator-tables.ts'
 import type { FileForm, PayerAddress } from './payouts/pain-001.ts'
 

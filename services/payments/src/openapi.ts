@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { COUNTRIES } from './merchants/countries.ts'
+import { NO_FEES } from './merchants/pricing.ts'
 import { CHARGEABLE } from './money/currencies.ts'
 import { addEarlyRefusals, addLinkParameters, documentNotes } from './openapi-notes.ts'
 import { describeForms } from './openapi-requests.ts'
@@ -72,7 +73,7 @@ const documentDeps: PaymentsDeps = {
       timeZone: 'UTC',
       address: undefined,
     },
-    pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
+    pricing: NO_FEES,
     seedAllowed: false,
     refundLimits: { once: new Map(), daily: new Map() },
   },

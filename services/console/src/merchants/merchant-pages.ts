@@ -2,7 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { EXCEPTIONS_PATH } from '../exceptions/exception-view.ts'
 import { changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { money, percent } from '../pages/money.ts'
+import { money } from '../pages/money.ts'
 import { badge, breakable, card, copyableId, emptyState, factList, pageHead, time } from '../pages/parts.ts'
 import { smallTable } from '../pages/table.ts'
 import { PAYOUTS_PATH } from '../payouts/payout-view.ts'
@@ -10,6 +10,7 @@ import { DISPUTES_PATH } from '../transactions/dispute-view.ts'
 import { TRANSACTIONS_PATH } from '../transactions/transaction-view.ts'
 import { appChanges } from './app-changes.ts'
 import { merchantChanges } from './merchant-changes.ts'
+import { feeFacts } from './merchant-fees.ts'
 import { linesPath, listOf, type ShownMerchant } from './merchant-view.ts'
 
 /** The page of a merchant. */
@@ -74,8 +75,7 @@ function detailsCard({ merchant, acquirer, decimals }: ShownMerchant): Html {
       ['Company', [company.country, company.number].filter(Boolean).join(' ')],
       ['IBAN', bank?.iban === undefined ? 'none: no payout is made' : html`<code>${bank.iban}</code>`],
       ['Account holder', bank?.holder],
-      ['Fee', `${percent(pricing.rate)} + ${money(pricing.flat.amount, pricing.flat.currency, decimals)}`],
-      ['Fee of a dispute', money(pricing.dispute.amount, pricing.dispute.currency, decimals)],
+      ...feeFacts({ pricing, decimals }),
       ['3-D Secure', tds.mode],
       ['Acquirer', acquirer ?? 'simulator'],
       ['May not', refused.map(wordsOf).join(', ')],

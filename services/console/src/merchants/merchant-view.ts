@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { Amount, type WithDecimals } from '../pages/money.ts'
 import { merchantPath } from '../pages/paths.ts'
-
-const Money = z.object({ currency: z.string(), amount: Amount })
+import { Pricing } from './merchant-fees.ts'
 
 /** A merchant as payments shows it (payments reference: Merchant object). */
 const Merchant = z.looseObject({
@@ -19,7 +18,7 @@ const Merchant = z.looseObject({
   created: z.string(),
   balance: Amount,
   claim: z.record(z.string(), z.boolean()),
-  pricing: z.looseObject({ rate: z.int(), flat: Money, dispute: Money }),
+  pricing: Pricing,
   tds: z.looseObject({ mode: z.string() }),
 })
 /** A merchant of payments. */

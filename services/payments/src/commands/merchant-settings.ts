@@ -2,13 +2,14 @@ import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Db } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, isPayableIban, normaliseIban } from '../merchants/iban.ts'
-import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
+import { type Claim, DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import {
   callMoveCurrency,
   findMerchant,
   type OperatedMerchant,
   updateOperatorSettings,
 } from '../merchants/operator-merchant-repository.ts'
+import { FLAT_FEES, type Pricing } from '../merchants/pricing.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
 import { name } from '../requests/fields.ts'
 import type { OperatorCommand } from './operator-command.ts'
@@ -21,9 +22,9 @@ export const merchantSettings: readonly OperatorCommand[] = [
     description: 'change the fees of future captures, refunds and lost disputes',
     options: [
       ['--rate <basis-points>', 'share of each capture'],
-      ['--flat <money>', 'for each capture, as EUR:25'],
-      ['--refund <money>', 'for each refund'],
-      ['--dispute <money>', 'for each lost dispute'],
+      ...Object.entries(FLAT_FEES).map(
+        ([fee, act], nth) => [`--${fee} <money>`, `for ${act}${nth === 0 ? ', as EUR:25' : ''}`] as const,
+      ),
     ],
     run: ({ db }, { words: [id = ''], options }) => updateOperatorSettings(db, id, { pricing: readPricing(options) }),
   },
@@ -104,7 +105,7 @@ function readHolder(text: string): string {
   throw new Error('--holder is a name of 1 to 255 characters, or none')
 }
 
-function readPricing(options: CommandInput['options']): Partial<Pricing & { refund: Money }> {
+function readPricing(options: CommandInput['options']): Partial<Pricing> {
   const { rate, ...flats } = options
   const fees = Object.entries(flats).map(([kind, text]) => [kind, readFee(kind, String(text))])
   return { ...(rate === undefined ? {} : { rate: readBasisPoints(String(rate)) }), ...Object.fromEntries(fees) }

@@ -9,6 +9,7 @@ import {
   listMerchantApps,
   type OperatedMerchant,
 } from '../merchants/operator-merchant-repository.ts'
+import { describePricing } from '../merchants/pricing.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
 import { createOperatedMerchant } from '../use-cases/create-operated-merchant.ts'
@@ -83,7 +84,7 @@ async function show({ db }: OperatorDeps, { words: [id = ''], format }: CommandI
     company: [country, companyNumber].filter((text) => text !== null).join(' '),
     iban,
     holder,
-    fees: `${pricing.rate / 100} % + ${moneyOf(pricing.flat)} a capture, ${moneyOf(pricing.dispute)} a lost dispute`,
+    fees: describePricing(pricing),
     withheld: withheld.map(([permission]) => permission).join(' '),
     tds: tdsMode,
     acquirer: merchant.test ? 'simulator' : acquirer,
@@ -134,8 +135,4 @@ function viewOperated({ merchant, acquirer }: OperatedMerchant) {
 
 function describeMerchant({ merchant: { id, name, test, currency, balance, email, created } }: OperatedMerchant) {
   return { id, name, mode: test ? 'test' : 'live', balance: formatMoney(currency, balance), email, created }
-}
-
-function moneyOf({ currency, amount }: { readonly currency: string; readonly amount: number }): string {
-  return formatMoney(currency, BigInt(amount))
 }

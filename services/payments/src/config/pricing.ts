@@ -1,7 +1,8 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { integer, parsed } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { type Money, readMoney } from '../money/minor-units.ts'
+import type { Pricing } from '../merchants/pricing.ts'
+import { readMoney } from '../money/minor-units.ts'
 
 const BASIS_POINTS_MAX = 10_000
 
@@ -14,11 +15,7 @@ export const pricingSettings = group('Fees of new merchants', {
 
 /** The prices of new merchants. */
 export interface PricingConfig {
-  readonly pricing: {
-    readonly rate: number
-    readonly flat: Money
-    readonly dispute: Money
-  }
+  readonly pricing: Pricing
 }
 
 /** Returns the prices of new merchants: `rate` in basis points, the others as amounts of money. */

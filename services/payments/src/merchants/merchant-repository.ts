@@ -6,7 +6,8 @@ import { type Access, prepareForCaller, verdictColumns } from '../access/access-
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
-import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
+import type { Claim, Merchant, MerchantChanges, NewMerchant } from './merchant.ts'
+import type { Pricing } from './pricing.ts'
 
 /** The columns that queries select of a merchant `m` and its balance `b`. */
 export interface MerchantColumns {

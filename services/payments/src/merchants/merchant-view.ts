@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { Merchant } from './merchant.ts'
-
-const MoneyView = z.object({ currency: z.string(), amount: z.int() })
+import { PricingView, viewPricing } from './pricing.ts'
 
 /** The JSON of a merchant, the same in lists and alone (reference: Merchant object). */
 export const MerchantView = z
@@ -26,7 +25,7 @@ export const MerchantView = z
       canRefund: z.boolean(),
       canVoid: z.boolean(),
     }),
-    pricing: z.object({ rate: z.int(), flat: MoneyView, dispute: MoneyView }),
+    pricing: PricingView,
     tds: z.object({ mode: z.enum(['attempt', 'full']) }),
   })
   .meta({ id: 'Merchant' })
@@ -35,7 +34,6 @@ export const MerchantView = z
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
   const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban, holder } = merchant
   const { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid } = merchant.claim
-  const { rate, flat, dispute } = merchant.pricing
   return {
     id,
     key,
@@ -51,11 +49,7 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
     // Exact up to 2^53 (reference: Money). A live merchant stays far below that.
     balance: Number(merchant.balance),
     claim: { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid },
-    pricing: {
-      rate,
-      flat: { currency: flat.currency, amount: flat.amount },
-      dispute: { currency: dispute.currency, amount: dispute.amount },
-    },
+    pricing: viewPricing(merchant.pricing),
     tds: { mode: merchant.tdsMode },
   }
 }

@@ -1,4 +1,5 @@
-import type { Money } from '../money/minor-units.ts'
+import type { Pricing } from './pricing.ts'
+
 /** The acts that a merchant may do, each allowed or not. */
 export interface Claim {
   readonly canChargeCard: boolean
@@ -7,16 +8,6 @@ export interface Claim {
   readonly canCapture: boolean
   readonly canRefund: boolean
   readonly canVoid: boolean
-}
-
-/**
- * The fees of a merchant: `rate` in basis points of each capture, `flat` for each capture, `dispute` for each lost
- * dispute.
- */
-export interface Pricing {
-  readonly rate: number
-  readonly flat: Money
-  readonly dispute: Money
 }
 
 /** A merchant as it is stored. */

@@ -10,8 +10,9 @@ import {
   type SearchPage,
 } from '../pagination/list-of-found.ts'
 import { ID_FORM } from '../pagination/page-query.ts'
-import type { Claim, Merchant, Pricing } from './merchant.ts'
+import type { Claim, Merchant } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
+import type { Pricing } from './pricing.ts'
 
 /** A merchant as operators see it. */
 export interface OperatedMerchant {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { keyHint } from '../apps/app.ts'
 import type { Db } from '../database.ts'
-import type { Claim, Pricing } from '../merchants/merchant.ts'
+import type { Claim } from '../merchants/merchant.ts'
+import type { Pricing } from '../merchants/pricing.ts'
 import type { SeedApp, SeedMerchant } from './seed-file.ts'
 import { createdOf } from './seed-transaction-repository.ts'
 

@@ -1,9 +1,8 @@
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import type { Pricing } from '../merchants/merchant.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
-import type { Money } from '../money/minor-units.ts'
+import type { Pricing } from '../merchants/pricing.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
@@ -11,8 +10,8 @@ import { runOperatorChange } from '../operators/operator-change-repository.ts'
 export interface PriceMerchantInput {
   readonly change: OperatorChange
   readonly merchantId: string
-  /** Absent fees stay as they are. `refund` is the fee of each refund. */
-  readonly pricing: Partial<Pricing & { readonly refund: Money }>
+  /** Absent fees stay as they are. */
+  readonly pricing: Partial<Pricing>
 }
 
 /**

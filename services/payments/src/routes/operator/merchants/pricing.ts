@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { MerchantView } from '../../../merchants/merchant-view.ts'
+import { FLAT_FEES } from '../../../merchants/pricing.ts'
 import { AMOUNT_MAX } from '../../../money/minor-units.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
@@ -13,9 +14,7 @@ const fee = () => z.object({ currency: currency(), amount: z.int().min(0).max(Nu
 const PricingBody = z
   .object({
     rate: z.int().min(0).max(10_000).optional().describe('Share of each capture, in basis points'),
-    flat: fee().describe('For each capture'),
-    refund: fee().describe('For each refund'),
-    dispute: fee().describe('For each lost dispute'),
+    ...Object.fromEntries(Object.entries(FLAT_FEES).map(([name, act]) => [name, fee().describe(`For ${act}`)])),
   })
   .refine((fees) => Object.values(fees).some((given) => given !== undefined), {
     error: FIELD_TEXTS.required,
@@ -39,8 +38,7 @@ export const operatorPricingRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { rate, flat, refund, dispute } = requireValues(request.body)
-      const fees = Object.entries({ rate, flat, refund, dispute }).filter(([, given]) => given !== undefined)
+      const fees = Object.entries(requireValues(request.body)).filter(([, given]) => given !== undefined)
       const { merchantId } = request.params
       const input = { change: readOperatorChange(request), merchantId, pricing: Object.fromEntries(fees) }
       return sendOperatorAnswer(reply, await priceMerchant(app.deps, input))
