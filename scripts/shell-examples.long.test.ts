@@ -212,7 +212,7 @@ let benchHelp: string | undefined
 
 /** Services and options that `pnpm bench --help` does not list, and options that lack their value. */
 function problemsOfBench(args: readonly string[]): readonly string[] {
-  benchHelp ??= execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
+  benchHelp ??= execFileSync(process.execPath, ['bench/src/speed/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
   const help = benchHelp
   const names = [...help.matchAll(/^ +--(\w+) </gm)].map(([, name = '']) => name)
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
@@ -277,10 +277,10 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
         .replace('.timer.service', '.timer')
     return units.filter((unit) => !existsSync(join(folder, 'etc/systemd/system', file(unit))))
   },
-  replicas: (words) => unknownOptions('bench/src/replicas.ts', words),
-  'ha-drill': (words) => unknownOptions('bench/src/ha-drill.ts', words),
+  replicas: (words) => unknownOptions('bench/src/drills/replicas.ts', words),
+  'ha-drill': (words) => unknownOptions('bench/src/drills/ha.ts', words),
   'citus-drill': (words) =>
-    words.filter((word) => word.startsWith('--') && !read('bench/src/citus-drill.ts').includes(`option('${word} <`)),
+    words.filter((word) => word.startsWith('--') && !read('bench/src/drills/citus.ts').includes(`option('${word} <`)),
 }
 
 /** Options that the call of `parseArgs` in a program does not list. */

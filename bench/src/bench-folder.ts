@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { closeAtSignal } from './processes/close-at-signal.ts'
+import { closeAtSignal } from './servers/close-at-signal.ts'
 
 /**
  * Creates an empty folder. If this process is root, PostgreSQL runs as another user; that user may reach what is below the

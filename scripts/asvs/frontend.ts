@@ -90,7 +90,7 @@ export const frontend = chapter('V3 Web frontend security', [
       inventory: NO_MESSAGES,
       payments: {
         documented: 'docs/longer-runs.md#pages',
-        note: '`bench/src/payment-page.ts` pays in Chromium; the page accepts messages only of its own frame and origin',
+        note: '`bench/src/pages/payment-page.ts` pays in Chromium; the page accepts messages only of its own frame and origin',
       },
     },
   ],

@@ -1,4 +1,8 @@
-import { type DocumentedMetric, METRICS_DOCUMENT, readMetricsDocument } from '../../bench/src/documented-metrics.ts'
+import {
+  type DocumentedMetric,
+  METRICS_DOCUMENT,
+  readMetricsDocument,
+} from '../../bench/src/drills/alerts/documented-metrics.ts'
 import { type Problem, productionFiles, type Rule, type SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 

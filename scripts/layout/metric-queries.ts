@@ -3,7 +3,11 @@ import type { SyntaxNode } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { type DocumentedMetric, METRICS_DOCUMENT, readMetricsDocument } from '../../bench/src/documented-metrics.ts'
+import {
+  type DocumentedMetric,
+  METRICS_DOCUMENT,
+  readMetricsDocument,
+} from '../../bench/src/drills/alerts/documented-metrics.ts'
 import type { Problem, Rule } from './source-tree.ts'
 
 const RULES = 'deploy/docker/prometheus/rules.yml'

@@ -117,11 +117,11 @@ export interface RunReport extends Report {
 
 /** Starts a service with an empty database and prepared actors, and sends it requests made from its document. */
 export async function tryRun(run: ConformanceRun, document: string, workplace: Workplace): Promise<RunReport> {
-  const { checkout, database, tools, seed, examples } = workplace
+  const { database, tools, seed, examples } = workplace
   await using stack = new AsyncDisposableStack()
   const folder = join(workplace.folder, `${run.service}-${run.name}`)
   mkdirSync(folder)
-  const rig = await startRig(run.target, { checkout, folder, database }, stack)
+  const rig = await startRig(run.target, { folder, database }, stack)
   await rig.ready.refresh()
   const operations = rig.document.operations.map(({ name, parameters }) => {
     const inPath = parameters.flatMap((each) => (each.in === 'path' ? [each.name] : []))

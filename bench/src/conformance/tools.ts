@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { runProgram } from '../processes/run-program.ts'
+import { runProgram } from '../servers/run-program.ts'
 
 /** The programs of others that judge a service by its API document. */
 export interface Tools {

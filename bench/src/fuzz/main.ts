@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBenchFolder } from '../bench-folder.ts'
 import { positiveInteger, runCommand } from '../command-line.ts'
-import { openDatabaseServer } from '../database.ts'
+import { openDatabaseServer } from '../servers/database.ts'
 import { toCurl } from './finding.ts'
 import { type FuzzResult, fuzzService } from './fuzz-service.ts'
 import { authTarget } from './targets/auth.ts'
@@ -36,10 +36,9 @@ async function run(names: readonly string[], { seed, requests }: { readonly seed
     const url = process.env.BENCH_DATABASE_URL
     const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
     started.defer(database.close)
-    const checkout = join(import.meta.dirname, '..', '..', '..')
     for (const target of targets.filter(({ service }) => names.length === 0 || names.includes(service))) {
       say(`${target.service}: seed ${seed}`)
-      const result = await fuzzService(target, { checkout, folder, database, seed, requests, stop: stop.signal })
+      const result = await fuzzService(target, { folder, database, seed, requests, stop: stop.signal })
       for (const line of reportLines(target.service, result)) say(line)
       if (result.findings.length + result.unreached.length > 0) process.exitCode = 1
     }

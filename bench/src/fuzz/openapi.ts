@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { ROOT } from '../bench.ts'
 
 /** The members of a JSON Schema that requests are generated from. */
 export interface Schema {
@@ -93,9 +94,9 @@ const Document = z.looseObject({
 
 const REFERENCE = '#/components/schemas/'
 
-/** Reads `docs/openapi/<service>.json` of a checkout. */
-export function readApiDocument(checkout: string, service: string): ApiDocument {
-  const document: unknown = JSON.parse(readFileSync(join(checkout, 'docs', 'openapi', `${service}.json`), 'utf8'))
+/** Reads `docs/openapi/<service>.json`. */
+export function readApiDocument(service: string): ApiDocument {
+  const document: unknown = JSON.parse(readFileSync(join(ROOT, 'docs', 'openapi', `${service}.json`), 'utf8'))
   return parseApiDocument(document)
 }
 

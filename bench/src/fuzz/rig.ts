@@ -1,9 +1,8 @@
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
-import type { DatabaseServer } from '../database.ts'
-import { deploy } from '../deployment.ts'
+import type { DatabaseServer } from '../servers/database.ts'
+import { deploy } from '../servers/deployment.ts'
 import { createJudge, type Judge } from './judge.ts'
 import { createMemory, type Memory } from './memory.ts'
 import { type ApiDocument, readApiDocument } from './openapi.ts'
@@ -13,9 +12,8 @@ import { createSession, type Session } from './session.ts'
 import type { Ask, Ready, Target } from './target.ts'
 import { toWire } from './wire.ts'
 
-/** The sources that run, their database, and the folder of their files. */
+/** The database of the service, and the folder of its files. */
 export interface RigOptions {
-  readonly checkout: string
   readonly folder: string
   readonly database: DatabaseServer
 }
@@ -44,7 +42,6 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
   const logFile = join(options.folder, `${target.service}.log`)
   const inspectorPort = await freePort()
   const deployment = await deploy(target.service, {
-    checkout: options.checkout,
     folder: options.folder,
     databaseUrl: await options.database.create(`trestle_bench_fuzz_${target.service}`),
     env: {
@@ -53,11 +50,11 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
       NODE_OPTIONS: `--max-semi-space-size=8 --inspect=127.0.0.1:${inspectorPort}`,
     },
   })
-  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+  const server = await deployment.start()
   stack.defer(server.stop)
   const sender = createSender(server.url)
   stack.defer(async () => sender.close())
-  const document = readApiDocument(options.checkout, target.service)
+  const document = readApiDocument(target.service)
   const memory = createMemory(target)
   let ready: Ready | undefined
   const judge = createJudge({ ...target, document, secrets: () => ready?.secrets ?? new Map() })

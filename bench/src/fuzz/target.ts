@@ -1,4 +1,4 @@
-import type { Deployment } from '../deployment.ts'
+import type { Deployment } from '../servers/deployment.ts'
 import type { Memory } from './memory.ts'
 import type { PlanSources } from './plans.ts'
 import type { Lexicon } from './valid-value.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { z } from 'zod'
-import { payOrder } from '../../canaries/orders.ts'
+import { payOrder } from '../../drills/canaries/orders.ts'
 import type { World } from '../target.ts'
 import type { OperatorHeaders } from './operators.ts'
 import { basic, CODE, SHOP, visitorOf } from './payments-shop.ts'

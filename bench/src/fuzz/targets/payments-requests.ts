@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { CARD_EXPIRY, ORDER_AMOUNT } from '../../canaries/orders.ts'
+import { CARD_EXPIRY, ORDER_AMOUNT } from '../../drills/canaries/orders.ts'
 import type { PlanSources } from '../plans.ts'
 import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 import { CODE, INVITED, linkOf, PAN } from './payments-shop.ts'

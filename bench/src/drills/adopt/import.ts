@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { execute } from '../../servers/database.ts'
+import { runProgram } from '../../servers/run-program.ts'
+import { sayAcknowledged, sendLoad } from './load.ts'
+import { commandOf, type Place, say, start } from './place.ts'
+import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './users.ts'
+
+/** The set-up of a tried import. */
+export interface ImportOptions {
+  readonly users: number
+  readonly rate: number
+  /** The old service, with a database of its own. */
+  readonly source: Place
+  /** An empty database for ours. */
+  readonly targetUrl: string
+}
+
+/** Each so-manyth user has an authenticator app. */
+const FACTOR_EVERY = 20
+const Count = z.object({ count: z.number() })
+
+/**
+ * Imports from a running supabase/auth (docs/runbooks/moving-in.md): while it serves, again for what has
+ * changed since, and a last time after it was stopped.
+ * @throws Error when something is lost that was acknowledged
+ */
+export async function importRunning({ users, rate, source, targetUrl }: ImportOptions): Promise<void> {
+  const target: Place = { ...source, databaseUrl: targetUrl }
+  await source.ours.migrate(targetUrl)
+  await using reader = await createReader(source.databaseUrl)
+  const known: Known[] = []
+  await using old = await start(source, source.theirs)
+  while (known.length < users) {
+    const user = await signUp(old.url, known.length)
+    if (known.length % FACTOR_EVERY === 0) await addFactor(old.url, user)
+    known.push(user)
+  }
+  const load = sendLoad(old.url, known, rate)
+  try {
+    for (const run of ['first', 'second'])
+      say(`${run} run, while the old service serves\n${await take(reader, target)}`)
+  } finally {
+    await load.stop()
+  }
+  sayAcknowledged(await load.stop(), 'during these runs')
+  await old.stop()
+  say(`last run, after the old service was stopped\n${await take(reader, target)}`)
+  await using own = await start(target, target.ours)
+  await forEach(known, async (user) => {
+    const answer = await refresh(own.url, user.token)
+    if (answer.status !== 200) throw new Error(`${user.email} does not refresh: ${JSON.stringify(answer)}`)
+    await expectSignIn(own.url, user)
+  })
+  const [row] = await execute(targetUrl, 'SELECT count(*)::int AS count FROM auth.users')
+  const { count } = Count.parse(row)
+  if (count < known.length) throw new Error(`${known.length} users were acknowledged, and ${count} are there`)
+  say(`${count} users, ${known.length} acknowledged: all of these refresh, sign in and have their metadata`)
+}
+
+/** A user of the source who may do nothing but read. */
+interface Reader extends AsyncDisposable {
+  /** The database of the source, without the password. */
+  readonly url: string
+  readonly password: string
+}
+
+const RUNBOOK = new URL('../../../../docs/runbooks/moving-in.md', import.meta.url)
+
+/** Creates the reader as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
+async function createReader(databaseUrl: string): Promise<Reader> {
+  const runbook = readFileSync(RUNBOOK, 'utf8')
+  const [making] = /^ *CREATE ROLE auth_reader\b[\s\S]*?(?=^ *END$)/m.exec(runbook) ?? []
+  const [dropping] = /DROP OWNED BY auth_reader; DROP ROLE auth_reader/.exec(runbook) ?? []
+  const [, password] = /PASSWORD '([^']+)'/.exec(making ?? '') ?? []
+  if (making === undefined || dropping === undefined || password === undefined)
+    throw new Error('docs/runbooks/moving-in.md does not say how the reader is made and dropped')
+  await execute(databaseUrl, making)
+  return {
+    url: Object.assign(new URL(databaseUrl), { username: 'auth_reader', password: '' }).href,
+    password,
+    [Symbol.asyncDispose]: async () => {
+      await execute(databaseUrl, dropping)
+    },
+  }
+}
+
+/** Runs `auth import`. @returns what it has printed. @throws Error with its output when it fails, or when it holds a user back */
+function take({ url, password }: Reader, target: Place): Promise<string> {
+  const { program, entry, env } = commandOf(target)
+  const args = [entry, 'import', '--from-database', url]
+  return runProgram({ program, args, env: { ...env, PGPASSWORD: password }, cwd: import.meta.dirname })
+}

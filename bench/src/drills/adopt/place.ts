@@ -1,0 +1,111 @@
+import { join } from 'node:path'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { ROOT } from '../../bench.ts'
+import type { ServerKind } from '../../compare-servers/servers.ts'
+import { SECRET } from '../../compare-servers/tokens.ts'
+import { runProgram } from '../../servers/run-program.ts'
+
+/** A database that moves from the old service to ours and back, and the two programs that serve it. */
+export interface Place {
+  readonly databaseUrl: string
+  readonly theirs: ServerKind
+  readonly ours: ServerKind
+  /** The settings of both, by their names without a prefix: the environment stays when the image is replaced. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A service that answers at a URL. */
+export interface Running extends AsyncDisposable {
+  readonly url: string
+  stop(): Promise<void>
+  /** Kills the service by SIGKILL. */
+  kill(): Promise<void>
+}
+
+const SETTINGS = {
+  JWT_SECRET: SECRET,
+  JWT_ADMIN_ROLES: 'supabase_admin,service_role',
+  JWT_DEFAULT_GROUP_NAME: 'authenticated',
+  API_HOST: '127.0.0.1',
+  SITE_URL: 'http://localhost:3000',
+  MAILER_AUTOCONFIRM: 'true',
+  RATE_LIMIT_TOKEN_REFRESH: '1000000',
+  RATE_LIMIT_OTP: '1000000',
+  // Versions before 2.70 have second factors behind a switch.
+  MFA_ENABLED: 'true',
+  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '1000000',
+} as const
+
+const KEY = Buffer.alloc(32, 'k').toString('base64url')
+const ENCRYPTION = {
+  SECURITY_DB_ENCRYPTION_ENCRYPT: 'true',
+  SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID: 'key-1',
+  SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY: KEY,
+  SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS: `key-1:${KEY}`,
+} as const
+
+/** The differences between one old service and another. */
+export interface Variant {
+  /** The form of its refresh tokens. */
+  readonly form: '1' | '2'
+  /** Whether it encrypts passwords, secrets of factors and keys of sessions. */
+  readonly encrypted: boolean
+  /** Whether GOTRUE_JWT_AUD is set. Without it, users have the empty audience. */
+  readonly audience: boolean
+}
+
+/** The environment of a variant, by names without a prefix. */
+export function environmentOf({ form, encrypted, audience }: Variant): Place['env'] {
+  return {
+    ...SETTINGS,
+    SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: form,
+    ...(encrypted ? ENCRYPTION : {}),
+    ...(audience ? { JWT_AUD: 'authenticated' } : {}),
+  }
+}
+
+/** Starts one of the two services on the database. */
+export async function start(place: Place, kind: ServerKind): Promise<Running> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const env = { ...kind.environment(place.databaseUrl, port), ...underNames(place.env), API_EXTERNAL_URL: url }
+  const server = await kind.start(env, url)
+  const stop = () => server.stop()
+  return { url, stop, kill: () => server.kill(), [Symbol.asyncDispose]: stop }
+}
+
+/** Both services read the names of the old one. */
+function underNames(env: Place['env']): Place['env'] {
+  return Object.fromEntries(Object.entries(env).map(([name, value]) => [`GOTRUE_${name}`, value]))
+}
+
+/** How `auth` is run in a place: program, arguments before those of the command, and environment. */
+export function commandOf({ databaseUrl, ours, env }: Place): {
+  readonly program: string
+  readonly entry: string
+  readonly env: Readonly<Record<string, string>>
+} {
+  return {
+    program: process.execPath,
+    entry: join(ROOT, 'services', 'auth', 'src', 'main.ts'),
+    env: { ...ours.environment(databaseUrl, 0), ...underNames(env), API_EXTERNAL_URL: 'http://localhost' },
+  }
+}
+
+/** Runs `auth adopt`, and returns what it has printed. @throws Error with its output when it fails */
+export function adopt(place: Place, ...flags: readonly string[]): Promise<string> {
+  const { program, entry, env } = commandOf(place)
+  return runProgram({ program, args: [entry, 'adopt', ...flags], env, cwd: import.meta.dirname })
+}
+
+/** Runs `migrate` of the old program, as its container does before it serves. */
+export async function migrateOld(place: Place, program: string): Promise<void> {
+  const { databaseUrl, theirs, env } = place
+  const all = { ...theirs.environment(databaseUrl, 0), ...underNames(env), API_EXTERNAL_URL: 'http://localhost' }
+  await runProgram({ program, args: ['migrate'], env: all, cwd: import.meta.dirname })
+}
+
+/** Prints lines for the operator of the drill. */
+export function say(text: string): void {
+  process.stdout.write(`${text.trimEnd()}\n`)
+}

@@ -1,0 +1,186 @@
+import { once } from 'node:events'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import pg from 'pg'
+import { openDatabaseServer } from '../../servers/database.ts'
+import { type Deployment, deploy } from '../../servers/deployment.ts'
+import type { Server } from '../../servers/server.ts'
+
+/** The services under load. */
+export const SERVICES = ['auth', 'payments', 'inventory'] as const
+/** The name of a service under load. */
+export type ServiceName = (typeof SERVICES)[number]
+
+/** A service that can be killed and started again in its place. */
+export interface StagedService {
+  readonly url: string
+  readonly metricsPort: number
+  /** Runs one of its commands. @throws Error when it fails */
+  command(...args: readonly string[]): Promise<void>
+  kill(): Promise<void>
+  start(): Promise<void>
+}
+
+/** The services over one database with a standby, and the servers that they need. */
+export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
+  readonly mails: MailServer
+  /** Connects as superuser, to the services' database unless another place is named. The caller ends the connection. */
+  connect(place?: 'standby' | 'server'): Promise<pg.Client>
+  readonly databaseName: string
+}
+
+const DATABASE = 'trestle_bench_alerts'
+/** Limits would stop a load that comes from one address. */
+const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
+  auth: {
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+    AUTH_RATE_LIMIT_OTP: 'off',
+    // 60 mails a minute, which may all go out at once. Some requests exceed this limit, as the dashboard shows.
+    AUTH_RATE_LIMIT_EMAIL_SENT: '60/1s',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+    AUTH_SMTP_MAX_FREQUENCY: '0s',
+  },
+  payments: {
+    PAYMENTS_RATE_KEY: '200',
+    PAYMENTS_RATE_APPS: '0',
+    PAYMENTS_RATE_FAILURES: '0',
+    PAYMENTS_RATE_ADDRESS: '0',
+    PAYMENTS_RATE_MAILS: '0',
+    PAYMENTS_RATE_INVITATIONS: '0',
+    PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+    PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+  },
+  inventory: {
+    INVENTORY_DB_POOL_SIZE: '4',
+    // One client gets three quarters of the pool. With a trusted proxy, requests can name other clients.
+    INVENTORY_TRUSTED_PROXIES: '1',
+  },
+}
+const PORTS: Readonly<Record<ServiceName, string>> = {
+  auth: 'AUTH_API_PORT',
+  payments: 'PAYMENTS_PORT',
+  inventory: 'INVENTORY_PORT',
+}
+
+/** Starts everything. Disposing of `started` ends it. */
+export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
+  // Always a server of the drill's own, because the faults would damage any other database.
+  const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
+  started.defer(database.close)
+  const standby = new URL(await database.startStandby())
+  const databaseUrl = await database.create(DATABASE)
+  const readUrl = Object.assign(standby, { pathname: `/${DATABASE}` }).href
+  const smtpPort = await freePort()
+  const mails = await startMailServer(smtpPort)
+  started.defer(mails.close)
+  const places = {
+    database: databaseUrl,
+    standby: readUrl,
+    server: Object.assign(new URL(databaseUrl), { pathname: '/postgres' }).href,
+  }
+  const start = (name: ServiceName) => startService(name, { folder, databaseUrl, readUrl, smtpPort, started })
+  const [auth, payments, inventory] = await Promise.all([start('auth'), start('payments'), start('inventory')])
+  return {
+    auth,
+    payments,
+    inventory,
+    mails,
+    connect: async (place) => {
+      const client = new pg.Client({ connectionString: places[place ?? 'database'] })
+      // Some faults end every connection. Without a listener, the error of an idle one would end the drill.
+      client.on('error', () => {})
+      await client.connect()
+      return client
+    },
+    databaseName: DATABASE,
+  }
+}
+
+interface ServiceOptions {
+  readonly folder: string
+  readonly databaseUrl: string
+  /** The URL of the standby. */
+  readonly readUrl: string
+  readonly smtpPort: number
+  readonly started: AsyncDisposableStack
+}
+
+async function startService(name: ServiceName, options: ServiceOptions): Promise<StagedService> {
+  const [port, metricsPort] = [await freePort(), await freePort()]
+  const prefix = name.toUpperCase()
+  const { smtpPort } = options
+  const deployment: Deployment = await deploy(name, {
+    folder: options.folder,
+    databaseUrl: options.databaseUrl,
+    env: {
+      [PORTS[name]]: String(port),
+      [`${prefix}_OTEL_EXPORTER_PROMETHEUS_PORT`]: String(metricsPort),
+      ...(name === 'auth' ? { AUTH_SMTP_PORT: String(smtpPort) } : { [`${prefix}_DB_READ_URL`]: options.readUrl }),
+      ...(name === 'payments' ? { PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtpPort}` } : {}),
+      ...SETTINGS[name],
+    },
+  })
+  const run = () => deployment.start()
+  let server: Server = await run()
+  options.started.defer(() => server.stop())
+  return {
+    url: server.url,
+    metricsPort,
+    command: async (...args) => {
+      await deployment.runCommand(...args)
+    },
+    kill: () => server.kill(),
+    start: async () => {
+      server = await run()
+    },
+  }
+}
+
+/** A mail server that can fail. */
+export interface MailServer {
+  /** Stops listening. */
+  close(): Promise<void>
+  /** Accepts connections, and never answers. */
+  silence(): Promise<void>
+  /** Accepts every mail. */
+  open(): Promise<void>
+}
+
+/** Starts the server on a port of 127.0.0.1. */
+async function startMailServer(port: number): Promise<MailServer> {
+  let listener = await startSmtpListener({ add: async () => {} }, port)
+  const close = async () => {
+    await listener.close()
+    listener = NOBODY
+  }
+  const NOBODY = { port, close: async () => {} }
+  return {
+    close,
+    silence: async () => {
+      await close()
+      listener = { port, close: await startSilence(port) }
+    },
+    open: async () => {
+      await close()
+      listener = await startSmtpListener({ add: async () => {} }, port)
+    },
+  }
+}
+
+async function startSilence(port: number): Promise<() => Promise<void>> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return async () => {
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+}

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
+import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { createBenchFolder } from '../bench-folder.ts'
+import { openDatabaseServer } from '../servers/database.ts'
+import { type Deployment, deploy } from '../servers/deployment.ts'
+import { payByLink, payOrder } from './canaries/orders.ts'
+import { dumpDatabase, findLeaks, type Surface, startRecorder } from './canaries/surfaces.ts'
+import { createVisitor, type Visitor } from './canaries/visitor.ts'
+
+// Gives payments card numbers, keys and other secrets that look like nothing else. Uses and misuses them in every way that a
+// client has, lets customers pay links and 2,000 orders, and then searches logs, traces, metrics, answers, events, deliveries
+// and a dump of the database for them: `node bench/src/drills/canaries.ts`. Exit status 1 when a secret is found.
+
+/** A card number with a correct check digit, and a test card of the simulator. */
+const PAN = '4000056655665556'
+const TEST_PAN = '1000000271828182'
+const CODE = '739'
+/** How many orders are paid. */
+const ORDERS = 2_000
+const CUSTOMERS = 8
+const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
+const PATIENCE_MS = 30_000
+
+const folder = createBenchFolder()
+
+/** Secrets by name. None may be found anywhere. */
+const secrets = new Map<string, string>([
+  ['card number', PAN],
+  ['test card number', TEST_PAN],
+  // Three digits alone occur everywhere.
+  ['security code', `"pcsc","value":"${CODE}"`],
+])
+let invitationToken = ''
+
+try {
+  await using started = new AsyncDisposableStack()
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
+  started.defer(database.close)
+  const databaseUrl = await database.create('trestle_bench_canaries')
+  const mails = createMailStore(() => new Date())
+  const smtp = await startSmtpListener(mails, 0)
+  started.defer(smtp.close)
+  const [traces, hooks] = [await startRecorder(), await startRecorder()]
+  for (const recorder of [traces, hooks]) started.defer(recorder.close)
+  const logFile = join(folder, 'payments.log')
+  const metricsPort = await freePort()
+  const deployment = await deploy('payments', {
+    folder,
+    databaseUrl,
+    env: {
+      PAYMENTS_LOG_FILE: logFile,
+      PAYMENTS_LOG_LEVEL: 'debug',
+      PAYMENTS_ALLOW_SEED: 'yes',
+      PAYMENTS_RATE_ADDRESS: '0',
+      PAYMENTS_TRACING_ENABLED: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
+      PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+      PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
+      PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+      PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+    },
+  })
+  for (const name of ['PAYMENTS_PEPPER', 'PAYMENTS_VAULT_KEYS'] as const) {
+    secrets.set(name, deployment.secrets[name].replace(/^\d+:/, ''))
+  }
+  const seeded = await seed(deployment)
+  const server = await deployment.start()
+  const visitor = createVisitor({ url: server.url, key: seeded.key })
+  await use(visitor, seeded, { mails, hooksUrl: hooks.url })
+  for (const number of [PAN, TEST_PAN]) await payByLink(visitor, seeded.merchantKey, { number, code: CODE })
+  await misuse(visitor, seeded)
+  say(`${await order(visitor, seeded)} orders were paid`)
+  const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+  const events = await visitor.ask('GET', `/merchants/${seeded.merchantId}/events?limit=1000`)
+  await waitFor(() => hooks.text().includes('user.invited'))
+  await server.stop()
+  report([
+    { name: 'log', text: readFileSync(logFile, 'utf8') },
+    { name: 'traces', text: traces.text() },
+    { name: 'metrics', text: metrics },
+    { name: 'answers', text: visitor.answers() },
+    { name: 'events', text: JSON.stringify(events) },
+    { name: 'deliveries', text: hooks.text() },
+    { name: 'database', text: await dumpDatabase(databaseUrl) },
+  ])
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+interface Seeded {
+  readonly key: string
+  readonly merchantId: string
+  readonly merchantKey: string
+  readonly transactionIds: readonly string[]
+}
+
+/** Makes an app, a merchant, and a transaction with each card. */
+async function seed(deployment: Deployment): Promise<Seeded> {
+  const [key, merchantKey] = [randomUUID(), randomUUID()]
+  secrets.set('key of the app', key)
+  const [appId, merchantId] = ['1'.repeat(24), '2'.repeat(24)]
+  const transactions = [PAN, TEST_PAN].map((number, i) => ({
+    id: `${i}`.repeat(16) + merchantId.slice(16),
+    merchantId,
+    currency: 'EUR',
+    amount: 10_000,
+    card: { number, expiry: { month: 12, year: 2066 } },
+    operations: [{ capture: 5_000 }],
+  }))
+  const merchant = {
+    id: merchantId,
+    key: merchantKey,
+    currency: 'EUR',
+    test: true,
+    email: 'owner@bench.example',
+    apps: [appId],
+    website: 'https://bench.example',
+    descriptor: 'BENCH SHOP',
+    company: { country: 'DK' },
+  }
+  const file = join(folder, 'seed.json')
+  writeFileSync(file, JSON.stringify({ apps: [{ id: appId, key }], merchants: [merchant], transactions }))
+  await deployment.runCommand('seed', file)
+  return { key, merchantId, merchantKey, transactionIds: transactions.map(({ id }) => id) }
+}
+
+interface World {
+  readonly mails: MailStore
+  readonly hooksUrl: string
+}
+
+/** Does what a client does with cards and keys. A secret that an answer shows once is added to the secrets. */
+async function use(
+  visitor: Visitor,
+  { merchantId, transactionIds }: Seeded,
+  { mails, hooksUrl }: World,
+): Promise<void> {
+  const merchant = `/merchants/${merchantId}`
+  const { webhook } = await visitor.take('POST', `${merchant}/webhooks`, { url: hooksUrl })
+  secrets.set('secret of a webhook', webhook?.secret ?? '')
+  const rotated = await visitor.take('POST', `${merchant}/webhooks/${webhook?.id}/secrets`)
+  secrets.set('new secret of a webhook', rotated.webhook?.secret ?? '')
+  secrets.set('second key', (await visitor.take('POST', '/me/keys')).key?.key ?? '')
+  secrets.set('key of another app', (await visitor.take('POST', '/apps', { name: 'Other' })).app?.key ?? '')
+  for (const id of transactionIds) {
+    await visitor.ask('POST', `/transactions/${id}/captures`, { amount: 100 }, { 'idempotency-key': IDEMPOTENCY_KEY })
+    await visitor.ask('POST', `/transactions/${id}/refunds`, { amount: 50 })
+    await visitor.ask('POST', `/test/transactions/${id}/disputes`, {})
+    await visitor.ask('POST', `${merchant}/cards`, { transactionId: id })
+    await visitor.ask('POST', `${merchant}/transactions`, { transactionId: id, currency: 'EUR', amount: 500 })
+    await visitor.ask('GET', `/transactions/${id}`)
+  }
+  await visitor.ask('POST', `${merchant}/users`, { email: 'ada@bench.example' })
+  await waitFor(() => mails.list().length > 0)
+  invitationToken = /\/invitations\/([\w-]+)/.exec(mails.list()[0]?.text ?? '')?.[1] ?? ''
+  for (const method of ['GET', 'POST', 'GET'] as const) await visitor.ask(method, `/invitations/${invitationToken}`)
+}
+
+/** Does what a client should not do: sends cards and keys where they do not belong. */
+async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded): Promise<void> {
+  const wrong = randomUUID()
+  secrets.set('invalid key', wrong)
+  const merchant = `/merchants/${merchantId}`
+  for (const path of [
+    `/transactions/${PAN}`,
+    `/cards/${PAN}?number=${PAN}`,
+    `/${PAN}`,
+    `${merchant}/lines?limit=${PAN}`,
+  ]) {
+    await visitor.ask('GET', path)
+  }
+  const card = { pcn: PAN, number: PAN, cardId: PAN, amount: Number(PAN), currency: PAN, transactionId: PAN }
+  for (const path of [
+    '/vault',
+    '/payments',
+    '/payments/challenges/card-lookup',
+    '/acs/challenge',
+    `${merchant}/transactions`,
+    `/transactions/${transactionIds[0]}/captures`,
+    '/merchants',
+    '/apps',
+  ]) {
+    await visitor.ask('POST', path, { ...card, name: { [PAN]: PAN } })
+    await visitor.send('POST', path, `{"pcn":"${PAN}"`)
+  }
+  await visitor.ask('GET', '/me', undefined, { authorization: `Basic ${Buffer.from(`:${wrong}`).toString('base64')}` })
+  await visitor.ask('GET', '/me', undefined, { authorization: `Bearer ${wrong}` })
+  await visitor.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
+}
+
+/** Lets customers pay, some after a refusal, until there are enough payments. @returns the number of paid orders */
+async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<number> {
+  const refusals = [{ card: { status: 'lost' } }, { card: { scheme: 'unknown' } }, { tds: { status: 'rejected' } }]
+  let [begun, paid] = [0, 0]
+  const customer = async () => {
+    while (paid < ORDERS) {
+      const i = begun++
+      const card = { number: i % 2 ? PAN : TEST_PAN, code: CODE }
+      if (await payOrder(visitor, { key, card, test: refusals[i % 20] ?? {} })) paid += 1
+    }
+  }
+  await Promise.all(Array.from({ length: CUSTOMERS }, customer))
+  return paid
+}
+
+async function waitFor(holds: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS
+  while (!holds() && performance.now() < deadlineMs) await delay(100)
+  if (!holds()) throw new Error('mails or deliveries did not arrive in time')
+}
+
+function report(surfaces: readonly Surface[]): void {
+  for (const { name, text } of surfaces) say(`${name}: ${text.length} characters`)
+  const without = (...names: string[]) => surfaces.filter(({ name }) => !names.includes(name))
+  const leaks = [
+    ...findLeaks(surfaces, secrets),
+    // Accepting an invitation redirects to its page, whose URL contains the token.
+    ...findLeaks(without('answers'), new Map([['token of an invitation', invitationToken]])),
+    // The client has chosen this key, so the database must store it.
+    ...findLeaks(without('database'), new Map([['idempotency key', IDEMPOTENCY_KEY]])),
+  ]
+  for (const leak of leaks) say(leak)
+  if (leaks.length > 0) process.exitCode = 1
+  else say(`none of the ${secrets.size + 2} secrets was found`)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

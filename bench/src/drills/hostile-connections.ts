@@ -1,0 +1,170 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError } from 'commander'
+import { createBenchFolder } from '../bench-folder.ts'
+import { positiveInteger, runCommand } from '../command-line.ts'
+import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
+import { deploy } from '../servers/deployment.ts'
+import type { Server } from '../servers/server.ts'
+import { percentileOf } from '../statistics.ts'
+import { type HonestResult, sendHonestLoad } from './hostile-connections/honest-load.ts'
+import { type Attack, KINDS, type Kind } from './hostile-connections/kinds.ts'
+import type { HostileRequest, Requests, Target } from './hostile-connections/target.ts'
+import { authTarget, inventoryTarget, paymentsTarget } from './hostile-connections/targets.ts'
+
+// Checks that hostile clients take nothing from honest clients: 500 connections that never read, read or write slowly, send
+// ahead, stay half open or ask for large answers, for two minutes beside 100 honest requests a second. Honest requests must
+// have a p99 below 250 ms and no failure, and the memory of the service must stay less than 50 MiB above its value after a
+// minute of the honest load alone. Exit status 1 when one of these is not so.
+
+const CONNECTIONS = 500
+const PER_SECOND = 100
+const HONEST_SECONDS = 60
+const P99_MS_MAX = 250
+const GROWTH_MIB_MAX = 50
+const SAMPLE_MS = 100
+/** How much of a body is left to be sent byte by byte, one a second. The load ends before the body does. */
+const KEPT_BACK_BYTES = 1_000
+
+const targets = [authTarget, paymentsTarget, inventoryTarget]
+
+const command = new Command('hostile-connections')
+  .description('Opens hostile connections to the services beside an honest load.')
+  .argument('[services...]', `${targets.map(({ service }) => service).join(', ')}; all by default`)
+  .option('--seconds <number>', 'how long the connections stay open', positiveInteger, 120)
+  .option('--kinds <kinds>', `the kinds of the connections: ${KINDS.join(',')}`, readKinds, KINDS)
+  .action(run)
+
+await runCommand(command)
+
+interface RunOptions {
+  readonly seconds: number
+  readonly kinds: readonly Kind[]
+}
+
+function readKinds(text: string): readonly Kind[] {
+  return text.split(',').map((word) => {
+    const kind = KINDS.find((known) => known === word)
+    if (kind === undefined) throw new InvalidArgumentError(`There is no kind "${word}".`)
+    return kind
+  })
+}
+
+async function run(names: readonly string[], { seconds, kinds }: RunOptions): Promise<void> {
+  const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
+  if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
+  const folder = createBenchFolder()
+  try {
+    await using started = new AsyncDisposableStack()
+    const url = process.env.BENCH_DATABASE_URL
+    const database = await openDatabaseServer({ url, folder: join(folder, 'postgres') })
+    started.defer(database.close)
+    for (const target of targets.filter(({ service }) => names.length === 0 || names.includes(service))) {
+      if (!(await tryService(target, { folder, database, seconds, kinds }))) process.exitCode = 1
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+interface Options extends RunOptions {
+  readonly folder: string
+  readonly database: DatabaseServer
+}
+
+async function tryService(target: Target, { folder, database, seconds, kinds }: Options): Promise<boolean> {
+  await using started = new AsyncDisposableStack()
+  const databaseUrl = await database.create(`trestle_bench_hostile_${target.service}`)
+  const deployment = await deploy(target.service, {
+    folder,
+    databaseUrl,
+    env: target.env,
+  })
+  const server = await deployment.start()
+  started.defer(server.stop)
+  const requests = await target.prepare({
+    url: server.url,
+    deployment,
+    execute: (statement) => execute(databaseUrl, statement),
+  })
+  const honest = (forSeconds: number) =>
+    sendHonestLoad(server.url, requests.next, { perSecond: PER_SECOND, seconds: forSeconds })
+  const alone = await honest(Math.min(HONEST_SECONDS, seconds))
+  const before = server.residentMib() ?? Number.NaN
+  const attack = startAttack(server, requests, kinds)
+  started.defer(attack.stop)
+  const peak = watchPeak(server)
+  const beside = await honest(seconds)
+  return report(target.service, { alone, beside, before, peak: peak.stop() })
+}
+
+/** Runs the hostile connections in a process of their own. */
+function startAttack({ url }: Server, { huge, slowBody }: Requests, kinds: readonly Kind[]) {
+  const attack: Attack = {
+    port: Number(new URL(url).port),
+    connections: CONNECTIONS,
+    kinds: [...kinds],
+    huge: huge.map((request) => `GET ${headOf(request)}\r\n`),
+    slowBody: {
+      head: `POST ${headOf(slowBody)}Content-Length: ${slowBody.bytes}\r\n\r\n`,
+      bytes: slowBody.bytes - KEPT_BACK_BYTES,
+    },
+  }
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'hostile-connections', 'attack.ts')], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+  })
+  child.stdin.end(JSON.stringify(attack))
+  return {
+    stop: async () => {
+      child.kill('SIGKILL')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    },
+  }
+}
+
+function headOf({ path, headers = {} }: HostileRequest): string {
+  const lines = Object.entries({ host: 'service', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `${path} HTTP/1.1\r\n${lines.join('')}`
+}
+
+/** Samples the memory of the service until it is stopped. */
+function watchPeak(server: Server) {
+  let peak = 0
+  const timer = setInterval(() => {
+    peak = Math.max(peak, server.residentMib() ?? Number.NaN)
+  }, SAMPLE_MS)
+  return {
+    stop: () => {
+      clearInterval(timer)
+      return peak
+    },
+  }
+}
+
+interface Outcome {
+  readonly alone: HonestResult
+  readonly beside: HonestResult
+  /** In MiB. */
+  readonly before: number
+  readonly peak: number
+}
+
+function report(service: string, { alone, beside, before, peak }: Outcome): boolean {
+  const [p99Alone, p99] = [percentileOf(alone.times, 0.99), percentileOf(beside.times, 0.99)]
+  const growth = peak - before
+  say(
+    `${service.padEnd(10)} p99 ${p99Alone.toFixed(0)} ms alone, ${p99.toFixed(0)} ms beside ${CONNECTIONS} hostile connections` +
+      ` (p50 ${percentileOf(beside.times, 0.5).toFixed(0)}, max ${percentileOf(beside.times, 1).toFixed(0)});` +
+      ` memory ${before.toFixed(0)} MiB, peak ${peak.toFixed(0)} (+${growth.toFixed(0)})`,
+  )
+  for (const [failure, count] of [...alone.failed, ...beside.failed]) say(`  ${count} times ${failure}`)
+  const isFine = p99 < P99_MS_MAX && growth < GROWTH_MIB_MAX && alone.failed.size + beside.failed.size === 0
+  if (!isFine) say(`  must have p99 below ${P99_MS_MAX} ms, less than ${GROWTH_MIB_MAX} MiB more, and no failure`)
+  return isFine
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

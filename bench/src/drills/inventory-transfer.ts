@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { createBenchFolder } from '../bench-folder.ts'
+import { openDatabaseServer } from '../servers/database.ts'
+import { type Deployment, deploy } from '../servers/deployment.ts'
+import type { Server } from '../servers/server.ts'
+
+// Moves products from one database to another and back, and kills the service in the middle: `node
+// bench/src/drills/inventory-transfer.ts [products] [kills]`, 100,000 and 20 by default. The products must arrive as they were sent,
+// under 200 MiB of memory. After a kill, the batches that were stored must be there, whole and in order. Exit status 1 when
+// one of these is not so.
+
+const BATCH_ROWS = 500
+const RESIDENT_MIB_MAX = 200
+const SAMPLE_MS = 50
+
+const products = Number(process.argv[2] ?? 100_000)
+const kills = Number(process.argv[3] ?? 20)
+const folder = createBenchFolder()
+const deploymentOptions = { folder, env: {} } as const
+const FORMATS = [
+  { format: 'csv', type: 'text/csv' },
+  { format: 'ndjson', type: 'application/x-ndjson' },
+] as const
+const TEXTS = ['', 'plain', 'ä\u2028\u{1f9e6}', 'a,"b"\n\t', '\\u0001\\\\', '=1+1', '\ufeff', 'ｆｕｌｌ']
+const problems: string[] = []
+
+try {
+  await using started = new AsyncDisposableStack()
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
+  started.defer(database.close)
+  const file = join(folder, 'products.ndjson')
+  await pipeline(Readable.from(randomProducts(products)), createWriteStream(file))
+  const open = async (name: string): Promise<Place> => {
+    const databaseUrl = await database.create(name)
+    return { databaseUrl, deployment: await deploy('inventory', { ...deploymentOptions, databaseUrl }) }
+  }
+  const [first, second, third] = [await open('transfer_a'), await open('transfer_b'), await open('transfer_c')]
+  const sent = await runRoundTrip(file, [first, second, third])
+  await killImports(file, await open('transfer_killed'), sent)
+  for (const problem of problems) say(problem)
+  if (problems.length > 0) process.exitCode = 1
+  else say('the products arrived as they were sent')
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+interface Place {
+  readonly databaseUrl: string
+  readonly deployment: Deployment
+}
+
+/**
+ * Imports the file into the first database, exports it as CSV and as NDJSON, and imports those into the other databases.
+ * @returns a digest of all
+ */
+async function runRoundTrip(file: string, [source, ...targets]: readonly [Place, Place, Place]): Promise<string> {
+  const server = await start(source.deployment)
+  await measure('import of NDJSON', server, () => importFile(server, file, 'application/x-ndjson'))
+  const sent = await digest(source.databaseUrl)
+  for (const [at, { format, type }] of FORMATS.entries()) {
+    const exported = join(folder, `exported.${format}`)
+    await measure(`export of ${format}`, server, async () => {
+      const response = await fetch(`${server.url}/products/export?format=${format}`)
+      await pipeline(Readable.fromWeb(response.body ?? new ReadableStream()), createWriteStream(exported))
+    })
+    const target = targets[at]
+    if (target === undefined) continue
+    const other = await start(target.deployment)
+    await measure(`import of ${format}`, other, () => importFile(other, exported, type))
+    await other.stop()
+    if ((await digest(target.databaseUrl)) !== sent)
+      problems.push(`the products of ${format} did not arrive as they were sent`)
+  }
+  await server.stop()
+  return sent
+}
+
+/** Kills an import in the middle and continues it with `skip`, several times. */
+async function killImports(file: string, { databaseUrl, deployment }: Place, sent: string): Promise<void> {
+  for (let kill = 1; kill <= kills; kill += 1) {
+    const server = await start(deployment)
+    const before = await countProducts(databaseUrl)
+    const importing = importFile(server, file, 'application/x-ndjson', 'skip').catch(() => undefined)
+    await delay(100 + Math.random() * 1_500)
+    await server.kill()
+    await importing
+    const { stored, isPrefix } = await readStored(databaseUrl)
+    say(`kill ${kill}: ${stored} products, ${stored - before} of them new`)
+    if (stored % BATCH_ROWS !== 0 && stored !== products)
+      problems.push(`kill ${kill} left a part of a batch: ${stored} products`)
+    if (!isPrefix) problems.push(`kill ${kill} left a hole in the order of the file`)
+    // Starts the import again from the beginning, before everything is stored.
+    if (stored === products) await execute(databaseUrl, 'TRUNCATE inventory.products CASCADE')
+  }
+  const server = await start(deployment)
+  await importFile(server, file, 'application/x-ndjson', 'skip')
+  await server.stop()
+  if ((await digest(databaseUrl)) !== sent)
+    problems.push('the products of the continued import are not those that were sent')
+}
+
+function start(deployment: Deployment): Promise<Server> {
+  return deployment.start()
+}
+
+/** Runs a step, and prints how long it took and how much memory the server occupied. */
+async function measure(name: string, server: Server, run: () => Promise<unknown>): Promise<void> {
+  let most = 0
+  const sampler = setInterval(() => {
+    most = Math.max(most, server.residentMib() ?? 0)
+  }, SAMPLE_MS)
+  const startMs = performance.now()
+  await run()
+  const seconds = (performance.now() - startMs) / 1_000
+  clearInterval(sampler)
+  say(`${name}: ${seconds.toFixed(1)} s, ${Math.round(products / seconds)} products/s, at most ${most.toFixed(0)} MiB`)
+  if (most > RESIDENT_MIB_MAX) problems.push(`${name} took ${most.toFixed(0)} MiB`)
+}
+
+async function importFile(server: Server, file: string, type: string, mode = 'upsert'): Promise<void> {
+  const response = await fetch(`${server.url}/products/import?mode=${mode}`, {
+    method: 'POST',
+    headers: { 'content-type': type, accept: 'application/x-ndjson' },
+    body: createReadStream(file),
+    duplex: 'half',
+  })
+  const last = (await response.text()).trimEnd().split('\n').at(-1) ?? ''
+  if (!last.includes('"type":"summary"') || !last.includes('"failed":0')) problems.push(`an import ended with ${last}`)
+}
+
+async function digest(url: string): Promise<string> {
+  const hash = createHash('sha256')
+  const rows = await execute(url, 'SELECT sku, attributes::text AS attributes FROM inventory.products ORDER BY sku')
+  for (const { sku, attributes } of rows) hash.update(`${sku}\n${attributes}\n`)
+  return `${rows.length} ${hash.digest('hex')}`
+}
+
+async function countProducts(url: string): Promise<number> {
+  const [row] = await execute(url, 'SELECT count(*)::int AS count FROM inventory.products')
+  return Number(row?.count)
+}
+
+/**
+ * Skus are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, since
+ * PostgreSQL may still finish what the killed process had asked for.
+ */
+async function readStored(url: string): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
+  const [row] = await execute(url, 'SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')
+  const stored = Number(row?.stored)
+  return { stored, isPrefix: stored === 0 || row?.last === skuOf(stored - 1) }
+}
+
+async function execute(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+function skuOf(n: number): string {
+  return `P-${String(n).padStart(8, '0')}`
+}
+
+function* randomProducts(count: number): Generator<string> {
+  for (let n = 0; n < count; n += 1) yield `{"sku":"${skuOf(n)}","attributes":${randomJson(0)}}\n`
+}
+
+/** JSON as text, with numbers that JavaScript cannot hold. The outermost value is an object. */
+function randomJson(depth: number): string {
+  const kind = depth === 0 ? 5 : Math.floor(Math.random() * (depth > 3 ? 4 : 6))
+  if (kind === 0) return pick(['true', 'false', 'null'])
+  if (kind === 1)
+    return `${Math.random() < 0.5 ? '-' : ''}${pick(['0', '12345678901234567890123'])}.${pick(['10', '0', '5'])}`
+  if (kind === 2) return pick(['1e20', '0', '-7', '340282366920938463463374607431768211456'])
+  if (kind === 3) return JSON.stringify(pick(TEXTS) + Math.random().toString(36))
+  const size = Math.floor(Math.random() * 4) + (depth === 0 ? 1 : 0)
+  const items = Array.from({ length: size }, () => randomJson(depth + 1))
+  if (kind === 4) return `[${items.join(',')}]`
+  return `{${items.map((item, at) => `${JSON.stringify(`${pick(TEXTS)}${at}`)}:${item}`).join(',')}}`
+}
+
+function pick(values: readonly string[]): string {
+  return values[Math.floor(Math.random() * values.length)] ?? ''
+}
+
+function say(line: string): void {
+  console.log(line)
+}

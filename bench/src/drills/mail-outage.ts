@@ -1,0 +1,179 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LocalServer } from '@trestle/stack/local-server.ts'
+import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { Command, Option } from 'commander'
+import { positiveInteger, runCommand } from '../command-line.ts'
+import { openDatabaseServer } from '../servers/database.ts'
+import { deploy } from '../servers/deployment.ts'
+import { post } from '../services/http-client.ts'
+import { PASSWORD } from '../speed/auth.ts'
+import { median } from '../statistics.ts'
+
+interface Options {
+  readonly seconds: number
+  readonly rate: number
+  readonly how: 'closed' | 'silent'
+}
+
+/** The counts of a phase of the load. */
+interface Phase {
+  readonly name: string
+  readonly latenciesMs: number[]
+  readonly errors: string[]
+}
+
+/** Every mail that has arrived, by recipient. */
+type Arrivals = Map<string, number>
+
+const AROUND_SECONDS = 15
+/** How much longer a request may take at the median while no mail can be sent. */
+const SLOWER_MS = 300
+/** After a long outage, attempts are up to half an hour apart; after an outage of a minute they are much closer. */
+const PATIENCE_SECONDS = 600
+
+const command = new Command('node bench/src/drills/mail-outage.ts')
+  .description('Stops the mail server of auth under load, and counts the mails that arrive afterwards.')
+  .option('--seconds <number>', 'how long the mail server is stopped', positiveInteger, 60)
+  .option('--rate <number>', 'sign-ups a second', positiveInteger, 10)
+  .addOption(
+    new Option('--how <way>', 'closed: nothing listens; silent: connections are accepted and not answered')
+      .choices(['closed', 'silent'])
+      .default('closed'),
+  )
+  .action(run)
+
+async function run({ seconds, rate, how }: Options): Promise<void> {
+  await using started = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-outage-'))
+  started.defer(() => rmSync(folder, { recursive: true, force: true }))
+  // As ROOT, PostgreSQL runs as another user, who must reach its data.
+  chmodSync(folder, 0o711)
+  const url = process.env.BENCH_DATABASE_URL
+  const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
+  started.defer(database.close)
+  const port = await freePort()
+  const databaseUrl = await database.create('trestle_bench_outage')
+  const deployment = await deploy('auth', { folder, databaseUrl, env: authEnv(port) })
+  const server = await deployment.start({ cores: undefined, coreCount: 1 })
+  started.defer(server.stop)
+
+  const arrivals: Arrivals = new Map()
+  const load = createLoad(server.url, rate)
+  let mails = await startMailServer(arrivals, port)
+  await load.warmUp()
+  const before = await load.run('before', AROUND_SECONDS)
+  await mails.close()
+  const silence = how === 'silent' ? await startSilence(port) : undefined
+  const outage = await load.run('outage', seconds)
+  await silence?.close()
+  mails = await startMailServer(arrivals, port)
+  started.defer(() => mails.close())
+  const backMs = performance.now()
+  const after = await load.run('after', AROUND_SECONDS)
+  const missing = await waitForAll(load.accepted, arrivals)
+  const backlogSeconds = Math.round((performance.now() - backMs) / 1_000)
+  report([before, outage, after], { accepted: load.accepted, arrivals, missing, backlogSeconds })
+}
+
+function authEnv(smtpPort: number): Readonly<Record<string, string>> {
+  return {
+    AUTH_SMTP_PORT: String(smtpPort),
+    AUTH_MAILER_AUTOCONFIRM: 'false',
+    AUTH_RATE_LIMIT_OTP: 'off',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  }
+}
+
+function startMailServer(arrivals: Arrivals, port: number): Promise<LocalServer> {
+  const add = async (_raw: Buffer, recipients: readonly string[]) => {
+    for (const recipient of recipients) arrivals.set(recipient, (arrivals.get(recipient) ?? 0) + 1)
+  }
+  return startSmtpListener({ add }, port)
+}
+
+/** A server that accepts connections and never answers. */
+async function startSilence(port: number): Promise<Pick<LocalServer, 'close'>> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return {
+    close: async () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+/** Signs users up at a steady rate, without waiting for answers. */
+function createLoad(url: string, rate: number) {
+  const accepted: string[] = []
+  const signUp = async (phase: Phase): Promise<void> => {
+    const email = `user${accepted.length}-${phase.name}-${phase.latenciesMs.length}-${crypto.randomUUID()}@example.com`
+    const startMs = performance.now()
+    try {
+      await post(`${url}/signup`, { email, password: PASSWORD })
+      phase.latenciesMs.push(performance.now() - startMs)
+      accepted.push(email)
+    } catch (error) {
+      phase.errors.push(error instanceof Error ? error.message : String(error))
+    }
+  }
+  const run = async (name: string, seconds: number): Promise<Phase> => {
+    const phase: Phase = { name, latenciesMs: [], errors: [] }
+    const requests: Promise<void>[] = []
+    for (let sent = 0; sent < seconds * rate; sent += 1) {
+      requests.push(signUp(phase))
+      await delay(1_000 / rate)
+    }
+    await Promise.all(requests)
+    return phase
+  }
+  return { accepted, run, warmUp: () => run('warm-up', 2) }
+}
+
+/** @returns the users whom no mail has reached when the time is over */
+async function waitForAll(accepted: readonly string[], arrivals: Arrivals): Promise<readonly string[]> {
+  const missing = () => accepted.filter((email) => !arrivals.has(email))
+  for (let waited = 0; waited < PATIENCE_SECONDS && missing().length > 0; waited += 1) await delay(1_000)
+  return missing()
+}
+
+interface Delivery {
+  readonly accepted: readonly string[]
+  readonly arrivals: Arrivals
+  readonly missing: readonly string[]
+  readonly backlogSeconds: number
+}
+
+/** @throws Error when a request was slowed, or a mail was lost or sent twice */
+function report(phases: readonly Phase[], { accepted, arrivals, missing, backlogSeconds }: Delivery): void {
+  for (const { name, latenciesMs, errors } of phases) {
+    const worst = Math.max(...latenciesMs)
+    say(
+      `${name.padEnd(7)} ${latenciesMs.length} sign-ups, ${errors.length} errors; median ${median(latenciesMs).toFixed(1)} ms, slowest ${worst.toFixed(1)} ms`,
+    )
+  }
+  const twice = [...arrivals.values()].filter((count) => count > 1).length
+  say(
+    `${accepted.length} mails: ${missing.length} lost, ${twice} sent twice; all delivered ${backlogSeconds} s after the server was back`,
+  )
+  const [before, outage] = phases.map(({ latenciesMs }) => median(latenciesMs))
+  const errors = phases.flatMap((phase) => phase.errors)
+  if (errors.length > 0) throw new Error(`requests failed: ${errors[0]}`)
+  if ((outage ?? 0) - (before ?? 0) > SLOWER_MS) throw new Error('requests were slower during the outage')
+  if (missing.length > 0 || twice > 0) throw new Error('mails were lost or sent twice')
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+await runCommand(command)

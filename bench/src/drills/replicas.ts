@@ -1,0 +1,111 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { waitUntilReady } from '@trestle/stack/processes/readiness.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { z } from 'zod'
+import { execute, openDatabaseServer } from '../servers/database.ts'
+import { type Deployment, deploy } from '../servers/deployment.ts'
+import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
+import { openWorkplace, requirePrograms } from '../servers/workplace.ts'
+import { compareReferences } from './loads/acknowledgements.ts'
+import { countAllowed, type Replicas, sharedLimits, startReplicas } from './loads/replicas.ts'
+import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './loads/request-load.ts'
+import { type Writer, writers } from './loads/writers.ts'
+
+// Runs two replicas of each service behind HAProxy, as the profile `replicas` of Compose does: `scripts/replicas [--restarts
+// 20] [--signals 50] [--rate 200] [service…]`. Restarts one after the other, again and again, under that many requests a
+// second; then ends one or the other by SIGTERM while 32 clients send requests without a pause. No request may fail, and no
+// acknowledged write may be missing or stored twice. Finally asks both replicas in turn until their common limit is reached.
+// Exit status 1 when one of these is not so. It needs an idle machine: one that cannot keep up with the rate fails too.
+
+const CLIENTS = 32
+const START_MS = 10_000
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    restarts: { type: 'string', default: '20' },
+    signals: { type: 'string', default: '50' },
+    rate: { type: 'string', default: '200' },
+  },
+})
+const [restarts = 0, signals = 0, rate = 0] = [values.restarts, values.signals, values.rate].map(Number)
+if (!(restarts >= 0 && signals >= 0 && rate > 0)) throw new Error('restarts, signals and rate are numbers')
+requirePrograms([HAPROXY])
+
+const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
+
+await using workplace = await openWorkplace('replicas')
+await using started = new AsyncDisposableStack()
+const postgresFolder = join(workplace.folder, 'postgres')
+mkdirSync(postgresFolder)
+const database = await openDatabaseServer({
+  url: process.env.BENCH_DATABASE_URL,
+  folder: postgresFolder,
+  cores: undefined,
+})
+started.defer(database.close)
+for (const writer of writers) {
+  const isWanted = positionals.length === 0 || positionals.includes(writer.service)
+  if (isWanted && !(await tryService(writer))) process.exitCode = 1
+}
+
+async function tryService(writer: Writer): Promise<boolean> {
+  const { service, env } = writer
+  const databaseUrl = await database.create(`trestle_replicas_${service}`)
+  const deployment = await deploy(service, { folder: workplace.folder, databaseUrl, env })
+  const isWell = await tryRestarts(writer, deployment, databaseUrl)
+  return (await tryLimit(writer, deployment)) && isWell
+}
+
+async function tryRestarts(writer: Writer, deployment: Deployment, databaseUrl: string): Promise<boolean> {
+  await using replicas = await startReplicas(deployment, writer.service)
+  const port = await freePort()
+  const servers = replicas.ports.map((at, index) => ({ name: `${writer.service}-${index + 1}`, port: at }))
+  await using place = await openWorkplace('balancer')
+  await startHaproxy(place, [{ name: writer.service, port, mode: 'http', check: '/ready', servers }])
+  const url = `http://127.0.0.1:${port}`
+  await waitUntilReady(`${url}/ready`, AbortSignal.timeout(START_MS))
+  const requests = await writer.prepare({
+    url: replicas.urls[0] ?? '',
+    secrets: deployment.secrets,
+    execute: (statement) => execute(databaseUrl, statement),
+  })
+  const mix = { writer, requests, url }
+  const count = startCount()
+  await sendAtRate(mix, count, rate, restartInTurn(replicas, 2 * restarts))
+  report(`${writer.service}: ${restarts} rolling restarts at ${rate} requests a second`, count)
+  await sendAtOnce(mix, count, CLIENTS, restartInTurn(replicas, signals))
+  report(`${writer.service}: and ${signals} SIGTERMs while ${CLIENTS} clients send requests without a pause`, count)
+  return count.failed.size === 0 && (await isComplete(writer, databaseUrl, count))
+}
+
+async function restartInTurn({ restart }: Replicas, times: number): Promise<void> {
+  for (let time = 0; time < times; time += 1) await restart(time % 2)
+}
+
+async function isComplete({ service, found }: Writer, databaseUrl: string, count: RequestCount): Promise<boolean> {
+  const rows = Rows.parse(await execute(databaseUrl, found))
+  const times = new Map(rows.map((row) => [row.reference, row.times]))
+  const { lost, doubled } = compareReferences(count.acknowledged, times)
+  say(`${service}: ${count.acknowledged.size} writes acknowledged, ${lost.length} lost, ${doubled.length} doubled`)
+  return lost.length === 0 && doubled.length === 0
+}
+
+async function tryLimit({ service }: Writer, deployment: Deployment): Promise<boolean> {
+  const limit = sharedLimits[service]
+  await using replicas = await startReplicas(deployment, service, limit.env)
+  const passed = await countAllowed(replicas.urls, limit)
+  say(`${service}: of ${2 * limit.allowed} requests to both replicas ${passed} passed a limit of ${limit.allowed}`)
+  return passed === limit.allowed
+}
+
+function report(what: string, { sent, failed }: RequestCount): void {
+  const failures = [...failed].map(([failure, times]) => `${times} × ${failure}`).join(', ')
+  say(`${what}: ${sent} requests, failed: ${failures || 'none'}`)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

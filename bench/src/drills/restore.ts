@@ -1,0 +1,162 @@
+import { rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { createBenchFolder } from '../bench-folder.ts'
+import { askAll, type Business, fillDatabase, open, writeUntil } from './restore/business.ts'
+import { type Cluster, findPrograms, type Programs, startCluster } from './restore/cluster.ts'
+
+// Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
+// 20,000 users, transactions and products by default. Clients go on writing while the dump is taken. Afterwards every table
+// must have the rows of the dump's moment, the objects must be those of the migrations, ledger and stock must add up, and the
+// services must accept the tokens and keys that clients hold from before. Exit status 1 when one of these is not so. It needs
+// a PostgreSQL with its client programs; PG_BIN names their folder if it is not found.
+
+const DATABASE = 'trestle'
+const JOBS = '2'
+
+const rows = Number(process.argv[2] ?? 20_000)
+if (!Number.isInteger(rows) || rows < 100) throw new Error('the number of rows is a whole number of at least 100')
+const folder = createBenchFolder()
+const dumpFile = join(folder, 'trestle.dump')
+const rolesFile = join(folder, 'roles.sql')
+
+try {
+  await using started = new AsyncDisposableStack()
+  const programs = findPrograms(process.env.PG_BIN)
+  say(`programs: ${programs.directory}`)
+  const lost = await startCluster(programs, join(folder, 'lost'))
+  started.defer(lost.end)
+  await programs.run('createdb', ['--maintenance-db', lost.url('postgres'), DATABASE])
+  const before = await open(folder, lost.url(DATABASE))
+  started.defer(before.stop)
+  const belongings = await time('filled', () => fillDatabase(before, lost.url(DATABASE), folder, rows))
+
+  let isOver = false
+  const writing = writeUntil(before, belongings, () => isOver)
+  const prints = await time('dumped', () => dump(programs, lost))
+  isOver = true
+  say(`  ${Math.ceil(statSync(dumpFile).size / 1024 / 1024)} MiB, while ${await writing} writes were answered`)
+  await before.stop()
+  await lost.end()
+
+  const found = await startCluster(programs, join(folder, 'found'))
+  started.defer(found.end)
+  const emptyMs = performance.now()
+  await time('restored', () => restore(programs, found))
+  const restoreMs = performance.now() - emptyMs
+  // Compared before a service changes the tables.
+  await time('compared', () => compareRows(found, prints))
+  const after = await open(folder, found.url(DATABASE))
+  started.defer(after.stop)
+  say(
+    `recovery takes ${seconds(restoreMs + after.readyMs)}: the restore, and ${seconds(after.readyMs)} until all are ready`,
+  )
+  await time('proved', () => prove(after))
+  for (const line of await askAll(after, belongings)) say(`answered: ${line}`)
+  say(`the drill is passed, in ${seconds(performance.now())}`)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+/** Dumps roles and database as the runbook does, and returns the content of the tables at the moment of the dump. */
+async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> {
+  const snapshot = await openSnapshot(cluster.url(DATABASE))
+  const target = cluster.url(DATABASE)
+  writeFileSync(rolesFile, await run('pg_dumpall', ['--roles-only', '--no-role-passwords', '--dbname', target]))
+  await run('pg_dump', ['--format=custom', `--snapshot=${snapshot.id}`, `--file=${dumpFile}`, '--dbname', target])
+  const prints = await snapshot.fingerprints()
+  await snapshot.close()
+  return prints
+}
+
+async function restore({ run }: Programs, cluster: Cluster): Promise<void> {
+  // The role of the restoring user exists already: psql reports it and continues.
+  await run('psql', ['--quiet', `--file=${rolesFile}`, '--dbname', cluster.url('postgres')])
+  await run('createdb', ['--maintenance-db', cluster.url('postgres'), DATABASE])
+  await run('pg_restore', ['--exit-on-error', `--jobs=${JOBS}`, '--dbname', cluster.url(DATABASE), dumpFile])
+  await run('vacuumdb', ['--quiet', '--analyze-only', '--dbname', cluster.url(DATABASE)])
+}
+
+/** @throws Error when a table has other rows than before */
+async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void> {
+  const snapshot = await openSnapshot(cluster.url(DATABASE))
+  const differences = compareFingerprints(prints, await snapshot.fingerprints())
+  await snapshot.close()
+  for (const line of differences) say(line)
+  if (differences.length > 0) throw new Error(`${differences.length} tables are not as they were`)
+  say(`${prints.size} tables hold the rows that they held`)
+}
+
+/** @throws Error when an object differs from the migrations, or the books do not add up */
+async function prove({ deployments }: Business): Promise<void> {
+  for (const [name, deployment] of Object.entries(deployments)) {
+    await deployment.runCommand('migrate', 'drift')
+    say(`${name}: no drift`)
+  }
+  await deployments.payments.runCommand('ledger', 'verify')
+  say('payments: the ledger holds')
+  await deployments.inventory.runCommand('doctor')
+  say('inventory: every level is the sum of its movements')
+}
+
+/** Runs a step, and prints how long it took. */
+async function time<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const startMs = performance.now()
+  const result = await work()
+  say(`${what} in ${seconds(performance.now() - startMs)}`)
+  return result
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** The number of rows of each table, and the sum of their hashes, which does not depend on their order. */
+type Fingerprints = ReadonlyMap<string, string>
+
+/** A snapshot of a database that stays visible while clients write. */
+interface Snapshot {
+  /** For `pg_dump --snapshot`. */
+  readonly id: string
+  readonly fingerprints: () => Promise<Fingerprints>
+  close(): Promise<void>
+}
+
+async function openSnapshot(url: string): Promise<Snapshot> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
+  const { rows } = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id')
+  return {
+    id: rows[0]?.id ?? '',
+    fingerprints: () => readFingerprints(client),
+    close: () => client.end(),
+  }
+}
+
+/** Every table outside of PostgreSQL's own schemas. */
+async function readFingerprints(client: pg.Client): Promise<Fingerprints> {
+  await client.query("SET LOCAL TimeZone = 'UTC'")
+  const { rows: tables } = await client.query<{ name: string }>(`
+    SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+    WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`)
+  const found = new Map<string, string>()
+  for (const { name } of tables) {
+    const { rows } = await client.query<{ print: string }>(`
+      SELECT format('%s rows, hash %s', count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0)) AS print
+      FROM ${name} t`)
+    found.set(name, rows[0]?.print ?? '')
+  }
+  return found
+}
+
+/** A line for each table that differs. */
+function compareFingerprints(before: Fingerprints, after: Fingerprints): readonly string[] {
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .filter((table) => before.get(table) !== after.get(table))
+    .map((table) => `${table}: was ${before.get(table) ?? 'not there'}, is ${after.get(table) ?? 'not there'}`)
+}

@@ -1,0 +1,148 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { execute } from '../../servers/database.ts'
+import { type Deployment, deploy } from '../../servers/deployment.ts'
+import type { Server } from '../../servers/server.ts'
+import { post, request } from '../../services/http-client.ts'
+import { PASSWORD, type Session, signUp } from '../../speed/auth.ts'
+import { insertTransactions, merchantBody } from '../../speed/payments.ts'
+
+/** The three services over one database. */
+export interface Business {
+  readonly auth: Server
+  readonly payments: Server
+  readonly inventory: Server
+  readonly deployments: Readonly<Record<Name, Deployment>>
+  /** From the start of the processes until the last was ready, in milliseconds. */
+  readonly readyMs: number
+  stop(): Promise<void>
+}
+
+/** The tokens and ids that clients hold when the database is lost. */
+export interface Belongings {
+  readonly session: Session
+  readonly email: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly transactions: readonly string[]
+  readonly products: number
+}
+
+const NAMES = ['auth', 'payments', 'inventory'] as const
+type Name = (typeof NAMES)[number]
+
+/** Settings under which a single client may send as much as many clients. */
+const ENV: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
+  auth: {
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_RATE_LIMIT_OTP: 'off',
+    AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  },
+  payments: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
+  inventory: {},
+}
+
+const MERCHANTS = 20
+const USERS_BY_FORM = 20
+const CAPTURES_AT_ONCE = 16
+const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
+const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
+
+/**
+ * Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder.
+ * @throws Error when one of the services is missing in the checkout
+ */
+export async function open(folder: string, databaseUrl: string): Promise<Business> {
+  const opened = await Promise.all(
+    NAMES.map(async (name) => {
+      const deployment = await deploy(name, { folder, databaseUrl, env: ENV[name] })
+      return { deployment, server: await deployment.start({ cores: undefined, coreCount: 1 }) }
+    }),
+  )
+  const [auth, payments, inventory] = opened
+  if (!auth || !payments || !inventory) throw new Error('a service is missing')
+  return {
+    auth: auth.server,
+    payments: payments.server,
+    inventory: inventory.server,
+    deployments: { auth: auth.deployment, payments: payments.deployment, inventory: inventory.deployment },
+    readyMs: Math.max(...opened.flatMap(({ server }) => server.startMs)),
+    stop: async () => {
+      await Promise.all(opened.map(({ server }) => server.stop()))
+    },
+  }
+}
+
+/** Fills the database with users, transactions and products: most of them by statements, some by requests. */
+export async function fillDatabase(
+  business: Business,
+  databaseUrl: string,
+  folder: string,
+  rows: number,
+): Promise<Belongings> {
+  const { auth, payments, deployments } = business
+  const file = join(folder, 'users.ndjson')
+  const line = (n: number) =>
+    JSON.stringify({ email: `user${n}@drill.example`, email_confirm: true, user_metadata: { name: `User ${n}` } })
+  writeFileSync(file, Array.from({ length: rows }, (_, n) => line(n)).join('\n'))
+  await deployments.auth.runCommand('users', 'import', file)
+  const email = 'person0@drill.example'
+  const session = await signUp(auth.url, email)
+  for (let n = 1; n < USERS_BY_FORM; n += 1) await signUp(auth.url, `user${n}@drill.example`)
+  await deployments.inventory.runCommand('seed', '--products', String(rows), '--stock', '5')
+  const { app } = CreatedApp.parse(await post(`${payments.url}/apps`, {}))
+  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+  for (let n = 0; n < MERCHANTS; n += 1) await post(`${payments.url}/merchants`, merchantBody(n), headers)
+  await insertTransactions((text) => execute(databaseUrl, text), Math.ceil(rows / MERCHANTS))
+  const transactions = Ids.parse(await execute(databaseUrl, 'SELECT id FROM payments.transactions'))
+  const belongings = { session, email, headers, transactions, products: rows }
+  for (let first = 0; first < rows / 2; first += CAPTURES_AT_ONCE) {
+    const some = transactions.slice(first, first + CAPTURES_AT_ONCE)
+    await Promise.all(some.map((id) => capture(business, belongings, id)))
+  }
+  return belongings
+}
+
+/** Signs users up, captures and creates products until it is stopped. @returns how many writes were acknowledged */
+export async function writeUntil(business: Business, belongings: Belongings, isOver: () => boolean): Promise<number> {
+  let writes = 0
+  const { auth, inventory } = business
+  while (!isOver()) {
+    const id = belongings.transactions[writes % belongings.transactions.length] ?? ''
+    await Promise.all([
+      signUp(auth.url, `late${writes}@drill.example`),
+      capture(business, belongings, id),
+      post(`${inventory.url}/products`, { sku: `LATE-${writes}`, attributes: '{}' }),
+    ])
+    writes += 3
+  }
+  return writes
+}
+
+/** Asks each service for what only the old data can answer, and writes to each. @throws Error with the answer */
+export async function askAll(business: Business, belongings: Belongings): Promise<readonly string[]> {
+  const { auth, inventory } = business
+  const { email, session, transactions, products } = belongings
+  const json = { 'content-type': 'application/json' }
+  await post(`${auth.url}/token?grant_type=password`, { email, password: PASSWORD })
+  await post(`${auth.url}/token?grant_type=refresh_token`, { refresh_token: session.refresh_token })
+  await request(`${auth.url}/user`, { headers: { authorization: `Bearer ${session.access_token}` } })
+  await signUp(auth.url, 'after@drill.example')
+  await capture(business, belongings, transactions.at(-1) ?? '')
+  await request(`${inventory.url}/products/${products}`)
+  await request(`${inventory.url}/products`, {
+    method: 'POST',
+    headers: json,
+    body: '{"sku":"AFTER","attributes":"{}"}',
+  })
+  return [
+    'auth: a sign-in, a refresh by a token from before, the user of an access token from before, a sign-up',
+    'payments: a capture of a transaction from before',
+    'inventory: a product from before, and a new one',
+  ]
+}
+
+async function capture({ payments }: Business, { headers }: Pick<Belongings, 'headers'>, id: string): Promise<void> {
+  await post(`${payments.url}/transactions/${id}/captures`, { amount: 100 }, headers)
+}

@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { freePort, portOf } from '@trestle/testing/free-port.ts'
+import pg from 'pg'
+import { z } from 'zod'
+import { ROOT } from '../../bench.ts'
+import { openDatabaseServer } from '../../servers/database.ts'
+import { deploy } from '../../servers/deployment.ts'
+import { startServer } from '../../servers/server.ts'
+
+/** The needs of the journeys: the service, two merchants, and a shop to return to. */
+export interface Stage {
+  readonly url: string
+  /** Public keys. */
+  readonly keys: { readonly test: string; readonly live: string }
+  /** The address that links of a shop return to. */
+  readonly shopUrl: string
+  /** The shop of `examples/`, which uses all three services. */
+  readonly exampleUrl: string
+  /** auth, which pages of that shop call. */
+  readonly authUrl: string
+  /** Transactions of the test merchant, the newest first. */
+  transactions(): Promise<readonly Transaction[]>
+  /** Makes every open challenge ten minutes older. */
+  letChallengesAge(): Promise<void>
+}
+
+const Transaction = z.object({
+  id: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  successful: z.boolean(),
+  tds: z.string().optional(),
+  reference: z.string().optional(),
+  error: z.union([z.literal(false), z.object({ code: z.int() })]),
+})
+/** The assertions of a journey about the transaction that it made. */
+export type Transaction = z.infer<typeof Transaction>
+
+/** Starts everything. Disposing of `started` ends it. */
+export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
+  started.defer(database.close)
+  const databaseUrl = await database.create('trestle_bench_payment_page')
+  const start = async (name: string, env: Readonly<Record<string, string>> = {}) => {
+    const deployment = await deploy(name, { folder, databaseUrl, env })
+    const server = await deployment.start()
+    started.defer(server.stop)
+    return server
+  }
+  const server = await start('payments')
+  // No mail server listens, so customers of the shop need not confirm their addresses.
+  const { url: authUrl } = await start('auth', { AUTH_MAILER_AUTOCONFIRM: 'true' })
+  // Links are opened under the public address, because the frame of the bank uses it too.
+  const url = server.url.replace('127.0.0.1', 'localhost')
+  const call = createCaller(url)
+  const { app } = z.object({ app: z.object({ key: z.string() }) }).parse(await call('POST', '/apps', {}))
+  const createMerchant = async (changes: object) =>
+    z
+      .object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+      .parse(await call('POST', '/merchants', { ...MERCHANT, ...changes }, app.key)).merchant
+  const [test, live] = [await createMerchant({ test: true }), await createMerchant({ test: false })]
+  return {
+    url,
+    keys: { test: test.key, live: live.key },
+    shopUrl: await startShop(started),
+    authUrl,
+    exampleUrl: await startExample(started, {
+      AUTH_URL: authUrl,
+      PAYMENTS_URL: url,
+      INVENTORY_URL: (await start('inventory')).url,
+      TRESTLE_DATA_DIRECTORY: folder,
+    }),
+    transactions: async () =>
+      z
+        .array(Transaction)
+        .parse(await call('GET', `/merchants/${test.id}/transactions?limit=1000`, undefined, app.key)),
+    letChallengesAge: async () => {
+      const client = new pg.Client({ connectionString: databaseUrl })
+      await client.connect()
+      await client.query(`UPDATE payments.payment_sessions SET challenged = challenged - interval '11 minutes'`)
+      await client.end()
+    },
+  }
+}
+
+/** A merchant, but for whether it is a test merchant. */
+export const MERCHANT = {
+  name: 'Nordhavn Coffee Roasters',
+  currency: 'EUR',
+  email: 'owner@example.com',
+  website: 'https://coffee.example.com',
+  descriptor: 'NORDHAVN COFFEE',
+  company: { country: 'DK' },
+}
+
+type Caller = (method: string, path: string, body?: object, key?: string) => Promise<unknown>
+
+/** Sends JSON to a service, with an API key of payments if there is one. The function throws an Error for a refusal. */
+export function createCaller(url: string): Caller {
+  return async (method, path, body, key): Promise<unknown> => {
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(body && { 'content-type': 'application/json' }),
+        ...(key && { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }),
+      },
+      body: body ? JSON.stringify(body) : null,
+    })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return response.json()
+  }
+}
+
+/** A page of another origin. */
+async function startShop(started: AsyncDisposableStack): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html; charset=utf-8')
+    response.end('<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><h1>Thank you</h1>')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  started.defer(async () => void server.close())
+  const port = portOf(server)
+  return `http://127.0.0.1:${port}/thanks`
+}
+
+async function startExample(
+  started: AsyncDisposableStack,
+  settings: Readonly<Record<string, string>>,
+): Promise<string> {
+  const port = String(await freePort())
+  const server = await startServer({
+    name: 'the shop of examples/',
+    args: [join(ROOT, 'examples', 'shop', 'server.ts')],
+    cwd: ROOT,
+    cores: undefined,
+    env: { PATH: process.env.PATH ?? '', SHOP_PORT: port, ...settings },
+    url: `http://localhost:${port}`,
+    signs: ['/'],
+  })
+  started.defer(server.stop)
+  return server.url
+}
+
+/** The texts of the page in a language. */
+export function textsOf(language: string): Readonly<Record<string, string>> {
+  const file = join(ROOT, 'services', 'payments', 'src', 'pages', 'languages', `${language}.json`)
+  return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')))
+}

@@ -1,0 +1,192 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import type { BrowserContext, Page } from 'playwright-core'
+import { createBenchFolder } from '../bench-folder.ts'
+import { runCommand } from '../command-line.ts'
+import { findBarriers, findCutTexts, startBrowser } from './payment-page/visitor.ts'
+import { createSamples, type Made, Urls } from './samples.ts'
+import { startStack } from './start-stack.ts'
+
+// Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
+// the browser. The payment page and the bank have more states, which bench/src/pages/payment-page.ts visits.
+
+const WIDTHS = [1_280, 390, 320] as const
+const SCHEMES = ['light', 'dark'] as const
+const HEIGHT = 844
+const PATIENCE_MS = 30_000
+
+/** An operation in the API document of inventory. */
+const OPERATION = '/docs/#tag/products/POST/products'
+/** The path of an operation of payments that does not fit beside the address of a server. */
+const LONG_PATH = '/merchants/{merchantId}/transactions'
+
+/** A page to look at. */
+interface Screen {
+  readonly name: string
+  readonly open: (page: Page, urls: Urls) => Promise<unknown>
+}
+
+const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
+
+/** The fragment that auth puts into the address of the home page after a sign-in. The token is none of ours. */
+const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.com' })).toString('base64url')
+const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
+const CODE = '5f0c7a5e-4f0f-4c8e-9d53-3a2f61c0b7de'
+const FAILURE = 'error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired'
+
+const EMPTY: Screen = {
+  name: 'mail-none',
+  open: async (page, urls) => {
+    await page.goto(urls.MAIL_URL)
+    // The page reads its list again every two seconds. The button must outlive the first time, which the second one follows.
+    for (const _ of ['first', 'second'])
+      await page.waitForResponse((response) => response.url().startsWith(urls.MAIL_URL))
+    await page.getByRole('button', { name: 'Copy' }).waitFor()
+  },
+}
+
+/** The pages of a stack with samples. */
+function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }: Made): readonly Screen[] {
+  return [
+    { name: 'home', open: (page, urls) => page.goto(urls.HOME_URL) },
+    { name: 'home-signed-in', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${SESSION}`) },
+    { name: 'home-failed', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${FAILURE}`) },
+    { name: 'home-code', open: (page, urls) => openHash(page, `${urls.HOME_URL}/?code=${CODE}`) },
+    { name: 'home-guide', open: (page, urls) => page.goto(`${urls.HOME_URL}/docs/quick-start/reserve-stock.md`) },
+    {
+      name: 'home-guide-copied',
+      open: (page, urls) => copyExample(page, `${urls.HOME_URL}/docs/quick-start/reserve-stock.md`),
+    },
+    ...SERVICES.flatMap((service): readonly Screen[] => {
+      const name = service.toLowerCase()
+      return [
+        { name: `${name}-front`, open: (page, urls) => page.goto(`${urls[`${service}_URL`]}/`) },
+        { name: `${name}-metrics`, open: (page, urls) => page.goto(new URL('/', urls[`${service}_METRICS_URL`]).href) },
+        { name: `${name}-docs`, open: (page, urls) => openDocs(page, `${urls[`${service}_URL`]}/docs`) },
+      ]
+    }),
+    { name: 'docs-operation', open: (page, urls) => openDocs(page, urls.INVENTORY_URL + OPERATION) },
+    { name: 'docs-request', open: (page, urls) => openRequest(page, urls.PAYMENTS_URL) },
+    { name: 'mail-list', open: (page, urls) => page.goto(urls.MAIL_URL) },
+    { name: 'mail-unfound', open: (page, urls) => page.goto(`${urls.MAIL_URL}/?q=zebra`) },
+    { name: 'mail-one', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/${mailId}`) },
+    { name: 'mail-missing', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/none`) },
+    {
+      name: 'mail-question',
+      open: async (page, urls) => {
+        await page.goto(urls.MAIL_URL)
+        await page.getByRole('button', { name: 'Remove all' }).first().click()
+      },
+    },
+    { name: 'auth-confirm', open: (page) => page.goto(confirmUrl) },
+    { name: 'invitation', open: (page) => page.goto(invitationUrl) },
+    { name: 'invitation-accepted', open: (page) => page.goto(acceptedUrl) },
+    { name: 'invitation-unknown', open: (page, urls) => page.goto(`${urls.PAYMENTS_URL}/invitations/none`) },
+    { name: 'pay', open: (page) => page.goto(payUrl) },
+    {
+      name: 'pay-test-cards',
+      open: async (page) => {
+        await page.goto(payUrl)
+        await page.locator('summary').click()
+      },
+    },
+  ]
+}
+
+async function openHash(page: Page, address: string): Promise<void> {
+  await page.goto(address)
+  await page.locator('#arrival').waitFor()
+}
+
+/** Copies the first example of a guide by keyboard. @throws Error when the clipboard has something else */
+async function copyExample(page: Page, address: string): Promise<void> {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.goto(address)
+  await page.getByRole('button', { name: 'Copy' }).first().press('Enter')
+  await page.getByRole('status').filter({ hasText: 'Copied' }).waitFor()
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  if (copied !== (await page.locator('pre').first().textContent())) throw new Error(`the button copies ${copied}`)
+}
+
+/** The library fetches the document, and then draws it. */
+async function openDocs(page: Page, address: string): Promise<void> {
+  await page.goto(address, { waitUntil: 'networkidle' })
+  await page.locator('h1').first().waitFor()
+}
+
+/** Opens the dialog that sends a request. */
+async function openRequest(page: Page, paymentsUrl: string): Promise<void> {
+  await openDocs(page, `${paymentsUrl}/docs/#tag/transactions/POST${LONG_PATH}`)
+  await page.locator('button', { hasText: `(post ${LONG_PATH})` }).click()
+  await page.getByRole('button', { name: 'Close Client' }).waitFor()
+}
+
+const command = new Command('node bench/src/pages/stack-pages.ts')
+  .description('Opens every page of a stack in Chromium, and fails on what axe-core finds and on what does not fit.')
+  .option('--only <pattern>', 'open only the pages whose names match', '')
+  .option('--pictures <folder>', 'also take a picture of each page')
+  .action(run)
+await runCommand(command)
+
+async function run({ only, pictures }: { readonly only: string; readonly pictures?: string }): Promise<void> {
+  const folder = createBenchFolder()
+  const pattern = new RegExp(only)
+  if (pictures) mkdirSync(pictures, { recursive: true })
+  try {
+    await using started = new AsyncDisposableStack()
+    const urls = Urls.parse(await startStack(join(folder, 'data'), started))
+    const browser = await startBrowser(started)
+    const look = async (shown: readonly Screen[]) => {
+      for (const screen of shown.filter(({ name }) => pattern.test(name))) {
+        const problems: string[] = []
+        for (const [width, colorScheme] of WIDTHS.flatMap((each) => SCHEMES.map((scheme) => [each, scheme] as const))) {
+          const context = await browser.newContext({
+            colorScheme,
+            viewport: { width, height: HEIGHT },
+            locale: 'en-GB',
+          })
+          const picture = pictures && join(pictures, `${screen.name}-${width}-${colorScheme}.png`)
+          const found = await judge(context, (page) => screen.open(page, urls), picture)
+          problems.push(...found.map((problem) => `${width} ${colorScheme}: ${problem}`))
+          await context.close()
+        }
+        if (problems.length > 0) process.exitCode = 1
+        process.stdout.write(
+          `${problems.length > 0 ? 'FAIL' : 'ok  '}  ${[screen.name, ...problems].join('\n        ')}\n`,
+        )
+      }
+    }
+    await look([EMPTY])
+    await look(listScreens(await createSamples(urls)))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Judges a page: foreign loads, errors of scripts, barriers, and content that is cut or wider than the window. */
+async function judge(
+  context: BrowserContext,
+  open: (page: Page) => Promise<unknown>,
+  picture: string | undefined,
+): Promise<readonly string[]> {
+  const problems: string[] = []
+  context.setDefaultTimeout(PATIENCE_MS)
+  context.on('request', (request) => {
+    const { hostname, protocol } = new URL(request.url())
+    const isOwn = ['localhost', '127.0.0.1'].includes(hostname) || ['data:', 'blob:'].includes(protocol)
+    if (!isOwn) problems.push(`loads ${request.url()}`)
+  })
+  const page = await context.newPage()
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
+  page.on('console', (line) => {
+    const isStatus = /the server responded with a status of 4/.test(line.text())
+    if (line.type() === 'error' && !isStatus) problems.push(`console: ${line.text()}`)
+  })
+  await open(page)
+  const [width, shown] = await page.evaluate<[number, number]>('[document.documentElement.scrollWidth, innerWidth]')
+  if (width > shown) problems.push(`is ${width} wide`)
+  problems.push(...(await findCutTexts(page)), ...(await findBarriers(page)))
+  if (picture) await page.screenshot({ path: picture, fullPage: true, animations: 'disabled' })
+  return problems
+}

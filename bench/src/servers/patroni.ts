@@ -1,0 +1,131 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Child } from '@trestle/stack/processes/child.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { z } from 'zod'
+import { type PatroniCluster, type PatroniNode, patroniConfig } from './patroni-config.ts'
+import { killTree } from './process-tree.ts'
+import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
+
+/** The programs that a cluster with Patroni needs. */
+export const PATRONI_PROGRAMS: readonly SystemProgram[] = [
+  { file: '/usr/bin/patroni', debianPackage: 'patroni' },
+  { file: '/usr/bin/etcd', debianPackage: 'etcd-server' },
+  { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' },
+]
+
+/** Three PostgreSQL servers. Patroni makes one the primary and one its synchronous standby. */
+export interface DatabaseCluster {
+  readonly nodes: readonly PatroniNode[]
+  readonly superuser: PatroniCluster['superuser']
+  /** Resolves to the name of the primary once the other servers stream from it, one of them synchronously. */
+  waitUntilComplete(): Promise<string>
+  /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
+  kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>
+  /** Starts what a kill has ended. */
+  revive(name: string): Promise<void>
+}
+
+const NODES = ['node-1', 'node-2', 'node-3'] as const
+const WHOLE_MS = 180_000
+const POLL_MS = 250
+const REQUEST_MS = 2_000
+
+const Members = z.object({ members: z.array(z.object({ name: z.string(), role: z.string(), state: z.string() })) })
+type Member = z.output<typeof Members>['members'][number]
+
+/** Starts etcd and the nodes. Disposing of the workplace ends them. */
+export async function startCluster(workplace: Workplace): Promise<DatabaseCluster> {
+  const cluster: PatroniCluster = {
+    etcdPort: await startEtcd(workplace),
+    binFolder: POSTGRES_BIN,
+    passFile: join(workplace.createFolder('passwords'), 'pgpass'),
+    superuser: { name: 'postgres', password: 'drill' },
+  }
+  const nodes: PatroniNode[] = []
+  const running = new Map<string, Child>()
+  const start = async ({ name }: PatroniNode) => {
+    const args = [join(workplace.folder, `${name}.yml`)]
+    running.set(name, await workplace.start({ name, program: '/usr/bin/patroni', args }))
+  }
+  for (const name of NODES) {
+    const dataFolder = join(workplace.createFolder(name), 'data')
+    const node = { name, postgresPort: await freePort(), restPort: await freePort(), dataFolder }
+    workplace.write(`${name}.yml`, patroniConfig(node, cluster))
+    nodes.push(node)
+    await start(node)
+  }
+  const find = (name: string) => {
+    const node = nodes.find((one) => one.name === name)
+    if (node === undefined) throw new Error(`there is no ${name}`)
+    return node
+  }
+  return {
+    nodes,
+    superuser: cluster.superuser,
+    waitUntilComplete: () => waitUntilComplete(nodes),
+    kill: async (name, what) => {
+      const patroni = running.get(name)
+      const pids = [what === 'machine' ? patroni?.pid : undefined, postmasterOf(find(name))]
+      killTree(pids.filter((pid) => pid !== undefined))
+      if (what === 'machine') await patroni?.ended
+    },
+    revive: (name) => start(find(name)),
+  }
+}
+
+async function startEtcd(workplace: Workplace): Promise<number> {
+  const [port, peerPort] = [await freePort(), await freePort()]
+  const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`]
+  const settings = {
+    name: 'etcd',
+    'data-dir': workplace.createFolder('etcd-data'),
+    'initial-cluster': `etcd=${peer}`,
+    'listen-client-urls': client,
+    'advertise-client-urls': client,
+    'listen-peer-urls': peer,
+    'initial-advertise-peer-urls': peer,
+  }
+  const args = Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
+  await workplace.start({ name: 'etcd', program: '/usr/bin/etcd', args })
+  return port
+}
+
+/** The id of the server's first process; undefined if it does not run. */
+function postmasterOf({ dataFolder }: PatroniNode): number | undefined {
+  const file = join(dataFolder, 'postmaster.pid')
+  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
+}
+
+async function waitUntilComplete(nodes: readonly PatroniNode[]): Promise<string> {
+  const deadlineMs = performance.now() + WHOLE_MS
+  let members: readonly Member[] = []
+  while (performance.now() < deadlineMs) {
+    members = (await Promise.all(nodes.map(readMembers))).find((seen) => seen !== undefined) ?? []
+    const primary = primaryOf(members)
+    if (primary !== undefined) return primary
+    await delay(POLL_MS)
+  }
+  throw new Error(`the cluster is not complete: ${JSON.stringify(members)}`)
+}
+
+/** The primary of a cluster in which no node is missing. */
+function primaryOf(members: readonly Member[]): string | undefined {
+  const inRole = (role: string) => members.filter((member) => member.role === role)
+  const streaming = members.filter(({ state }) => state === 'streaming' || state === 'running').length
+  const [primary] = inRole('leader')
+  const isWhole = streaming === NODES.length && inRole('sync_standby').length > 0
+  return isWhole && primary?.state === 'running' ? primary.name : undefined
+}
+
+/** The view that a node has of the cluster; undefined while the node does not answer. */
+async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[] | undefined> {
+  try {
+    const signal = AbortSignal.timeout(REQUEST_MS)
+    const response = await fetch(`http://127.0.0.1:${restPort}/cluster`, { signal })
+    return Members.parse(await response.json()).members
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,98 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Account, chooseAccount } from '@trestle/stack/postgres/account.ts'
+import { type Child, startChild } from '@trestle/stack/processes/child.ts'
+import { closeAtSignal } from './close-at-signal.ts'
+
+/** A program of the system, and the Debian package that contains it. */
+export interface SystemProgram {
+  readonly file: string
+  readonly debianPackage: string
+}
+
+/** How to start a program that runs until it is ended. */
+export interface ProgramStart {
+  readonly name: string
+  readonly program: string
+  readonly args: readonly string[]
+}
+
+/** A folder in which programs of the system run, as a user without rights. */
+export interface Workplace extends AsyncDisposable {
+  readonly folder: string
+  /** The user that programs run as; undefined: the user of this process. */
+  readonly account: Account | undefined
+  /** Writes a file that programs may read. @returns its path */
+  write(name: string, text: string): string
+  /** Creates a folder that only the programs may use. @returns its path */
+  createFolder(name: string): string
+  /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
+  start(program: ProgramStart): Promise<Child>
+  /** Does something when the workplace is disposed of, before programs that were started earlier end. */
+  defer(act: () => Promise<void>): void
+}
+
+/** The folder of PostgreSQL's programs on Debian 12. */
+export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
+
+const END_STEPS = [
+  { signal: 'SIGTERM', waitMs: 8_000, target: 'process' },
+  { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
+] as const
+
+/** Looks for programs. @throws Error that names the packages to install, when programs are missing */
+export function requirePrograms(programs: readonly SystemProgram[]): void {
+  const missing = programs.filter(({ file }) => !existsSync(file)).map(({ debianPackage }) => debianPackage)
+  if (missing.length > 0) throw new Error(`programs are missing: apt-get install ${missing.join(' ')}`)
+}
+
+/**
+ * Makes the workplace. When it is disposed of, its programs end and its folder is removed.
+ * @param parent the folder that has the folder of the workplace
+ */
+export async function openWorkplace(name: string, parent = tmpdir()): Promise<Workplace> {
+  // PostgreSQL does not run as root.
+  const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
+  const folder = mkdtempSync(join(parent, `trestle-${name}-`))
+  chmodSync(folder, 0o711)
+  const started = new AsyncDisposableStack()
+  started.defer(() => rmSync(folder, { recursive: true, force: true }))
+  let disposal: Promise<void> | undefined
+  const dispose = () => {
+    // Every caller awaits the same disposal, since a second `disposeAsync` would not wait for the first.
+    disposal ??= started.disposeAsync()
+    return disposal
+  }
+  started.defer(closeAtSignal(dispose))
+  const createFolder = (folderName: string) => {
+    const path = join(folder, folderName)
+    mkdirSync(path, { mode: 0o700 })
+    if (account) chownSync(path, account.uid, account.gid)
+    return path
+  }
+  const home = createFolder('home')
+  return {
+    folder,
+    account,
+    write: (fileName, text) => {
+      const path = join(folder, fileName)
+      writeFileSync(path, text)
+      return path
+    },
+    createFolder,
+    start: async (program) => {
+      const child = await startChild({
+        ...program,
+        env: { PATH: `${POSTGRES_BIN}:/usr/local/bin:/usr/bin:/bin:/usr/sbin`, LC_ALL: 'C.UTF-8', HOME: home },
+        cwd: home,
+        logFile: join(folder, `${program.name}.log`),
+        ...(account && { account: { uid: account.uid, gid: account.gid } }),
+      })
+      started.defer(() => child.end(END_STEPS))
+      return child
+    },
+    defer: (act) => started.defer(act),
+    [Symbol.asyncDispose]: dispose,
+  }
+}

@@ -1,0 +1,109 @@
+import { Command } from 'commander'
+import { positiveInteger, runCommand } from '../command-line.ts'
+import { DATABASE, deployPayments, distribute } from '../drills/loads/cluster-payments.ts'
+import { createShop } from '../drills/loads/cluster-shop.ts'
+import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
+import { execute } from '../servers/database.ts'
+import { openWorkplace } from '../servers/workplace.ts'
+import { insertTransactions } from './payments.ts'
+
+// Measures how long `payments distribute` stops writes: `CITUS_PG_BIN=… node bench/src/speed/distribute-size.ts`, with a million
+// transactions, of which each is captured once. Prints the slowest steps, and how long the ledger took to verify, which is
+// after the writes go on. It needs an idle machine.
+
+const WORKERS = 2
+const MERCHANTS = 200
+const GOAL_SECONDS = 60
+/** Captures of one call. */
+const BATCH = 100
+/** Connections that make captures at a time. */
+const FILLERS = 2
+const SLOWEST = 3
+
+const command = new Command('distribute-size')
+  .description('measure how long a large database is distributed; needs a PostgreSQL with Citus 13, in CITUS_PG_BIN')
+  .option('--transactions <count>', 'transactions of the database', positiveInteger, 1_000_000)
+  .action(run)
+await runCommand(command)
+
+async function run({ transactions }: { readonly transactions: number }): Promise<void> {
+  await using workplace = await openWorkplace('distribute-size')
+  const cluster = await startCitusCluster(workplace, WORKERS, { ...DURABLE, 'citus.shard_count': 32 })
+  const shop = createShop(MERCHANTS)
+  const deployment = await deployPayments(workplace, cluster, { ...shop, seed: { ...shop.seed, transactions: [] } })
+  const fromMs = performance.now()
+  await fill(cluster.url(DATABASE), shop.merchantIds, Math.ceil(transactions / MERCHANTS))
+  say(`${Math.ceil(transactions / MERCHANTS) * MERCHANTS} transactions were captured in ${since(fromMs)} s`)
+  const startMs = performance.now()
+  const printed = await distribute(cluster, deployment)
+  const steps = readSteps(printed, (performance.now() - startMs) / 1_000)
+  const last = steps.at(-1)
+  if (last === undefined) throw new Error(`payments distribute has printed no step: ${printed}`)
+  const verdict = last.atSeconds <= GOAL_SECONDS ? 'met' : 'NOT MET'
+  say(`without writes: ${last.atSeconds.toFixed(1)} s (goal ${GOAL_SECONDS} s: ${verdict})`)
+  const slowest = steps.slice(0, -1).toSorted((one, other) => other.seconds - one.seconds)
+  for (const { title, seconds } of slowest.slice(0, SLOWEST)) say(`${title}: ${seconds.toFixed(1)} s`)
+  say(`the ledger was verified in ${last.seconds.toFixed(1)} s`)
+}
+
+/** Authorizes and captures as many transactions of each merchant. */
+async function fill(url: string, merchantIds: readonly string[], each: number): Promise<void> {
+  const waiting = [...merchantIds]
+  const work = async () => {
+    for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+      await insertTransactions((statement) => execute(url, statement), each, id)
+      await execute(url, captureAll(id))
+    }
+  }
+  await Promise.all(Array.from({ length: FILLERS }, work))
+  await execute(url, 'VACUUM ANALYZE')
+}
+
+/** Captures every transaction of a merchant by the function that requests call. @throws by SQL when one is refused */
+function captureAll(merchantId: string): string {
+  return `DO $$ DECLARE
+    asked json;
+    refused text;
+  BEGIN
+    FOR asked IN
+      SELECT json_agg(json_build_object('keyMac', k.mac, 'kind', 'capture', 'transactionId', t.id, 'amount', 1000))
+      FROM (
+        SELECT id, (row_number() OVER (ORDER BY id) - 1) / ${BATCH} AS batch FROM payments.transactions
+        WHERE merchant_id = '${merchantId}'
+      ) t, (SELECT encode(mac, 'hex') AS mac FROM payments.app_keys) k
+      GROUP BY t.batch ORDER BY t.batch
+    LOOP
+      SELECT string_agg(DISTINCT r.verdict, ', ') INTO refused
+      FROM payments.run_operations(asked, 0, 3650) r WHERE r.verdict <> 'done';
+      IF refused IS NOT NULL THEN RAISE EXCEPTION 'captures are refused: %', refused; END IF;
+    END LOOP;
+  END $$`
+}
+
+interface TimedStep {
+  readonly title: string
+  /** When it began, counted from the begin of the run. */
+  readonly atSeconds: number
+  /** How long it took. */
+  readonly seconds: number
+}
+
+/** The steps that `payments distribute` has printed: `7/50 distribute transactions (3.4 s)`. */
+function readSteps(printed: string, totalSeconds: number): readonly TimedStep[] {
+  const begins = [...printed.matchAll(/^\d+\/\d+ (.+) \((\d+\.\d) s\)$/gm)].map(([, title = '', at]) => ({
+    title,
+    atSeconds: Number(at),
+  }))
+  return begins.map((begin, nth) => ({
+    ...begin,
+    seconds: (begins[nth + 1]?.atSeconds ?? totalSeconds) - begin.atSeconds,
+  }))
+}
+
+function since(fromMs: number): string {
+  return ((performance.now() - fromMs) / 1_000).toFixed(1)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,134 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { createBenchFolder } from '../bench-folder.ts'
+import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
+import { deploy } from '../servers/deployment.ts'
+import { post, request } from '../services/http-client.ts'
+import { distributionOf } from '../statistics.ts'
+import { insertTransactions, merchantBody } from './payments.ts'
+
+// Measures how the time of a request grows with the rows of a merchant: `node bench/src/speed/ledger-growth.ts [sizes]`, by default
+// 1000,100000,1000000 transactions and as many lines. Each size has a database and a service of its own. All are asked in
+// turn, so that a disturbance of the machine hits all of them. The goal is 1.2 times the smallest.
+
+const GOAL = 1.2
+const ROUNDS = 61
+const PAGE_ROWS = 100
+
+const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
+if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE_ROWS))
+  throw new Error(`sizes are ${PAGE_ROWS} or more, by commas`)
+const folder = createBenchFolder()
+
+/** A service and a merchant with a number of transactions and lines. */
+interface Grown {
+  readonly size: number
+  readonly url: string
+  readonly merchantId: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Some ids of transactions, from the newest to the oldest. */
+  readonly transactions: readonly string[]
+  /** The newest transactions: what is captured was usually authorized not long ago. */
+  readonly recent: readonly string[]
+}
+
+const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
+const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
+const Ids = z.array(z.object({ id: z.string() }))
+
+/** The measured requests. `at` goes from 0, the newest transaction, to 1, the oldest. */
+const questions: readonly (readonly [name: string, ask: (grown: Grown, round: number) => Promise<unknown>])[] = [
+  ...[0, 0.5, 0.9].flatMap((at) => [
+    [`page of transactions at ${at}`, (grown: Grown) => readPage(grown, 'transactions', at)] as const,
+    [`page of lines at ${at}`, (grown: Grown) => readPage(grown, 'lines', at)] as const,
+  ]),
+  [
+    'page of transactions, oldest first',
+    (grown) => read(grown, `/merchants/${grown.merchantId}/transactions?limit=${PAGE_ROWS}&after=${'0'.repeat(24)}`),
+  ],
+  ['transaction by id', (grown, round) => read(grown, `/transactions/${pick(grown.transactions, round)}`)],
+  [
+    'capture',
+    (grown, round) =>
+      post(`${grown.url}/transactions/${pick(grown.recent, round)}/captures`, { amount: 1 }, grown.headers),
+  ],
+]
+
+try {
+  await using started = new AsyncDisposableStack()
+  const url = process.env.BENCH_DATABASE_URL
+  const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
+  started.defer(database.close)
+  const all: Grown[] = []
+  for (const size of sizes) all.push(await fillMerchant(size, database, started))
+  say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE_ROWS} rows`)
+  say(['', ...sizes.map((size) => `${size} rows`), 'times'].map(pad).join(' '))
+  for (const [name, ask] of questions) {
+    const times = all.map((): number[] => [])
+    for (let round = -5; round < ROUNDS; round += 1) {
+      for (const [index, grown] of all.entries()) {
+        const startMs = performance.now()
+        await ask(grown, round + 5)
+        if (round >= 0) times[index]?.push(performance.now() - startMs)
+      }
+    }
+    const medians = times.map((each) => distributionOf(each).median)
+    const growth = (medians.at(-1) ?? 0) / (medians[0] ?? 1)
+    const verdict = `${growth.toFixed(2)} ${growth <= GOAL ? 'met' : 'NOT MET'}`
+    say([name, ...medians.map((median) => `${median.toFixed(2)} ms`), verdict].map(pad).join(' '))
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function fillMerchant(size: number, database: DatabaseServer, started: AsyncDisposableStack): Promise<Grown> {
+  const databaseUrl = await database.create(`trestle_bench_growth_${size}`)
+  const own = join(folder, String(size))
+  const deployment = await deploy('payments', { folder: own, databaseUrl, env: { PAYMENTS_RATE_KEY: '0' } })
+  const server = await deployment.start()
+  started.defer(server.stop)
+  const { app } = CreatedApp.parse(await post(`${server.url}/apps`, {}))
+  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+  const { merchant } = CreatedMerchant.parse(await post(`${server.url}/merchants`, merchantBody(size), headers))
+  await insertTransactions((statement) => execute(databaseUrl, statement), size)
+  await execute(databaseUrl, insertLines(merchant.id, size))
+  await execute(databaseUrl, 'VACUUM ANALYZE')
+  const list = async (text: string) => Ids.parse(await execute(databaseUrl, text)).map(({ id }) => id)
+  const transactions = await list(
+    `SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id DESC) AS n FROM payments.transactions) t
+     WHERE n % ${Math.max(1, Math.floor(size / 1_000))} = 0 ORDER BY id DESC`,
+  )
+  const recent = await list(`SELECT id FROM payments.transactions ORDER BY id DESC LIMIT ${PAGE_ROWS}`)
+  return { size, url: server.url, merchantId: merchant.id, headers, transactions, recent }
+}
+
+/** Lines at the ids of the transactions. They only fill the lists, and the ledger does not verify with them. */
+function insertLines(merchantId: string, count: number): string {
+  return `INSERT INTO payments.lines (merchant_id, id, created, kind, balance, fee, description, transaction_id, amount, currency,
+      balance_after, journal_id, test, hash, hash_version)
+    SELECT merchant_id, id, created, 'capture', 98, 2, 'Capture ' || id, id, 100, currency, 98, id, test,
+      decode(repeat('00', 32), 'hex'), 1
+    FROM payments.transactions WHERE merchant_id = '${merchantId}' ORDER BY id LIMIT ${count}`
+}
+
+function readPage(grown: Grown, list: string, at: number): Promise<unknown> {
+  const before = grown.transactions[Math.floor(at * grown.transactions.length)]
+  return read(grown, `/merchants/${grown.merchantId}/${list}?limit=${PAGE_ROWS}&before=${before}`)
+}
+
+function read({ url, headers }: Grown, path: string): Promise<unknown> {
+  return request(url + path, { headers })
+}
+
+function pick(ids: readonly string[], round: number): string {
+  return ids[(round * 7) % ids.length] ?? ''
+}
+
+function pad(cell: string, index: number): string {
+  return index === 0 ? cell.padEnd(36) : cell.padStart(14)
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

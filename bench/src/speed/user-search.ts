@@ -1,0 +1,84 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createBenchFolder } from '../bench-folder.ts'
+import { execute, openDatabaseServer } from '../servers/database.ts'
+import { deploy } from '../servers/deployment.ts'
+import { signAdminToken } from '../services/admin-token.ts'
+import { request } from '../services/http-client.ts'
+import { distributionOf } from '../statistics.ts'
+import { insertUsers } from './users.ts'
+
+// Measures how long an admin waits for a list of users: `node bench/src/speed/user-search.ts [number of users]`, a million by
+// default.
+
+const GOAL_MS = 100
+const ROUNDS = 11
+const DEPTH = 50
+
+/** The measured requests, and why. All but the first two would read every user without an index. */
+const searches: readonly (readonly [filter: string, what: string])[] = [
+  ['', 'no filter, newest first'],
+  ['example', 'a part of a third of all emails'],
+  ['oldcompany', 'a part of emails of the oldest 6 % alone'],
+  ['zoe.smith12', 'the beginning of a few emails'],
+  ['smith77777@', 'a part of one email'],
+  ['77777', 'digits of emails and phones'],
+  ['1415', 'the beginning of some phones'],
+  ['james smith', 'a full name'],
+  ['rt wri', 'a part of a full name'],
+  ['иван', 'nobody, in another script'],
+  ['...', 'nobody, without letters'],
+  ['qqqq', 'nobody'],
+  ['jo', 'two characters: a beginning'],
+  ['1', 'one character: a beginning'],
+  ['~', 'one character that nobody begins with'],
+]
+
+const users = Number(process.argv[2] ?? 1_000_000)
+if (!Number.isInteger(users) || users < 1) throw new Error('the number of users is a whole number above 0')
+const folder = createBenchFolder()
+try {
+  await using started = new AsyncDisposableStack()
+  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
+  started.defer(database.close)
+  const databaseUrl = await database.create('trestle_bench_user_search')
+  const env = { AUTH_MAILER_AUTOCONFIRM: 'true' }
+  const deployment = await deploy('auth', { folder, databaseUrl, env })
+  const startedMs = performance.now()
+  await execute(databaseUrl, insertUsers(users))
+  await execute(databaseUrl, 'VACUUM ANALYZE')
+  say(`${users} users made in ${((performance.now() - startedMs) / 1_000).toFixed(0)} s`)
+  const server = await deployment.start()
+  started.defer(server.stop)
+  const headers = { authorization: `Bearer ${signAdminToken(deployment.secrets.AUTH_JWT_SECRET)}` }
+  say(`first page of 50 by cursor, over HTTP: median and slowest of ${ROUNDS}`)
+  for (const [filter, what] of searches) {
+    const path = `/admin/users?cursor=&filter=${encodeURIComponent(filter)}`
+    await report(JSON.stringify(filter), what, () => request(server.url + path, { headers }))
+  }
+  let next = '/admin/users?cursor=&per_page=1000&filter=example'
+  await report('"example"', `each of ${DEPTH} pages of 1000`, async () => {
+    const answer = await request(server.url + next, { headers })
+    next = /<([^>]*)>/.exec(answer.headers.get('link') ?? '')?.[1] ?? next
+  })
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function report(filter: string, what: string, ask: () => Promise<unknown>): Promise<void> {
+  const times: number[] = []
+  for (let round = 0; round < (what.startsWith('each') ? DEPTH : ROUNDS); round += 1) {
+    const startMs = performance.now()
+    await ask()
+    times.push(performance.now() - startMs)
+  }
+  const { median, largest } = distributionOf(times)
+  const verdict = median <= GOAL_MS ? 'ok' : `above ${GOAL_MS} ms`
+  say(
+    `${filter.padEnd(15)} ${median.toFixed(1).padStart(7)} ms ${largest.toFixed(1).padStart(7)} ms  ${verdict}  ${what}`,
+  )
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
