@@ -16,7 +16,7 @@ import { type ApplyDeps, applyEmailChange, applyPhoneChange } from './apply-addr
 import { needsBothAddresses } from './email-change.ts'
 import { type EmailChangeDeps, type PhoneChangeDeps, sendEmailChange, sendPhoneChange } from './send-address-change.ts'
 
-interface TakeDeps extends SmsAllowanceDeps {
+export interface MessageAllowanceDeps extends SmsAllowanceDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'mail' | 'sms'>
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
@@ -44,7 +44,7 @@ export function findNewAddress(user: User, wanted: OwnAddresses, kind: Identifie
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
 export async function takeMessageAllowances(
-  deps: TakeDeps,
+  deps: MessageAllowanceDeps,
   user: User,
   wanted: OwnAddresses,
   limitKey: string | undefined,
@@ -97,6 +97,6 @@ export async function changeOwnAddresses(
 }
 
 /** An anonymous user's first email is like a sign-up. Other users always confirm an email (reference: Anonymous users). */
-function isAppliedAtOnce({ config }: Pick<TakeDeps, 'config'>, { isAnonymous }: User): boolean {
+function isAppliedAtOnce({ config }: Pick<MessageAllowanceDeps, 'config'>, { isAnonymous }: User): boolean {
   return isAnonymous && config.mail.autoconfirm
 }

@@ -14,7 +14,7 @@ const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 
 const FOR_OIDC = ['issuer', 'discovery_url', 'id_token_signed_response_alg'] as const
 const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
 
-interface CompleteSettingsDeps {
+export interface CompleteSettingsDeps {
   readonly outbound: Outbound
 }
 

@@ -7,7 +7,7 @@ import { CUSTOM_PREFIX } from './custom-provider.ts'
 import { findCustomProvider } from './custom-provider-repository.ts'
 import { defineCustomProvider } from './define-custom-provider.ts'
 
-interface FindProviderDeps {
+export interface FindProviderDeps {
   readonly config: Pick<AuthConfig, 'external' | 'server'>
   readonly db: Db
   readonly encryptionKeys: EncryptionKeys

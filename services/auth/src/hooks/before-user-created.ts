@@ -38,7 +38,7 @@ interface OwnUserCandidate {
   readonly context: Pick<RequestContext, 'audience' | 'ip'>
 }
 
-interface AskOwnDeps extends AskDeps {
+export interface AskOwnDeps extends AskDeps {
   readonly config: Pick<AuthConfig, 'jwt'>
   readonly db: Db
 }

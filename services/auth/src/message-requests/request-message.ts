@@ -14,7 +14,6 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
 import { type SendDeps, sendRequested } from './send-requested.ts'
 
 /** The dependencies of a request for a message. The limits count each message, whether or not it has a recipient. */
@@ -23,7 +22,6 @@ export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly hooks: HookedDeps['hooks']
   readonly logger: HookedDeps['logger']
   readonly now: () => Date
-  readonly serverKeys: ServerKeys
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 

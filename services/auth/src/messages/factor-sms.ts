@@ -9,7 +9,7 @@ import { renderText } from './mail-template.ts'
 import type { SmsJob } from './sms-job.ts'
 import { findTestCode } from './test-code.ts'
 
-interface FactorSmsDeps {
+export interface FactorSmsDeps {
   readonly config: Pick<AuthConfig, 'mfa' | 'sms'>
   readonly now: () => Date
   readonly randomBytes: RandomBytes

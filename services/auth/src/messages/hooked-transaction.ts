@@ -16,6 +16,7 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import { buildDeliveries, type Delivery, deliver, recordDeliveries, wereDelivered } from './delivery.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
 import type { SmsGateway } from './sms-gateway.ts'
@@ -29,6 +30,7 @@ export interface HookedDeps extends IntervalDeps {
   readonly jobs: Jobs
   readonly logger: ServiceLogger['logger']
   readonly randomBytes: RandomBytes
+  readonly serverKeys: ServerKeys
   /** Undefined where no gateway is set. */
   readonly sms: SmsGateway | undefined
 }

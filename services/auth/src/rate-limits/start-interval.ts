@@ -8,7 +8,7 @@ import {
   type IntervalKind,
 } from './send-interval.ts'
 
-interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
+export interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
   readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'startIntervalAtGeneratedLink'> }
   readonly db: Db
 }

@@ -9,7 +9,7 @@ import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
 import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
 import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './proof-repository.ts'
 
-interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPasswordRules {
+export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPasswordRules {
   readonly config: NonceDeps['config'] &
     AttemptHookDeps['config'] &
     NewPasswordRules['config'] & { readonly security: { readonly currentPasswordForPassword: boolean } }

@@ -19,7 +19,7 @@ export interface ShownFactor extends SessionOrigin {
   readonly credentialSince: Timestamp | Date
 }
 
-interface RaiseSessionDeps {
+export interface RaiseSessionDeps {
   readonly randomBytes: RandomBytes
   readonly config: { readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed'> }
 }

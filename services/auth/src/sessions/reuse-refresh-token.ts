@@ -8,7 +8,7 @@ import { deriveChildToken, hashRefreshToken } from './refresh-token.ts'
 import type { SessionOrigin } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 
-interface ReuseDeps {
+export interface ReuseDeps {
   readonly config: RefreshConfig
   readonly lanes: Lanes
   readonly refreshTokenKey: KeyObject

@@ -22,7 +22,7 @@ export interface InvitedUser {
   readonly context: RequestContext
 }
 
-interface InvitationMailDeps extends MailTokenDeps {
+export interface InvitationMailDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 

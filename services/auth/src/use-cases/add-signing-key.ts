@@ -7,16 +7,10 @@ import {
   lockSigningKeys,
   type SigningKeyStatus,
 } from '../access-tokens/signing-key-repository.ts'
-import type { RunWork } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
-
-/** A signing key that does not exist yet. `kid` is its id, unique for ever. */
-export interface AddSigningKeyInput {
-  readonly alg: SigningAlgorithm
-  readonly kid: string
-}
-
-type AddSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'logger' | 'now' | 'randomBytes'>
+import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
 
 /**
  * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid
@@ -24,8 +18,13 @@ type AddSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'lo
  * @param runWork what the caller does in the same transaction
  */
 export async function addSigningKey<Answer>(
-  deps: AddSigningKeyDeps,
-  { alg, kid }: AddSigningKeyInput,
+  deps: AuditDeps & {
+    readonly config: AuthConfig
+    readonly db: Db
+    readonly encryptionKeys: EncryptionKeys
+    readonly randomBytes: RandomBytes
+  },
+  { alg, kid }: { readonly alg: SigningAlgorithm; readonly kid: string },
   runWork: RunWork<SigningKeyStatus | undefined, Answer>,
 ): Promise<Answer> {
   const key = sealSigningKey(deps, await generateSigningKey(alg, kid))

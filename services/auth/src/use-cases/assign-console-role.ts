@@ -1,7 +1,7 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { Db } from '../database.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
@@ -10,14 +10,11 @@ import { requireUser } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type AssignConsoleRoleDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
-
 /** A user, and what they may do as an operator from now on. */
 export interface AssignConsoleRoleInput extends ManagedUser {
   readonly admin: Admin
   /** Null takes the role away. */
   readonly role: OperatorRole | null
-  /** For the audit log. */
   readonly ip: string
 }
 
@@ -29,7 +26,7 @@ export interface AssignConsoleRoleInput extends ManagedUser {
  * @throws userNotFound, consoleUserProtected
  */
 export async function assignConsoleRole<Answer>(
-  deps: AssignConsoleRoleDeps,
+  deps: AuditDeps & { readonly db: Db },
   { admin, role, ip, ...managed }: AssignConsoleRoleInput,
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {

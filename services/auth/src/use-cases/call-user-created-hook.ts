@@ -1,10 +1,12 @@
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Db } from '../database.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { type UserCreated, userCreatedTask } from '../hooks/user-created-job.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 
-type CallHookDeps = Pick<AuthDeps, 'db' | 'hooks' | 'now'>
+type CallHookDeps = { readonly db: Db; readonly hooks: Hooks; readonly now: () => Date }
 
 /**
  * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue hears of it. The next
@@ -26,6 +28,6 @@ async function callUserCreatedHook(
 }
 
 /** Starts to call the hook for the users in the queue. */
-export async function startUserCreatedHookCalls(deps: CallHookDeps & Pick<AuthDeps, 'jobs'>): Promise<void> {
+export async function startUserCreatedHookCalls(deps: CallHookDeps & { readonly jobs: Jobs }): Promise<void> {
   await deps.jobs.work(userCreatedTask, (created, attempt) => callUserCreatedHook(deps, created, attempt))
 }

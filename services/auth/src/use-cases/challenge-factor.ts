@@ -1,8 +1,9 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { challengeEnd } from '../factors/challenge.ts'
 import { CHALLENGE_MOMENT_KEY, insertChallenge, type NewChallenge } from '../factors/challenge-repository.ts'
 import { requireFactor } from '../factors/factor.ts'
@@ -10,8 +11,8 @@ import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../fa
 import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { prepareFactorSms } from '../messages/factor-sms.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { takeSms } from '../messages/sms-allowance.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type SmsAllowanceDeps, takeSms } from '../messages/sms-allowance.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { askForAssertion, askForCreation, type CredentialRequest } from '../passkeys/ceremony.ts'
 import type { CredentialOptions } from '../passkeys/credential.ts'
@@ -21,10 +22,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import type { User } from '../users/user.ts'
 
-type ChallengeFactorDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
->
+type ChallengeFactorDeps = HookedDeps & SmsAllowanceDeps & { readonly config: AuthConfig; readonly names: Names }
 
 /** A request to challenge a second factor of the caller. */
 export interface ChallengeFactorInput {
@@ -81,7 +79,7 @@ export async function challengeFactor(
 }
 
 async function askForCredential(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger'>,
+  deps: Pick<ChallengeFactorDeps, 'config' | 'db' | 'logger'>,
   user: User,
   factor: FactorWithSecrets,
 ): Promise<CredentialRequest> {
@@ -99,7 +97,7 @@ const ATTEMPTS_MAX = 10
  * microsecond, because a unique index of supabase/auth's table forbids that.
  */
 async function retryAtTakenMoment<Result>(
-  { names }: Pick<AuthDeps, 'names'>,
+  { names }: Pick<ChallengeFactorDeps, 'names'>,
   run: (delayMicroseconds: number) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {

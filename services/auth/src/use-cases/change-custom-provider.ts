@@ -1,7 +1,7 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { Db } from '../database.ts'
 import { customProviderChanged } from '../external-errors.ts'
-import { completeSettings } from '../external-providers/complete-settings.ts'
+import { type CompleteSettingsDeps, completeSettings } from '../external-providers/complete-settings.ts'
 import type { CustomProviderChanges } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
@@ -10,22 +10,8 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
 import { hasIdentitiesOf } from '../identities/external-identity-repository.ts'
-import { sealSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, type RandomBytes, sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
-
-type ChangeCustomProviderDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
->
-
-/** A provider, and its members that change. */
-export interface ChangeCustomProviderInput {
-  readonly admin: Admin
-  /** The client's address, for the audit log. */
-  readonly ip: string
-  readonly identifier: string
-  readonly changes: CustomProviderChanges
-}
 
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
@@ -34,8 +20,23 @@ export interface ChangeCustomProviderInput {
  * @throws customProviderNotFound, customProviderChanged, customProviderInUse, and what `completeSettings` throws
  */
 export async function changeCustomProvider(
-  deps: ChangeCustomProviderDeps,
-  { identifier, admin, ip, changes: { client_secret: secret, ...changes } }: ChangeCustomProviderInput,
+  deps: AuditDeps &
+    CompleteSettingsDeps & {
+      readonly db: Db
+      readonly randomBytes: RandomBytes
+      readonly encryptionKeys: EncryptionKeys
+    },
+  {
+    identifier,
+    admin,
+    ip,
+    changes: { client_secret: secret, ...changes },
+  }: {
+    readonly admin: Admin
+    readonly ip: string
+    readonly identifier: string
+    readonly changes: CustomProviderChanges
+  },
 ): Promise<CustomProvider> {
   const provider = await getCustomProvider(deps.db, identifier)
   const settings = await completeSettings(deps, { ...provider.settings, ...changes })

@@ -1,7 +1,9 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { violates } from '@trestle/database/violations.ts'
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { refuseTakenPhone } from '../factors/enrolment.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
@@ -10,13 +12,10 @@ import type { Admin } from '../sessions/admin.ts'
 import { requireFactorPhone } from '../users/require-phone.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type ChangeFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now'>
-
 /** A second factor of a user, and the admin who changes or unenrols it. */
 export interface ManagedFactor extends ManagedUser {
   readonly admin: Admin
   readonly factorId: string
-  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
@@ -32,7 +31,7 @@ export interface ChangeFactorAsAdminInput extends ManagedFactor {
  * @throws userNotFound, consoleUserProtected, factorNotFound, factorNameTaken, phoneMalformed, phoneFactorExists
  */
 export async function changeFactorAsAdmin(
-  deps: ChangeFactorDeps,
+  deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names },
   { admin, factorId, ip, friendlyName, phone, ...managed }: ChangeFactorAsAdminInput,
 ): Promise<Factor> {
   const changing = transactAgain(deps.db, async (trx) => {

@@ -1,12 +1,14 @@
+import type { Names } from '@trestle/migrations/migration.ts'
 import {
   changeOwnAddresses,
   findNewAddress,
+  type MessageAllowanceDeps,
   type OwnAddresses,
   takeMessageAllowances,
 } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
@@ -15,7 +17,12 @@ import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { requireGuardedChange } from '../sessions/guarded-change.ts'
-import { type PreparedPassword, preparePassword, requireShownPassword } from '../sessions/new-password.ts'
+import {
+  type NewPasswordDeps,
+  type PreparedPassword,
+  preparePassword,
+  requireShownPassword,
+} from '../sessions/new-password.ts'
 import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
@@ -28,7 +35,8 @@ import type { User } from '../users/user.ts'
 import { passwordChange, updateUser } from '../users/user-change-repository.ts'
 
 type ChangeOwnUserDeps = HookedDeps &
-  Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'passwords' | 'rateLimits' | 'outbound'>
+  NewPasswordDeps &
+  MessageAllowanceDeps & { readonly config: AuthConfig; readonly names: Names }
 
 /** The changes that a user makes to their own account. Undefined members stay as they are. The phone is as it was typed. */
 export interface OwnChanges extends OwnAddresses {
@@ -40,13 +48,6 @@ export interface OwnChanges extends OwnAddresses {
   readonly appMetadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The changes, the caller who makes them, and the request. */
-export interface ChangeOwnUserInput {
-  readonly caller: TokenUser
-  readonly changes: OwnChanges
-  readonly context: RequestContext
-}
-
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
@@ -56,7 +57,11 @@ export interface ChangeOwnUserInput {
  */
 export async function changeOwnUser(
   deps: ChangeOwnUserDeps,
-  { caller, changes: typed, context }: ChangeOwnUserInput,
+  {
+    caller,
+    changes: typed,
+    context,
+  }: { readonly caller: TokenUser; readonly changes: OwnChanges; readonly context: RequestContext },
 ): Promise<Profile> {
   const changes = await readWantedPhone(deps, typed)
   const { password, nonce, currentPassword } = changes
@@ -88,7 +93,7 @@ export async function changeOwnUser(
  * session, and where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the role.
  */
 function isStillAdmin(
-  { config, hooks }: Pick<AuthDeps, 'config' | 'hooks'>,
+  { config, hooks }: Pick<ChangeOwnUserDeps, 'config' | 'hooks'>,
   caller: TokenUser,
   { user }: ActiveCaller,
 ) {
@@ -96,17 +101,19 @@ function isStillAdmin(
   return config.jwt.adminRoles.includes(user.role)
 }
 
-interface PreparedChange {
-  readonly changes: OwnChanges
-  readonly context: RequestContext
-  readonly prepared: PreparedPassword | undefined
-}
-
 async function storeChanges(
   trx: Trx,
   deps: Repeatable<ChangeOwnUserDeps>,
   active: ActiveCaller,
-  { changes, context, prepared }: PreparedChange,
+  {
+    changes,
+    context,
+    prepared,
+  }: {
+    readonly changes: OwnChanges
+    readonly context: RequestContext
+    readonly prepared: PreparedPassword | undefined
+  },
 ): Promise<void> {
   const { user } = active
   const { data, appMetadata } = changes
@@ -149,7 +156,7 @@ async function changePassword(
  * @throws anonymousPassword, emailExists, phoneExists, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld
  */
 async function requireAllowed(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  deps: Pick<ChangeOwnUserDeps, 'config' | 'db' | 'now'>,
   caller: ActiveCaller,
   changes: OwnAddresses & Pick<OwnChanges, 'password' | 'nonce' | 'appMetadata'>,
 ): Promise<void> {
@@ -166,7 +173,7 @@ async function requireAllowed(
  * message.
  */
 async function requireFreeAddresses(
-  { config: { mail, sms }, db }: Pick<AuthDeps, 'config' | 'db'>,
+  { config: { mail, sms }, db }: Pick<ChangeOwnUserDeps, 'config' | 'db'>,
   user: User,
   { email, phone }: { readonly email: string | undefined; readonly phone: string | undefined },
 ): Promise<void> {

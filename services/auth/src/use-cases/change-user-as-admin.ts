@@ -1,12 +1,13 @@
+import type { Names } from '@trestle/migrations/migration.ts'
 import { type AuditDeps, adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Db, Trx } from '../database.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
-import { hashNewPassword } from '../passwords/hash-new-password.ts'
+import { hashNewPassword, type NewPasswordRules } from '../passwords/hash-new-password.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -23,13 +24,10 @@ import { requireUser, type User } from '../users/user.ts'
 import { deleteAddressChange, passwordChange, updateBan, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type ChangeUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
-
 /** A user, and the changes that an admin makes. */
 export interface ChangeUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   readonly wanted: AdminUser
-  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
@@ -40,7 +38,13 @@ export interface ChangeUserAsAdminInput extends ManagedUser {
  * metadataTooLarge, phoneMalformed, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
  */
 export async function changeUserAsAdmin<Answer>(
-  deps: ChangeUserAsAdminDeps,
+  deps: AuditDeps &
+    NewPasswordRules & {
+      readonly config: AuthConfig
+      readonly db: Db
+      readonly names: Names
+      readonly passwords: PasswordHasher
+    },
   input: ChangeUserAsAdminInput,
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
-import { completeSettings } from '../external-providers/complete-settings.ts'
+import { type CompleteSettingsDeps, completeSettings } from '../external-providers/complete-settings.ts'
 import type { NewCustomProvider } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
@@ -13,21 +14,16 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { customIssuerOf, refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
 import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/external-identity-repository.ts'
-import { sealSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, type RandomBytes, sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 
-type CreateCustomProviderDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
->
-
-/** A provider that an admin adds. */
-export interface CreateCustomProviderInput {
-  readonly admin: Admin
-  /** The client's address, for the audit log. */
-  readonly ip: string
-  readonly provider: NewCustomProvider
-}
+type CreateCustomProviderDeps = AuditDeps &
+  CompleteSettingsDeps & {
+    readonly config: AuthConfig
+    readonly db: Db
+    readonly randomBytes: RandomBytes
+    readonly encryptionKeys: EncryptionKeys
+  }
 
 /**
  * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer and
@@ -36,7 +32,7 @@ export interface CreateCustomProviderInput {
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
-  { provider, admin, ip }: CreateCustomProviderInput,
+  { provider, admin, ip }: { readonly admin: Admin; readonly ip: string; readonly provider: NewCustomProvider },
 ): Promise<CustomProvider> {
   const { config, db } = deps
   const { identifier, client_secret: secret, ...wanted } = provider

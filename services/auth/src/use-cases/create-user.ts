@@ -1,12 +1,14 @@
 import { violates } from '@trestle/database/violations.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { userIdTaken } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { hashNewPassword } from '../passwords/hash-new-password.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { hashNewPassword, type NewPasswordRules } from '../passwords/hash-new-password.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
 import { addressMissingForUser, passwordWithHash } from '../request-errors.ts'
@@ -24,21 +26,8 @@ import { readWantedPhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
 import { insertUser, updateBan } from '../users/user-change-repository.ts'
 
-type CreateUserDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'jobs'
-  | 'outbound'
-  | 'hooks'
-  | 'sms'
->
+type CreateUserDeps = HookedDeps &
+  NewPasswordRules & { readonly config: AuthConfig; readonly names: Names; readonly passwords: PasswordHasher }
 
 /** A user that an admin wants, normalised. */
 export interface CreateUserInput {
@@ -79,7 +68,7 @@ export async function createUser<Answer>(
 
 /** A user without a password gets the hash of a password that nobody knows. */
 async function hashWantedPassword(
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
+  deps: Pick<CreateUserDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
   { password, passwordHash }: AdminUser,
 ): Promise<string> {
   if (passwordHash !== undefined) {

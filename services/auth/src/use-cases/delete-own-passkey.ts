@@ -1,20 +1,11 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
-import { notify } from '../messages/notification.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { deletePasskey } from '../passkeys/passkey-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
 import { requirePasskeyOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-
-type DeleteOwnPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
-
-/** A passkey, and the caller who deletes it. Only a passkey of the caller is found. */
-export interface DeleteOwnPasskeyInput {
-  readonly caller: TokenUser
-  readonly passkeyId: string
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
 
 /**
  * Deletes a passkey of the caller.
@@ -22,8 +13,8 @@ export interface DeleteOwnPasskeyInput {
  * signInTooOld
  */
 export async function deleteOwnPasskey(
-  deps: DeleteOwnPasskeyDeps,
-  { caller, passkeyId, ip }: DeleteOwnPasskeyInput,
+  deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
+  { caller, passkeyId, ip }: { readonly caller: TokenUser; readonly passkeyId: string; readonly ip: string },
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))

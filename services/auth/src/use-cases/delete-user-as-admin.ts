@@ -1,22 +1,18 @@
 import { hash } from 'node:crypto'
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { Db, Trx } from '../database.ts'
 import { listIdentities, updateDeletedIdentity } from '../identities/identity-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, deleteUser, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type DeleteUserDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
-
 /** A user, and how an admin deletes them. */
 export interface DeleteUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */
   readonly manner: 'soft' | 'hard'
-  /** For the audit log. */
   readonly ip: string
 }
 
@@ -26,7 +22,7 @@ export interface DeleteUserAsAdminInput extends ManagedUser {
  * @throws userNotFound, consoleUserProtected
  */
 export async function deleteUserAsAdmin<Answer>(
-  deps: DeleteUserDeps,
+  deps: AuditDeps & { readonly db: Db },
   { admin, manner, ip, ...managed }: DeleteUserAsAdminInput,
   runWork: RunWork<void, Answer>,
 ): Promise<Answer> {

@@ -1,6 +1,6 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import type { RunWork } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
+import type { Db } from '../database.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
 import { requireListedSession } from '../sessions/session.ts'
@@ -11,7 +11,6 @@ export interface EndSessionsAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** Undefined: all of them. */
   readonly sessionId: string | undefined
-  /** For the audit log. */
   readonly ip: string
 }
 
@@ -22,7 +21,7 @@ export interface EndSessionsAsAdminInput extends ManagedUser {
  * @throws userNotFound, listedSessionNotFound, and what `requireMayManage` of the admin throws
  */
 export function endSessionsAsAdmin<Answer>(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
+  deps: AuditDeps & { readonly db: Db },
   { admin, sessionId, ip, ...managed }: EndSessionsAsAdminInput,
   runWork: RunWork<number, Answer>,
 ): Promise<Answer> {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
-import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 import { judgeEnrolment, refuseTakenPhone, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
 import {
   deleteExpiredFactors,
@@ -15,19 +16,24 @@ import {
 import { type EnrolledType, requireEnrolEnabled } from '../factors/factor-switches.ts'
 import { refuseTakenName } from '../factors/require-friendly-name.ts'
 import { generateTotpSecret } from '../factors/totp.ts'
-import { sealOptional } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, type RandomBytes, sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { requireFactorPhone } from '../users/require-phone.ts'
 
-type EnrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
+type EnrolFactorDeps = AuditDeps & {
+  readonly config: AuthConfig
+  readonly db: Db
+  readonly names: Names
+  readonly randomBytes: RandomBytes
+  readonly encryptionKeys: EncryptionKeys
+}
 
 /** A second factor, whose phone is as it was typed, and the caller who enrols it. */
 export interface EnrolFactorInput {
   readonly caller: TokenUser
   readonly wanted: NewFactor
-  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
@@ -75,7 +81,7 @@ export async function enrolFactor(
 }
 
 async function readFactorPhone(
-  deps: Pick<AuthDeps, 'config' | 'db'>,
+  deps: Pick<EnrolFactorDeps, 'config' | 'db'>,
   { userId }: TokenUser,
   wanted: NewFactor,
 ): Promise<NewFactor> {
@@ -85,7 +91,7 @@ async function readFactorPhone(
 
 async function requireRoomForFactor(
   trx: Trx,
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, now }: Pick<EnrolFactorDeps, 'config' | 'now'>,
   { user, session }: FactorOwner,
   wanted: NewFactor,
 ): Promise<void> {
@@ -100,7 +106,7 @@ async function requireRoomForFactor(
 
 async function insertUnverifiedFactor(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<EnrolFactorDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, session }: FactorOwner,
   { wanted, ip }: Pick<EnrolFactorInput, 'wanted' | 'ip'>,
 ): Promise<EnrolledFactor> {

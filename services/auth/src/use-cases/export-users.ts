@@ -1,11 +1,11 @@
-import type { OperatorDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { writeUserLine } from '../users/user-line.ts'
 import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
 const PAGE_ROWS = 500
 
 /** Lists every user by id, as a line that `users import` takes. */
-export async function* exportUsers({ db }: Pick<OperatorDeps, 'db'>): AsyncGenerator<string> {
+export async function* exportUsers({ db }: { readonly db: Db }): AsyncGenerator<string> {
   let after: string | undefined
   do {
     const page = await listUsersWithIdentities(db, { after, limit: PAGE_ROWS })

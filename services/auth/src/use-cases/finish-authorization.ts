@@ -1,12 +1,17 @@
+import type { Names } from '@trestle/migrations/migration.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
-import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
+import {
+  type AskProviderDeps,
+  askProvider,
+  type ProviderAnswer,
+  type ProviderSignIn,
+} from '../external-accounts/ask-provider.ts'
 import { refuseCustomProvider } from '../external-accounts/find-owner.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import { type ExternalOutcome, type ExternalSignIn, signInExternally } from '../external-accounts/sign-in.ts'
-import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
+import { mailConfirmation, refuseUnverified, type UnverifiedDeps } from '../external-accounts/unverified-email.ts'
 import {
   profileWithoutEmail,
   providerNotSupported,
@@ -34,15 +39,14 @@ import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor, requireLinkable } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** The dependencies that finish a sign-in at a provider. */
 export type FinishAuthorizationDeps = HookedDeps &
-  Pick<
-    AuthDeps,
-    'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'outbound' | 'keySets' | 'signingKeys'
-  >
+  AskProviderDeps &
+  SessionViewDeps &
+  UnverifiedDeps & { readonly names: Names }
 
 /** The context of the browser that returns. Its redirect is in the flow. */
 type ReturnContext = Omit<RequestContext, 'redirectTo'>
@@ -99,7 +103,7 @@ export async function finishAuthorization(
  * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired
  */
 async function takeAuthorization(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  deps: Pick<FinishAuthorizationDeps, 'config' | 'db' | 'now'>,
   state: string | undefined,
 ): Promise<AuthorizationFlow> {
   if (!state) throw stateMissing()
@@ -164,7 +168,7 @@ async function signInByAnswer(
  * Whether the exchange of the code links the identity, rather than the callback. An attacker may lead somebody else to the
  * provider, but the exchange needs the verifier, which only the browser that began the flow has.
  */
-function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
+function linksAtExchange({ config }: Pick<FinishAuthorizationDeps, 'config'>): boolean {
   return config.signup.pkce === 'required'
 }
 
@@ -191,7 +195,7 @@ async function signInOrLink(
 /** Opens a session, or stores an auth code for which the client gets one. */
 async function createSessionOrCode(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<FinishAuthorizationDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
   { flow, account, tokens, context }: Pick<TakenFlow, 'flow' | 'context'> & ProviderSignIn,
 ): Promise<SessionOrCode> {

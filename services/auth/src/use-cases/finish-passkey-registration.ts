@@ -1,8 +1,9 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { passkeyExists } from '../factor-errors.ts'
-import { notify } from '../messages/notification.ts'
-import { verifyCreation } from '../passkeys/ceremony.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type CeremonyDeps, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Registration } from '../passkeys/credential.ts'
 import { type Passkey, refusePasskey, requireRoom } from '../passkeys/passkey.ts'
 import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
@@ -10,17 +11,6 @@ import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.t
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-
-type FinishPasskeyRegistrationDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
-
-/** The answer of an authenticator to a challenge of the caller. */
-export interface FinishPasskeyRegistrationInput {
-  readonly caller: TokenUser
-  readonly challengeId: string
-  readonly response: Registration
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
 
 const USUAL_NAME = 'Passkey'
 
@@ -31,8 +21,13 @@ const USUAL_NAME = 'Passkey'
  * userBanned, sessionNotFound, ssoPasskey, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function finishPasskeyRegistration(
-  deps: FinishPasskeyRegistrationDeps,
-  input: FinishPasskeyRegistrationInput,
+  deps: AuditDeps & CeremonyDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
+  input: {
+    readonly caller: TokenUser
+    readonly challengeId: string
+    readonly response: Registration
+    readonly ip: string
+  },
 ): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
   const found = await requirePasskeyRegistrant(deps.db, deps, await findCaller(deps, caller))

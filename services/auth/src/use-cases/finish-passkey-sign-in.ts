@@ -1,17 +1,20 @@
 import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
-import { namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import { type CeremonyDeps, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion, StoredCredential } from '../passkeys/credential.ts'
 import { type Passkey, refusePasskey } from '../passkeys/passkey.ts'
 import { findPasskeyByCredential, updatePasskeyUse } from '../passkeys/passkey-repository.ts'
 import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { requireNotBanned } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 
-type FinishPasskeySignInDeps = SessionViewDeps & Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
+type FinishPasskeySignInDeps = SessionViewDeps &
+  CeremonyDeps & { readonly config: AuthConfig; readonly db: Db; readonly randomBytes: RandomBytes }
 
 /** The answer of an authenticator to a challenge. */
 export interface FinishPasskeySignInInput extends SessionOrigin {

@@ -1,31 +1,11 @@
-import type { AuthDeps } from '../deps.ts'
 import { codeRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import { flowOfLink, type ParsedLink, requireLinkToFollow } from '../one-time-tokens/verify-request.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { redeemLink } from '../sign-ups/redeem-message.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
+import { type RedeemDeps, redeemLink } from '../sign-ups/redeem-message.ts'
 
 /** The dependencies of a followed link: those of each purpose, and those that begin the session of its user. */
-export type FollowLinkDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'jobs'
-  | 'outbound'
-  | 'hooks'
-  | 'signingKeys'
->
-
-/** A link that a browser has followed. */
-export interface FollowLinkInput {
-  readonly link: ParsedLink
-  readonly context: RequestContext
-}
+export type FollowLinkDeps = RedeemDeps & SessionViewDeps
 
 /** The address to which a link leads the browser, and the session that the address carries, if it carries one. */
 export interface FollowedLink {
@@ -40,7 +20,10 @@ export const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to
  * Uses a link that a browser has followed (reference: GET /verify, Verification redirects).
  * @throws linkWithoutPkce, mailTypeUnsupported, and what `redeemLink` and `signNewSession` throw
  */
-export async function followLink(deps: FollowLinkDeps, { link, context }: FollowLinkInput): Promise<FollowedLink> {
+export async function followLink(
+  deps: FollowLinkDeps,
+  { link, context }: { readonly link: ParsedLink; readonly context: RequestContext },
+): Promise<FollowedLink> {
   const { redirectTo } = context
   const checked = requireLinkToFollow(link, deps.config.signup.pkce)
   const redeemed = await redeemLink(deps, { ...checked, via: { kind: 'redirect' }, context })

@@ -1,16 +1,17 @@
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { generateMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_RULES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { deleteEmailChangeTokens } from '../one-time-tokens/pending-change-repository.ts'
-import { refuseBreached } from '../passwords/breached-passwords.ts'
+import { type BreachLookup, refuseBreached } from '../passwords/breached-passwords.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { requirePassword, requireSignUpPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { startInterval } from '../rate-limits/start-interval.ts'
@@ -33,20 +34,7 @@ import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
-type GenerateLinkDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'jobs'
-  | 'hooks'
-  | 'outbound'
-  | 'sms'
->
+type GenerateLinkDeps = HookedDeps & BreachLookup & { readonly config: AuthConfig; readonly passwords: PasswordHasher }
 
 /** The link that an admin asks for. Addresses are normalised. */
 export interface GenerateLinkInput {
@@ -86,7 +74,7 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
  * users only: `createUser` checks it.
  */
 async function hashPassword(
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
+  deps: Pick<GenerateLinkDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
   password: string,
 ): Promise<string> {
   await refuseBreached(deps, password)
@@ -142,7 +130,7 @@ async function searchLinkOwner(
  */
 async function lockKnownUser(
   trx: Trx,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now }: Pick<GenerateLinkDeps, 'now'>,
   { type, email, context }: Search,
 ): Promise<User | undefined> {
   const identifier = { kind: 'email', value: email } as const
@@ -163,7 +151,7 @@ const KEEP_UNCONFIRMED = { keep_unconfirmed: true }
 /** Adds the data and the password of a sign-up to an unconfirmed user. */
 async function addContent(
   trx: Trx,
-  { config }: Pick<AuthDeps, 'config'>,
+  { config }: Pick<GenerateLinkDeps, 'config'>,
   user: User,
   { data, passwordHash }: Search,
 ): Promise<User> {
@@ -201,7 +189,7 @@ async function createUser(
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
 async function storeEmailChange(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'now'>,
+  deps: Pick<GenerateLinkDeps, 'config' | 'now'>,
   user: User,
   { type, email, newEmail }: Search,
 ): Promise<string> {

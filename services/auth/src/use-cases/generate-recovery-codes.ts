@@ -1,34 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 import { recoveryCodesAlone, recoveryCodesExist } from '../factor-errors.ts'
 import { judgeRecoveryCodes, requireAllowed } from '../factors/enrolment.ts'
 import type { Factor } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
 import { isEnrolled, requireRecoveryCodesEnabled } from '../factors/factor-switches.ts'
-import { issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
+import { type IssueRecoveryCodesDeps, issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
 import type { RecoveryCodes } from '../factors/recovery-code.ts'
 import { insertRecoverySet } from '../factors/recovery-code-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
-import { notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-type GenerateRecoveryCodesDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'
->
-
-/** The caller whose first recovery codes are made. */
-export interface GenerateRecoveryCodesInput {
-  readonly caller: TokenUser
-  /** The name of the set. No other factor of the user has it. */
-  readonly friendlyName: string
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
+type GenerateRecoveryCodesDeps = AuditDeps &
+  IssueRecoveryCodesDeps &
+  NotifyDeps & { readonly config: AuthConfig; readonly db: Db }
 
 /**
  * Makes the first set of recovery codes of a user (reference: Recovery codes).
@@ -37,7 +27,16 @@ export interface GenerateRecoveryCodesInput {
  */
 export async function generateRecoveryCodes(
   deps: GenerateRecoveryCodesDeps,
-  { caller, friendlyName, ip }: GenerateRecoveryCodesInput,
+  {
+    caller,
+    friendlyName,
+    ip,
+  }: {
+    readonly caller: TokenUser
+    /** The name of the set. No other factor of the user has it. */
+    readonly friendlyName: string
+    readonly ip: string
+  },
 ): Promise<RecoveryCodes> {
   requireRecoveryCodesEnabled(deps.config)
   return deps.db.transaction().execute(async (trx) => {
@@ -63,7 +62,7 @@ export async function generateRecoveryCodes(
 
 function insertRecoveryFactor(
   trx: Trx,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now }: Pick<GenerateRecoveryCodesDeps, 'now'>,
   { user }: FactorOwner,
   friendlyName: string,
 ): Promise<Factor> {

@@ -1,8 +1,9 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import type { RunWork } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
-import { generateMailSecrets } from '../messages/mail-token.ts'
+import { generateMailSecrets, type MailTokenDeps } from '../messages/mail-token.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { signInLinkImpossible } from '../operator-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -11,15 +12,6 @@ import { lockManagedUser } from '../users/user-repository.ts'
 
 const LIFETIME_MS = 600_000
 
-type SignInLinkDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>
-
-/** The user whose link an operator wants. */
-export interface GenerateSignInLinkInput {
-  readonly admin: Manager
-  readonly userId: string
-  readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
-}
-
 /**
  * Generates a link that signs in as a user, once and within ten minutes (console reference: Routes of auth).
  * It takes the place of a magic link or a recovery that waits.
@@ -27,8 +19,16 @@ export interface GenerateSignInLinkInput {
  * @throws userNotFound, signInLinkImpossible, and what `requireMayManage` of the manager throws
  */
 export async function generateSignInLink<Answer>(
-  deps: SignInLinkDeps,
-  { admin, userId, context }: GenerateSignInLinkInput,
+  deps: MailTokenDeps & AuditDeps & { readonly config: AuthConfig; readonly db: Db },
+  {
+    admin,
+    userId,
+    context,
+  }: {
+    readonly admin: Manager
+    readonly userId: string
+    readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
+  },
   runWork: RunWork<string, Answer>,
 ): Promise<Answer> {
   return transactAgain(deps.db, (trx) =>

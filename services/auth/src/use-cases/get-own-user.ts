@@ -1,4 +1,6 @@
-import type { AuthDeps } from '../deps.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { audienceMismatch } from '../errors.ts'
 import { refuseLostUser } from '../sessions/active-caller.ts'
 import { requireSession } from '../sessions/session.ts'
@@ -7,21 +9,21 @@ import { findOwnUser } from '../users/profile-repository.ts'
 import { refuseBanned } from '../users/user.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
 
-/** The caller, and an audience. */
-export interface GetOwnUserInput {
-  readonly caller: TokenUser
-  /** The audience that the request names; undefined when it names none. */
-  readonly audience: string | undefined
-}
-
 /**
  * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
  * is set (reference: Live sessions). A ban takes effect at once.
  * @throws tokenUserNotFound, userBanned, sessionNotFound, audienceMismatch
  */
 export async function getOwnUser(
-  deps: Pick<AuthDeps, 'db' | 'lanes' | 'config'>,
-  { caller, audience }: GetOwnUserInput,
+  deps: { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },
+  {
+    caller,
+    audience,
+  }: {
+    readonly caller: TokenUser
+    /** The audience that the request names; undefined when it names none. */
+    readonly audience: string | undefined
+  },
 ): Promise<UserView> {
   const { lanes, config } = deps
   const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null

@@ -1,18 +1,16 @@
-import type { AuthDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
-import { findCaller } from '../sessions/active-caller.ts'
+import { type ActiveCallerDeps, findCaller } from '../sessions/active-caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-
-type GetRecoveryCodeCountsDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
 
 /**
  * Counts the recovery codes of the caller: `total` were made together, `remaining` are unused.
  * @throws factorNotFound where there are none, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
  */
 export async function getRecoveryCodeCounts(
-  deps: GetRecoveryCodeCountsDeps,
+  deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,
 ): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))

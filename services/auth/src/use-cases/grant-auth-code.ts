@@ -1,6 +1,6 @@
+import type { Names } from '@trestle/migrations/migration.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { badCodeVerifier, flowStateExpired, flowStateNotFound } from '../errors.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
@@ -9,7 +9,7 @@ import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-rep
 import { matchesCodeChallenge } from '../flows/pkce.ts'
 import { permittedEnd } from '../flows/redirect-allow-list.ts'
 import { authCodeMissing } from '../request-errors.ts'
-import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
@@ -19,7 +19,8 @@ import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 /** The dependencies of a finished flow, which begins its session or refuses an email that its provider has not verified. */
-export type GrantAuthCodeDeps = UnverifiedDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'names' | 'encryptionKeys'>
+export type GrantAuthCodeDeps = UnverifiedDeps &
+  SessionViewDeps & { readonly names: Names; readonly encryptionKeys: EncryptionKeys }
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantAuthCodeInput extends SessionOrigin {
@@ -69,7 +70,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
 
 /** The tokens of an external provider, which the client gets this once. */
 function openProviderTokens(
-  { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
+  { encryptionKeys }: Pick<GrantAuthCodeDeps, 'encryptionKeys'>,
   { id, providerTokens }: FinishedFlow,
 ): ProviderTokens {
   const open = (sealed: SealedSecret) => openSecret(encryptionKeys, id, sealed)
@@ -86,7 +87,7 @@ type ExchangedFlow =
 
 async function exchangeFlow(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
+  deps: Pick<GrantAuthCodeDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
 ): Promise<ExchangedFlow> {
   const user = await lockUserById(trx, flow.userId)

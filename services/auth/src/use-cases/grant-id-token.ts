@@ -1,10 +1,15 @@
+import type { Names } from '@trestle/migrations/migration.ts'
 import { PROVIDERS } from '../config/external.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
 import { signInExternally } from '../external-accounts/sign-in.ts'
-import { mailConfirmation, refuseUnverified, refuseUnverifiedEmail } from '../external-accounts/unverified-email.ts'
+import {
+  mailConfirmation,
+  refuseUnverified,
+  refuseUnverifiedEmail,
+  type UnverifiedDeps,
+} from '../external-accounts/unverified-email.ts'
 import {
   idTokenAudienceForeign,
   idTokenInvalid,
@@ -23,7 +28,7 @@ import {
   type ConfiguredProvider,
   isOAuth1,
 } from '../external-providers/configured-provider.ts'
-import { findProvider } from '../external-providers/find-provider.ts'
+import { type FindProviderDeps, findProvider } from '../external-providers/find-provider.ts'
 import {
   ForeignAudience,
   KeysUnavailable,
@@ -31,6 +36,7 @@ import {
   matchesNonce,
   verifyIdToken,
 } from '../external-providers/id-token.ts'
+import type { KeySets } from '../external-providers/key-sets.ts'
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
@@ -39,7 +45,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityOwner, requireLinkable } from '../sessions/require-owner.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { unavailable } from '../unavailable.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
@@ -49,7 +55,9 @@ import { withUniqueAccount } from '../users/claim-identifier.ts'
  * find or make its user and session.
  */
 export type GrantIdTokenDeps = HookedDeps &
-  Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'keySets' | 'signingKeys'>
+  FindProviderDeps &
+  SessionViewDeps &
+  UnverifiedDeps & { readonly names: Names; readonly keySets: KeySets }
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantIdTokenInput {
@@ -106,7 +114,7 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
 }
 
 async function findLinkingTarget(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  deps: Pick<GrantIdTokenDeps, 'config' | 'db' | 'now'>,
   caller: TokenUser,
 ): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
@@ -116,7 +124,7 @@ async function findLinkingTarget(
 }
 
 async function readAccount(
-  deps: Pick<AuthDeps, 'config' | 'now' | 'keySets'>,
+  deps: Pick<GrantIdTokenDeps, 'config' | 'now' | 'keySets'>,
   idToken: string,
   {
     configured,
@@ -156,13 +164,6 @@ function refuseToken(cause: unknown): never {
   throw idTokenInvalid({ cause })
 }
 
-/** The origin of an id_token: the provider by name, or its issuer and our client id. */
-interface IdTokenSource {
-  readonly provider: string | undefined
-  readonly issuer: string | undefined
-  readonly clientId: string | undefined
-}
-
 /** How an id_token is verified. */
 interface IdTokenProvider {
   readonly configured: ConfiguredProvider<OAuth2Provider>
@@ -178,8 +179,12 @@ interface IdTokenProvider {
  * @throws idTokensUnsupported, idTokenSourceMissing, providerDisabled
  */
 async function findIdTokenProvider(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys'>,
-  source: IdTokenSource,
+  deps: Pick<GrantIdTokenDeps, 'config' | 'db' | 'encryptionKeys'>,
+  source: {
+    readonly provider: string | undefined
+    readonly issuer: string | undefined
+    readonly clientId: string | undefined
+  },
 ): Promise<IdTokenProvider> {
   const { provider, issuer, clientId } = source
   if (provider) {
@@ -221,7 +226,7 @@ function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
  * @throws providerDisabled, idTokensUnsupported
  */
 function refuseProvider(
-  { config }: Pick<AuthDeps, 'config'>,
+  { config }: Pick<GrantIdTokenDeps, 'config'>,
   name: string,
   known: (typeof PROVIDERS)[number] | undefined,
 ): never {

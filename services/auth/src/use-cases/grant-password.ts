@@ -1,16 +1,19 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { auditToLog, recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { emailNotConfirmed, phoneNotConfirmed, phoneSignInsDisabled } from '../errors.ts'
 import { requireEmailSignIns } from '../messages/message-switches.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
-import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
+import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { type IdentifierKind, normaliseEmail, stripPhone, type UserIdentifier } from '../requests/identifier.ts'
-import { judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
-import type { PasswordSignInResult } from '../sessions/create-session.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import { type AttemptHookDeps, judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
+import type { PasswordSignInResult, SignInByPassword } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { requirePhone } from '../users/require-phone.ts'
 import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
@@ -31,21 +34,15 @@ export interface PasswordSessionView extends SessionView {
 }
 
 /** The dependencies of a sign-in by a password: the hasher, the limits of failed checks, and those that begin a session. */
-export type GrantPasswordDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'lanes'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'signingKeys'
-  | 'serverKeys'
-  | 'signInByPassword'
-  | 'rateLimits'
-  | 'hooks'
->
+export type GrantPasswordDeps = AttemptHookDeps &
+  FailedCheckDeps &
+  SessionViewDeps & {
+    readonly config: AuthConfig
+    readonly lanes: Lanes
+    readonly randomBytes: RandomBytes
+    readonly passwords: PasswordHasher
+    readonly signInByPassword: SignInByPassword
+  }
 
 /**
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
@@ -70,12 +67,6 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   return view ?? refusePassword()
 }
 
-interface PasswordGuess {
-  readonly identifier: UserIdentifier
-  /** Undefined where nobody has the identifier. */
-  readonly user: PasswordUser | undefined
-}
-
 interface VerifiedPassword {
   readonly user: PasswordUser
   readonly verifiedHash: string
@@ -91,7 +82,14 @@ interface VerifiedPassword {
 async function checkPassword(
   deps: GrantPasswordDeps,
   { password = '', failedAs, ip }: GrantPasswordInput,
-  { identifier, user }: PasswordGuess,
+  {
+    identifier,
+    user,
+  }: {
+    readonly identifier: UserIdentifier
+    /** Undefined where nobody has the identifier. */
+    readonly user: PasswordUser | undefined
+  },
 ): Promise<VerifiedPassword | undefined> {
   const check = { identifier: identifier.value, client: failedAs }
   const verifiedHash = user?.passwordHash ?? null
@@ -119,7 +117,7 @@ function signInFailure<Id extends string | null>(
 }
 
 /** Refuses a banned user even for a wrong password, in a profile that shows the ban first. @throws signInUserBanned */
-function refuseBanFirst({ config, now }: Pick<AuthDeps, 'config' | 'now'>, user: PasswordUser): void {
+function refuseBanFirst({ config, now }: Pick<GrantPasswordDeps, 'config' | 'now'>, user: PasswordUser): void {
   if (config.behaviours.showBanBeforePassword && isBanned(user, now())) refuseBannedSignIn()
 }
 
@@ -162,7 +160,7 @@ function refuseSignIn(verdict: Exclude<PasswordSignInResult['verdict'], 'done' |
 }
 
 async function readSignInIdentifier(
-  deps: Pick<AuthDeps, 'config' | 'db'>,
+  deps: Pick<GrantPasswordDeps, 'config' | 'db'>,
   { email, phone }: GrantPasswordInput,
 ): Promise<UserIdentifier> {
   const { config } = deps

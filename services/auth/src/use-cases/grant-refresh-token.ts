@@ -1,6 +1,7 @@
+import type { Counter } from '@opentelemetry/api'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { auditToLog } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import {
   refreshTokenAlreadyUsed,
   refreshTokenNotFound,
@@ -12,13 +13,20 @@ import {
   tooManyRefreshes,
 } from '../errors.ts'
 import { oauthClientRequired, refreshTokenMalformed } from '../request-errors.ts'
+import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import { nameInError } from '../sessions/name-in-error.ts'
-import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
+import type { RefreshRefusal, RefreshResult, RefreshSession } from '../sessions/refresh-session.ts'
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
-import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
+import { type ReuseDeps, type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { findSessionOfToken, findUpstreamSession, insertAncestor } from '../sessions/session-repository.ts'
-import { buildClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
+import {
+  buildClaims,
+  type SessionClaims,
+  type SessionView,
+  type SessionViewDeps,
+  signSessionView,
+} from '../sessions/session-view.ts'
 import { isUpstreamAncestor, parseUpstreamToken } from '../sessions/upstream-token.ts'
 
 /** The refresh token of the request, and what its session stores of the request. */
@@ -37,19 +45,14 @@ export interface RefreshedSession {
  * The dependencies of a refresh: the lanes of its one statement, the key of refresh tokens, and the keys that
  * sign access tokens.
  */
-export type GrantRefreshTokenDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'encryptionKeys'
-  | 'lanes'
-  | 'logger'
-  | 'now'
-  | 'signingKeys'
-  | 'refreshSession'
-  | 'refreshTokenKey'
-  | 'tokenReuse'
-  | 'hooks'
->
+export type GrantRefreshTokenDeps = AuditDeps &
+  SessionViewDeps &
+  ReuseDeps & {
+    readonly config: AuthConfig
+    readonly encryptionKeys: EncryptionKeys
+    readonly refreshSession: RefreshSession
+    readonly tokenReuse: Counter
+  }
 
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
@@ -78,7 +81,7 @@ export async function grantRefreshToken(
 
 /** Exchanges a token that is alive. Asks whether a spent token may be exchanged too, in a profile that allows more. */
 async function exchangeToken(
-  deps: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
+  deps: Pick<GrantRefreshTokenDeps, 'config' | 'encryptionKeys' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
   token: string,
   { userAgent, ip }: SessionOrigin,
 ): Promise<ReuseOutcome> {
@@ -97,7 +100,7 @@ async function exchangeToken(
  * whether the token is one
  */
 async function storeAncestor(
-  { encryptionKeys, lanes }: Pick<AuthDeps, 'encryptionKeys' | 'lanes'>,
+  { encryptionKeys, lanes }: Pick<GrantRefreshTokenDeps, 'encryptionKeys' | 'lanes'>,
   token: string,
 ): Promise<boolean> {
   const named = parseUpstreamToken(token)
@@ -119,7 +122,7 @@ const METHOD = 'token_refresh'
  * longer than the reuse interval, a client that repeats its request would look like a thief.
  */
 async function prepareClaims(
-  deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
+  deps: Pick<GrantRefreshTokenDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
   tokenHash: Buffer,
 ): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
@@ -132,7 +135,7 @@ async function prepareClaims(
 
 /** Refuses a refresh. The answer names the session of the token, where the profile names sessions. */
 async function refuseRefresh(
-  { config, lanes }: Pick<AuthDeps, 'config' | 'lanes'>,
+  { config, lanes }: Pick<GrantRefreshTokenDeps, 'config' | 'lanes'>,
   verdict: RefreshRefusal,
   tokenHash: Buffer,
 ): Promise<never> {
@@ -168,7 +171,7 @@ function refusalOf(verdict: RefreshRefusal): HttpError {
 }
 
 /** Logs the events that the SQL function records in the database. */
-function logEvents(deps: Pick<AuthDeps, 'config' | 'logger'>, result: RefreshResult, ip: string): void {
+function logEvents(deps: Pick<GrantRefreshTokenDeps, 'config' | 'logger'>, result: RefreshResult, ip: string): void {
   if (isExchanged(result)) auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
   if (result.verdict === 'rotated' || result.verdict === 'branched')
     auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })
@@ -177,7 +180,7 @@ function logEvents(deps: Pick<AuthDeps, 'config' | 'logger'>, result: RefreshRes
   }
 }
 
-function countReuse({ tokenReuse }: Pick<AuthDeps, 'tokenReuse'>, { verdict }: RefreshResult): void {
+function countReuse({ tokenReuse }: Pick<GrantRefreshTokenDeps, 'tokenReuse'>, { verdict }: RefreshResult): void {
   if (verdict === 'reused' || verdict === 'branched') tokenReuse.add(1, { outcome: 'allowed' })
   if (verdict === 'stolen') tokenReuse.add(1, { outcome: 'revoked' })
 }

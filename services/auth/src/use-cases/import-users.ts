@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
-import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -39,7 +40,7 @@ export interface ImportSummary {
   readonly ignored: readonly string[]
 }
 
-type ImportUsersDeps = Pick<OperatorDeps, 'config' | 'db' | 'logger' | 'names' | 'now'>
+type ImportUsersDeps = AuditDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names }
 
 interface Candidate {
   readonly number: number
@@ -143,7 +144,7 @@ function recordImport(trx: Trx, deps: ImportUsersDeps, { actor }: Admin, created
 }
 
 async function judgeBatch(
-  { db }: Pick<OperatorDeps, 'db'>,
+  { db }: Pick<ImportUsersDeps, 'db'>,
   batch: readonly Candidate[],
   owners: Owners,
 ): Promise<readonly LineVerdict[]> {

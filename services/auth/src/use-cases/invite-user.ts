@@ -1,17 +1,15 @@
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import type { RateLimits } from '../rate-limits/rate-limits.ts'
 import { startInterval } from '../rate-limits/start-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { getOrCreateInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 
-type InviteUserDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks' | 'sms'
->
+type InviteUserDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }
 
 /** An invitation, and the admin who sends it. */
 export interface InviteUserInput extends InvitedUser {

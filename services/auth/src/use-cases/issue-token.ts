@@ -1,16 +1,18 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { signAccessToken } from '../access-tokens/access-token.ts'
+import type { KeyRing } from '../access-tokens/key-ring.ts'
 import { requireValidMethod } from '../access-tokens/key-set.ts'
 import { secretSigningKey } from '../access-tokens/signing-key.ts'
 import type { JwtConfig } from '../config/jwt.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
 import { emailClaims, requireUser, shownAppMetadata } from '../users/user.ts'
 
-/** A token to sign. */
-export interface IssueTokenInput {
-  /** A role alone, such as `service_role`, or a user with the user's own role. */
-  readonly subject: { readonly role: string } | { readonly userId: string }
-  readonly lifetimeSeconds: number
+type IssueTokenDeps = {
+  readonly config: AuthConfig
+  readonly lanes: Lanes
+  readonly now: () => Date
+  readonly signingKeys: KeyRing
 }
 
 /** A token that belongs to no session. */
@@ -28,8 +30,15 @@ export interface IssuedToken {
  * @throws userNotFound, also for a deleted user; Error when JWT_VALID_METHODS refuses what JWT_SECRET signs
  */
 export async function issueToken(
-  deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys'>,
-  { subject, lifetimeSeconds }: IssueTokenInput,
+  deps: IssueTokenDeps,
+  {
+    subject,
+    lifetimeSeconds,
+  }: {
+    /** A role alone, such as `service_role`, or a user with the user's own role. */
+    readonly subject: { readonly role: string } | { readonly userId: string }
+    readonly lifetimeSeconds: number
+  },
 ): Promise<IssuedToken> {
   const { jwt } = deps.config
   const issuedAtSeconds = Math.floor(deps.now().getTime() / 1_000)
@@ -50,7 +59,7 @@ function signWithSecret(jwt: JwtConfig, claims: object): string {
 }
 
 /** The claims of a user, as a token of a session has them. */
-async function describeUser({ lanes }: Pick<AuthDeps, 'lanes'>, userId: string): Promise<object> {
+async function describeUser({ lanes }: Pick<IssueTokenDeps, 'lanes'>, userId: string): Promise<object> {
   const { user } = await getManagedProfile(lanes, { userId, audience: undefined })
   requireUser(user.deletedAt === null ? user : undefined)
   return {

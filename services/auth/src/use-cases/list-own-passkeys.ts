@@ -1,7 +1,7 @@
-import type { AuthDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
-import { findCaller } from '../sessions/active-caller.ts'
+import { type ActiveCallerDeps, findCaller } from '../sessions/active-caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
@@ -10,7 +10,7 @@ import type { TokenUser } from '../sessions/token-user.ts'
  * @throws sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
  */
 export async function listOwnPasskeys(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,
 ): Promise<readonly Passkey[]> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))

@@ -1,4 +1,4 @@
-import type { AuthDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { Cursor } from '../pagination/cursor.ts'
 import { ROWS_MAX } from '../pagination/page-query.ts'
 import type { Profile } from '../users/profile-repository.ts'
@@ -15,16 +15,10 @@ export interface ListedUsers {
   readonly next: Cursor | undefined
 }
 
-/** A page of the users of an audience. */
-export interface ListUsersInput {
-  readonly audience: string
-  readonly request: UserListRequest
-}
-
 /** Lists users, by default newest first (reference: Lists of users). A cursor costs the same at any depth. */
 export async function listUsers(
-  { db }: Pick<AuthDeps, 'db'>,
-  { audience, request }: ListUsersInput,
+  { db }: { readonly db: Db },
+  { audience, request }: { readonly audience: string; readonly request: UserListRequest },
 ): Promise<ListedUsers> {
   const { perPage, filter, direction } = request
   const list = { audience, filter, direction }
@@ -41,7 +35,7 @@ export async function listUsers(
 
 /** Each piece begins after the last user of the piece before it, so that a user who is made meanwhile moves no other. */
 async function* listRest(
-  db: AuthDeps['db'],
+  db: Db,
   list: Pick<UserList, 'audience' | 'filter' | 'direction'>,
   first: readonly Profile[],
   count: number,

@@ -1,13 +1,6 @@
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { linkFetchedAhead } from '../errors.ts'
 import { mayFollow, type VerifyFields } from '../one-time-tokens/verify-request.ts'
-
-/** A link that a client opens. */
-export interface OpenLinkInput {
-  readonly fields: VerifyFields
-  /** Whether the client only prefetches what a user may open later. */
-  readonly isPrefetch: boolean
-}
 
 /**
  * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail
@@ -15,8 +8,15 @@ export interface OpenLinkInput {
  * @throws linkFetchedAhead
  */
 export function openLink(
-  { config }: Pick<AuthDeps, 'config'>,
-  { fields, isPrefetch }: OpenLinkInput,
+  { config }: { readonly config: AuthConfig },
+  {
+    fields,
+    isPrefetch,
+  }: {
+    readonly fields: VerifyFields
+    /** Whether the client only prefetches what a user may open later. */
+    readonly isPrefetch: boolean
+  },
 ): 'ask' | 'follow' {
   if (config.mail.linkMode === 'confirm' && mayFollow(fields, config.signup.pkce)) return 'ask'
   if (isPrefetch) throw linkFetchedAhead()

@@ -9,9 +9,9 @@ import {
   updateKeyToActive,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
-import type { RunWork } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 
 /** The outcome of a promotion. Only `promoted` changes a key. */
 export type Promotion =
@@ -34,8 +34,6 @@ export interface PromoteSigningKeyInput {
   readonly ageSecondsMin: number
 }
 
-type PromoteSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
-
 /**
  * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
  * promoted again while it still verifies.
@@ -43,7 +41,7 @@ type PromoteSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
  * @throws Error when the row of the key has a state that this release does not know
  */
 export async function promoteSigningKey<Answer>(
-  deps: PromoteSigningKeyDeps,
+  deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   input: PromoteSigningKeyInput,
   runWork: RunWork<Promotion, Answer>,
 ): Promise<Answer> {
@@ -52,7 +50,7 @@ export async function promoteSigningKey<Answer>(
 
 async function promoteLockedKey(
   trx: Trx,
-  jwt: AuthDeps['config']['jwt'],
+  jwt: AuthConfig['jwt'],
   { kid, ageSecondsMin }: PromoteSigningKeyInput,
 ): Promise<Promotion> {
   await lockSigningKeys(trx)

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { MessageAllowanceDeps } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { addressTooNew, emailNotVerified, phoneNotVerified } from '../errors.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, runHooked } from '../messages/hooked-transaction.ts'
 import { queueMail } from '../messages/mail-job.ts'
 import { generateMailSecrets } from '../messages/mail-token.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
@@ -19,21 +20,9 @@ import type { TokenUser } from '../sessions/token-user.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 
-type ReauthenticateDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
->
+type ReauthenticateDeps = HookedDeps & MessageAllowanceDeps & { readonly config: AuthConfig }
 
-type SendCodeDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
-
-/** The caller who wants a nonce. */
-export interface ReauthenticateInput {
-  readonly caller: TokenUser
-  /** The client's address, for the audit log. */
-  readonly ip: string
-  /** The key of the client's limits; undefined: the client is not limited. */
-  readonly limitKey: string | undefined
-}
+type SendCodeDeps = Pick<ReauthenticateDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
 /** How the nonce goes out, and our own id of its message. */
 export interface SentNonce {
@@ -48,7 +37,16 @@ export interface SentNonce {
  */
 export async function reauthenticate(
   deps: ReauthenticateDeps,
-  { caller, ip, limitKey }: ReauthenticateInput,
+  {
+    caller,
+    ip,
+    limitKey,
+  }: {
+    readonly caller: TokenUser
+    readonly ip: string
+    /** The key of the client's limits; undefined: the client is not limited. */
+    readonly limitKey: string | undefined
+  },
 ): Promise<SentNonce> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)
@@ -78,7 +76,11 @@ export async function reauthenticate(
 }
 
 /** @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified */
-async function requireAddress(db: Db, deps: Pick<AuthDeps, 'config' | 'now'>, user: User): Promise<UserIdentifier> {
+async function requireAddress(
+  db: Db,
+  deps: Pick<ReauthenticateDeps, 'config' | 'now'>,
+  user: User,
+): Promise<UserIdentifier> {
   if (user.email === null && user.phone === null) throw addressMissingAtReauthentication()
   const address = await findNonceAddress(db, deps, user)
   if (!address) throw addressTooNew()

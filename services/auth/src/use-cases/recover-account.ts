@@ -13,15 +13,6 @@ export interface RecoverFields {
 }
 
 /**
- * A request to recover an account. Its context is read after the checks of its members, since reading may
- * refuse the request too.
- */
-export interface RecoverAccountInput {
-  readonly fields: RecoverFields
-  readonly readContext: () => Promise<RequestContext>
-}
-
-/**
  * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal
  * whether the address has an account.
  * @throws addressMissingAtRecover, and what `requireMessagesEnabled`, `requireEmail`, `parsePkce`, `readContext` and
@@ -29,7 +20,7 @@ export interface RecoverAccountInput {
  */
 export async function recoverAccount(
   deps: MessageRequestDeps,
-  { fields, readContext }: RecoverAccountInput,
+  { fields, readContext }: { readonly fields: RecoverFields; readonly readContext: () => Promise<RequestContext> },
 ): Promise<void> {
   const { signup } = deps.config
   const { email } = fields

@@ -1,30 +1,25 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { judgeRecoveryCodes, requireAllowed } from '../factors/enrolment.ts'
 import { requireFactor } from '../factors/factor.ts'
 import { requireRecoveryCodesEnabled } from '../factors/factor-switches.ts'
-import { issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
+import { type IssueRecoveryCodesDeps, issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
 import type { RecoveryCodes } from '../factors/recovery-code.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
-import { notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-/** The caller whose recovery codes are replaced. */
-export interface RegenerateRecoveryCodesInput {
-  readonly caller: TokenUser
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
 /**
  * Replaces the recovery codes of a user (reference: Recovery codes).
  * @throws factorNotFound where there are none, recoveryEnrolDisabled, enrolNeedsSecondFactor, signInTooOld,
  * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
  */
 export async function regenerateRecoveryCodes(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
-  { caller, ip }: RegenerateRecoveryCodesInput,
+  deps: AuditDeps & IssueRecoveryCodesDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
+  { caller, ip }: { readonly caller: TokenUser; readonly ip: string },
 ): Promise<RecoveryCodes> {
   requireRecoveryCodesEnabled(deps.config)
   return deps.db.transaction().execute(async (trx) => {

@@ -14,12 +14,6 @@ export interface MagicLinkFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** A request for a magic link. Its context is read after the checks of its members, since reading may refuse the request too. */
-export interface RequestMagicLinkInput {
-  readonly fields: MagicLinkFields
-  readonly readContext: () => Promise<RequestContext>
-}
-
 /**
  * Requests a mail with a link and a code to sign in with, as `POST /otp` does for an email (reference: POST /magiclink).
  * @throws magicLinkWithoutEmail, metadataTooLarge, and what `requireOneTimeCodesEnabled`, `requireEmail`, `parsePkce`,
@@ -27,7 +21,7 @@ export interface RequestMagicLinkInput {
  */
 export async function requestMagicLink(
   deps: MagicLinkDeps,
-  { fields, readContext }: RequestMagicLinkInput,
+  { fields, readContext }: { readonly fields: MagicLinkFields; readonly readContext: () => Promise<RequestContext> },
 ): Promise<void> {
   const { email } = fields
   if (!email) throw magicLinkWithoutEmail()

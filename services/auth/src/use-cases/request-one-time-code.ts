@@ -36,12 +36,6 @@ export interface OneTimeCodeFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** A request for a one-time code. Reading its context may refuse the request too. */
-export interface RequestOneTimeCodeInput {
-  readonly fields: OneTimeCodeFields
-  readonly readContext: () => Promise<RequestContext>
-}
-
 /** The medium of the code. An SMS has an id of ours, also where nobody gets it. */
 export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
 
@@ -55,7 +49,7 @@ export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 's
  */
 export async function requestOneTimeCode(
   deps: OneTimeCodeDeps,
-  { fields, readContext }: RequestOneTimeCodeInput,
+  { fields, readContext }: { readonly fields: OneTimeCodeFields; readonly readContext: () => Promise<RequestContext> },
 ): Promise<RequestedCode> {
   const { signup, sms } = deps.config
   requireOneAddress(fields)

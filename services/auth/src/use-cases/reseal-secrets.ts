@@ -1,6 +1,8 @@
-import type { OperatorDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { countOldSeals, lockOldSeals, type SealedPlace, sealedPlaces, updateSeal } from '../secrets/seal-repository.ts'
-import { openSecret, sealSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, openSecret, type RandomBytes, sealSecret } from '../secrets/sealed-secret.ts'
+
+type ResealSecretsDeps = { readonly db: Db; readonly randomBytes: RandomBytes; readonly encryptionKeys: EncryptionKeys }
 
 /** The result for the secrets of a column. */
 export interface Resealed {
@@ -16,9 +18,7 @@ export interface Resealed {
  * several runs may work at once. When no secret is left, the other keys can be removed from the settings.
  * @throws Error for a secret whose key is unknown
  */
-export async function resealSecrets(
-  deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
-): Promise<readonly Resealed[]> {
+export async function resealSecrets(deps: ResealSecretsDeps): Promise<readonly Resealed[]> {
   const { db, encryptionKeys } = deps
   const results: Resealed[] = []
   for (const place of sealedPlaces) {
@@ -39,11 +39,7 @@ interface Batch {
   readonly last: string | undefined
 }
 
-function resealBatch(
-  deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
-  place: SealedPlace,
-  after: string,
-): Promise<Batch> {
+function resealBatch(deps: ResealSecretsDeps, place: SealedPlace, after: string): Promise<Batch> {
   const { db, encryptionKeys } = deps
   return db.transaction().execute(async (trx) => {
     const rows = await lockOldSeals(trx, place, { keyId: encryptionKeys.current.id, after })

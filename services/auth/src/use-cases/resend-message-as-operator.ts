@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { RunWork } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { resendCode, sendRequested } from '../message-requests/send-requested.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { maskAddress } from '../messages/message-record.ts'
 import { findMessage, type Message } from '../messages/message-repository.ts'
 import { countMessages, type MessagePurpose, type MessageRequest } from '../messages/message-request.ts'
 import { messageNotFound, messageOver } from '../operator-errors.ts'
-import { takeAllowances } from '../rate-limits/rate-limits.ts'
+import { type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -17,10 +17,7 @@ import { findSignUpData } from '../sign-ups/sign-up-content-repository.ts'
 import { isStaged, requireUser, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type ResendDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks' | 'sms'
->
+type ResendDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }
 
 /** A message that an operator sends again. */
 export interface ResendMessageAsOperatorInput {

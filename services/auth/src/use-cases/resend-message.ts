@@ -33,15 +33,6 @@ export interface ResendFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/**
- * A request to send a message again. Its context is read after the checks of its members, since reading may
- * refuse the request too.
- */
-export interface ResendMessageInput {
-  readonly fields: ResendFields
-  readonly readContext: () => Promise<RequestContext>
-}
-
 /** How the message goes out, and our own id of it. */
 export interface ResentMessage {
   readonly medium: 'email' | 'sms'
@@ -56,7 +47,7 @@ export interface ResentMessage {
  */
 export async function resendMessage(
   deps: MessageRequestDeps,
-  { fields, readContext }: ResendMessageInput,
+  { fields, readContext }: { readonly fields: ResendFields; readonly readContext: () => Promise<RequestContext> },
 ): Promise<ResentMessage> {
   const { signup } = deps.config
   const purpose = requirePurpose(fields, signup)

@@ -7,9 +7,9 @@ import {
   type SigningKeyStatus,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
-import type { RunWork } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 
 /**
  * The treatment of the tokens that a retired key has signed. `keep`: they stay valid until they expire.
@@ -38,15 +38,13 @@ export interface RetireSigningKeyInput {
   readonly tokens: TokensOfRetired
 }
 
-type RetireSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
-
 /**
  * Retires a key. It signs no more, unless it is promoted again while it still verifies.
  * @param runWork what the caller does in the same transaction
  * @throws Error when its row has a state that this release does not know
  */
 export async function retireSigningKey<Answer>(
-  deps: RetireSigningKeyDeps,
+  deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   input: RetireSigningKeyInput,
   runWork: RunWork<Retirement, Answer>,
 ): Promise<Answer> {
@@ -55,7 +53,7 @@ export async function retireSigningKey<Answer>(
 
 async function retireLockedKey(
   trx: Trx,
-  jwt: AuthDeps['config']['jwt'],
+  jwt: AuthConfig['jwt'],
   { kid, tokens }: RetireSigningKeyInput,
 ): Promise<Retirement> {
   await lockSigningKeys(trx)

@@ -1,4 +1,5 @@
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { readTypedPhone, type TypedPhone } from '../requests/typed-phone.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { findUserIdsByExactId, listBriefProfiles, type UserList } from '../users/user-list-repository.ts'
@@ -18,7 +19,7 @@ export interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' |
  * (console reference: Users in lists).
  */
 export async function searchUsers(
-  { config, db }: Pick<AuthDeps, 'config' | 'db'>,
+  { config, db }: { readonly config: AuthConfig; readonly db: Db },
   { search, ...page }: SearchUsersInput,
 ): Promise<readonly Profile[]> {
   const list = { ...page, audience: undefined, offset: 0 }

@@ -1,10 +1,10 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import { type RunWork, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { Db } from '../database.ts'
 import { listFactorsSince } from '../factors/recovery-code-repository.ts'
 import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
-import { notify, toMailTime } from '../messages/notification.ts'
+import { type NotifyDeps, notify, toMailTime } from '../messages/notification.ts'
 import { sinceInFuture } from '../operator-errors.ts'
 import { deletePasskeysSince } from '../passkeys/passkey-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -15,7 +15,6 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 export interface SecureUserInput extends ManagedUser {
   readonly admin: Admin
   readonly since: Date
-  /** For the audit log. */
   readonly ip: string
 }
 
@@ -33,7 +32,7 @@ export interface SecuredUser {
  * @throws sinceInFuture, userNotFound, and what `requireMayManage` of the admin throws
  */
 export async function secureUser<Answer>(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>,
+  deps: AuditDeps & NotifyDeps & { readonly db: Db },
   { admin, since, ip, ...managed }: SecureUserInput,
   runWork: RunWork<SecuredUser, Answer>,
 ): Promise<Answer> {

@@ -1,14 +1,21 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { attemptDelivery, type DropReason } from '../messages/attempt-delivery.ts'
 import { type MailJob, mailTask } from '../messages/mail-job.ts'
-import { sendMailByHook } from '../messages/message-hooks.ts'
+import type { Mailer } from '../messages/mailer.ts'
+import { type MessageHookDeps, sendMailByHook } from '../messages/message-hooks.ts'
 import { isIdentifierKept } from '../users/user-repository.ts'
 
 /** The dependencies of a sent mail. Where the hook SEND_EMAIL is on, `mailer` is not used. */
-export type SendMailDeps = Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'logger' | 'mailer' | 'now'>
+export type SendMailDeps = MessageHookDeps & {
+  readonly config: AuthConfig
+  readonly logger: ServiceLogger['logger']
+  readonly mailer: Mailer
+  readonly now: () => Date
+}
 
 /**
  * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is

@@ -1,7 +1,11 @@
 import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import type { Hooks } from '../hooks/hooks.ts'
+import type { Mailer } from '../messages/mailer.ts'
 import {
   countUnsentMessages,
   countUserStates,
@@ -25,7 +29,14 @@ export interface Overview {
   readonly health: { readonly database: Health; readonly mail: Health; readonly queue: Health }
 }
 
-type OverviewDeps = Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'jobs' | 'mailer' | 'now'>
+type OverviewDeps = {
+  readonly config: AuthConfig
+  readonly db: Db
+  readonly hooks: Hooks
+  readonly jobs: Jobs
+  readonly mailer: Mailer
+  readonly now: () => Date
+}
 
 /** Counts users, sign-ins and messages, and asks what the service depends on (console reference: Overview of auth). */
 export async function showOverview(deps: OverviewDeps): Promise<Overview> {

@@ -1,6 +1,8 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { z } from 'zod'
 import { AuditEntryView, viewAuditEntry } from '../audit/audit-repository.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { listMessages, type Message } from '../messages/message-repository.ts'
 import { MessageView, viewMessage } from '../messages/message-view.ts'
 import { listOperatorAudit } from '../operators/operator-audit-repository.ts'
@@ -47,7 +49,12 @@ const NEWEST = { direction: 'desc', limit: 10, after: undefined } as const
 
 /** Shows a user to operators, also a deleted one. @throws userNotFound */
 export async function showUserToOperator(
-  { config, db, lanes, now }: Pick<AuthDeps, 'config' | 'db' | 'lanes' | 'now'>,
+  {
+    config,
+    db,
+    lanes,
+    now,
+  }: { readonly config: AuthConfig; readonly db: Db; readonly lanes: Lanes; readonly now: () => Date },
   userId: string,
 ): Promise<z.output<typeof UserForOperatorView>> {
   const profile = await getManagedProfile(lanes, { userId, audience: undefined })
@@ -77,21 +84,23 @@ export async function showUserToOperator(
 /** Why a user cannot sign in. */
 type Reason = z.output<typeof ReasonView>
 
-/** The facts beside the user that decide whether they can sign in. */
-interface SignInRules {
-  readonly now: Date
-  /** Whether the user has a password or a passkey. */
-  readonly hasSecret: boolean
-  /** The newest message to the user. */
-  readonly newest: Message | undefined
-  /** The providers of the settings by their name. Custom ones are not among them. */
-  readonly providers: ReadonlyMap<string, { readonly enabled: boolean }>
-}
-
 /** The reasons, the weightiest first. A second factor is no obstacle by itself, and comes last. */
 function listReasons(
   { user, identities, factors }: Profile,
-  { now, providers, hasSecret, newest }: SignInRules,
+  {
+    now,
+    providers,
+    hasSecret,
+    newest,
+  }: {
+    readonly now: Date
+    /** Whether the user has a password or a passkey. */
+    readonly hasSecret: boolean
+    /** The newest message to the user. */
+    readonly newest: Message | undefined
+    /** The providers of the settings by their name. Custom ones are not among them. */
+    readonly providers: ReadonlyMap<string, { readonly enabled: boolean }>
+  },
 ): readonly Reason[] {
   const hasAddress = user.email !== null || user.phone !== null
   const [only] = identities.length === 1 ? identities : []

@@ -1,30 +1,32 @@
 import { randomUUID } from 'node:crypto'
-import { auditToLog } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { anonymousDisabled } from '../errors.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
+import type { RateLimits } from '../rate-limits/rate-limits.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { type SessionView, signFirstSession } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
-type SignInAnonymouslyDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks' | 'signingKeys'
->
-
-/** A request for a new user. Its context is read after the first checks, since reading may refuse the request too. */
-export interface SignInAnonymouslyInput {
-  readonly data: Readonly<Record<string, unknown>> | undefined
-  /** The key of the client's limits. */
-  readonly limitKey: string | undefined
-  readonly readContext: () => Promise<RequestContext>
-}
+type SignInAnonymouslyDeps = AuditDeps &
+  SessionViewDeps & {
+    readonly config: AuthConfig
+    readonly db: Db
+    readonly lanes: Lanes
+    readonly randomBytes: RandomBytes
+    readonly rateLimits: RateLimits
+    readonly jobs: Jobs
+  }
 
 /**
  * Creates a user without an identifier, and signs them in (reference: Anonymous users).
@@ -33,7 +35,16 @@ export interface SignInAnonymouslyInput {
  */
 export async function signInAnonymously(
   deps: SignInAnonymouslyDeps,
-  { data, limitKey, readContext }: SignInAnonymouslyInput,
+  {
+    data,
+    limitKey,
+    readContext,
+  }: {
+    readonly data: Readonly<Record<string, unknown>> | undefined
+    /** The key of the client's limits. */
+    readonly limitKey: string | undefined
+    readonly readContext: () => Promise<RequestContext>
+  },
 ): Promise<SessionView> {
   await checkAnonymousSignIn(deps, limitKey)
   const context = await readContext()
@@ -47,7 +58,7 @@ export async function signInAnonymously(
  * @throws anonymousDisabled, signupDisabled, overRequestRateLimit
  */
 async function checkAnonymousSignIn(
-  { config, rateLimits }: Pick<AuthDeps, 'config' | 'rateLimits'>,
+  { config, rateLimits }: Pick<SignInAnonymouslyDeps, 'config' | 'rateLimits'>,
   limitKey: string | undefined,
 ): Promise<void> {
   await rateLimits.giveBack('signup', limitKey)

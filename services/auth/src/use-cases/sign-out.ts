@@ -1,20 +1,13 @@
-import { auditToLog } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { logoutScopeUnsupported } from '../request-errors.ts'
 import { refuseLostUser } from '../sessions/active-caller.ts'
 import { refuseMissingSession } from '../sessions/session.ts'
 import { deleteSessionsInScope, type SignOutScope, type SignOutVerdict } from '../sessions/session-repository.ts'
 import { callerAudience, type TokenUser } from '../sessions/token-user.ts'
 import { refuseBanned } from '../users/user.ts'
-
-/** The caller, and which of their sessions end. */
-export interface SignOutInput {
-  readonly caller: TokenUser
-  /** As the request gives it; undefined is global. */
-  readonly scope: string | undefined
-  /** For the audit log. */
-  readonly ip: string
-}
 
 const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
 
@@ -24,8 +17,17 @@ const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
  * @throws logoutScopeUnsupported, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function signOut(
-  deps: Pick<AuthDeps, 'db' | 'lanes' | 'config' | 'logger'>,
-  { caller, scope = 'global', ip }: SignOutInput,
+  deps: Pick<AuditDeps, 'logger'> & { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },
+  {
+    caller,
+    scope = 'global',
+    ip,
+  }: {
+    readonly caller: TokenUser
+    /** As the request gives it; undefined is global. */
+    readonly scope: string | undefined
+    readonly ip: string
+  },
 ): Promise<void> {
   const known = SCOPES.find((candidate) => candidate === scope)
   if (known === undefined) throw logoutScopeUnsupported({ scope })

@@ -1,10 +1,9 @@
-import type { AuthDeps } from '../deps.ts'
 import { emailSignupsDisabled, phoneSignupsDisabled } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { type CreateSignUpDeps, createSignUp } from '../message-requests/create-sign-up.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { requireChannel } from '../messages/require-channel.ts'
-import { requireNewPassword } from '../passwords/hash-new-password.ts'
+import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
@@ -16,7 +15,7 @@ import { requireIdentifier } from '../users/require-phone.ts'
 import type { UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** The dependencies of a sign-up, by email or by phone. */
-export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'outbound'>
+export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & NewPasswordRules
 
 /** The members of a request to sign up. Empty members count as absent. */
 export interface SignUpFields {
@@ -27,12 +26,6 @@ export interface SignUpFields {
   readonly data?: Readonly<Record<string, unknown>> | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
-}
-
-/** A request to sign up. Its context is read after the first checks, since reading may refuse the request too. */
-export interface SignUpInput {
-  readonly fields: SignUpFields
-  readonly readContext: () => Promise<RequestContext>
 }
 
 /** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
@@ -46,7 +39,10 @@ export type SignUpResult =
  * emailSignupsDisabled, phoneSignupsDisabled, metadataTooLarge, and what `requireNewPassword`, `parsePkce`,
  * `requireIdentifier`, `readContext`, `createSignUp` and `signFirstSession` throw
  */
-export async function signUp(deps: SignUpDeps, { fields, readContext }: SignUpInput): Promise<SignUpResult> {
+export async function signUp(
+  deps: SignUpDeps,
+  { fields, readContext }: { readonly fields: SignUpFields; readonly readContext: () => Promise<RequestContext> },
+): Promise<SignUpResult> {
   const checked = await checkSignUp(deps, fields)
   const data = requireMetadata(deps.config, fields.data)
   const created = await createSignUp(deps, { ...checked, data, context: await readContext() })
@@ -65,7 +61,7 @@ interface CheckedSignUp {
 
 /** Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees. */
 async function checkSignUp(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'outbound'>,
+  deps: Pick<SignUpDeps, 'config' | 'db' | 'logger' | 'outbound'>,
   fields: SignUpFields,
 ): Promise<CheckedSignUp> {
   const { signup, sms } = deps.config

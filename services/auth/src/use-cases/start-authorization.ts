@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { providerUnknown, providerUnnamed } from '../external-errors.ts'
 import { beginSignIn } from '../external-providers/begin-sign-in.ts'
-import { findProvider } from '../external-providers/find-provider.ts'
+import { type FindProviderDeps, findProvider } from '../external-providers/find-provider.ts'
+import type { OAuth1Deps } from '../external-providers/oauth1-client.ts'
 import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow } from '../flows/flow-repository.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
@@ -13,10 +14,7 @@ import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'
 
 /** The dependencies that begin a sign-in at a provider. */
-export type StartAuthorizationDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
->
+export type StartAuthorizationDeps = FindProviderDeps & OAuth1Deps & { readonly config: AuthConfig }
 
 /** A sign-in at a provider that a browser begins. */
 export interface StartAuthorizationInput {
@@ -66,7 +64,10 @@ export async function startAuthorization(
 }
 
 /** A linking flow belongs to a session. Checks again, under its lock, that the session is alive. */
-async function storeFlow(deps: Pick<AuthDeps, 'config' | 'db' | 'now'>, flow: NewAuthorizationFlow): Promise<void> {
+async function storeFlow(
+  deps: Pick<StartAuthorizationDeps, 'config' | 'db' | 'now'>,
+  flow: NewAuthorizationFlow,
+): Promise<void> {
   const { linking } = flow
   if (linking === null) return insertAuthorizationFlow(deps.db, flow)
   await deps.db.transaction().execute(async (trx) => {
@@ -77,7 +78,7 @@ async function storeFlow(deps: Pick<AuthDeps, 'config' | 'db' | 'now'>, flow: Ne
 
 /** The hash of the token of an invitation that is still valid. @throws userNotFound */
 async function findInvitation(
-  { db, now }: Pick<AuthDeps, 'db' | 'now'>,
+  { db, now }: Pick<StartAuthorizationDeps, 'db' | 'now'>,
   token: string | undefined,
 ): Promise<Buffer | null> {
   if (token === undefined) return null

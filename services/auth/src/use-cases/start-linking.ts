@@ -5,12 +5,6 @@ import { requireIdentityOwner, requireLinkable } from '../sessions/require-owner
 import type { TokenUser } from '../sessions/token-user.ts'
 import { type StartAuthorizationDeps, type StartAuthorizationInput, startAuthorization } from './start-authorization.ts'
 
-/** A sign-in at a provider that links the identity to the caller. */
-export interface StartLinkingInput {
-  readonly caller: TokenUser
-  readonly request: Omit<StartAuthorizationInput, 'inviteToken' | 'linking'>
-}
-
 /**
  * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
  * @throws manualLinkingDisabled, ssoIdentity, consoleUserProtected,
@@ -19,7 +13,10 @@ export interface StartLinkingInput {
  */
 export async function startLinking(
   deps: StartAuthorizationDeps,
-  { caller, request }: StartLinkingInput,
+  {
+    caller,
+    request,
+  }: { readonly caller: TokenUser; readonly request: Omit<StartAuthorizationInput, 'inviteToken' | 'linking'> },
 ): Promise<string> {
   requireManualLinking(deps.config)
   const active = await findCaller(deps, caller)

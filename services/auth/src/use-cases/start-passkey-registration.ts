@@ -1,9 +1,10 @@
-import type { AuthDeps } from '../deps.ts'
-import { askForCreation } from '../passkeys/ceremony.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import { askForCreation, type CeremonyDeps } from '../passkeys/ceremony.ts'
 import { requireRoom } from '../passkeys/passkey.ts'
 import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
-import { lockCaller } from '../sessions/active-caller.ts'
+import { type ActiveCallerDeps, lockCaller } from '../sessions/active-caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
@@ -14,7 +15,7 @@ import type { TokenUser } from '../sessions/token-user.ts'
  * passkeysNeedSecondFactor, signInTooOld
  */
 export async function startPasskeyRegistration(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
+  deps: ActiveCallerDeps & CeremonyDeps & { readonly config: AuthConfig; readonly db: Db },
   caller: TokenUser,
 ): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs } = deps.config.webauthn

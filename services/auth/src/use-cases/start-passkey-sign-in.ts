@@ -1,5 +1,6 @@
-import type { AuthDeps } from '../deps.ts'
-import { askForAssertion } from '../passkeys/ceremony.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import { askForAssertion, type CeremonyDeps } from '../passkeys/ceremony.ts'
 import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
 
 /**
@@ -7,7 +8,7 @@ import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passke
  * @throws Error when the settings name no relying party
  */
 export async function startPasskeySignIn(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
+  deps: CeremonyDeps & { readonly config: AuthConfig; readonly db: Db; readonly now: () => Date },
 ): Promise<PasskeyQuestion> {
   const timeoutMs = deps.config.webauthn.challengeLifetimeMs
   const request = await askForAssertion(deps, { known: [], timeoutMs })

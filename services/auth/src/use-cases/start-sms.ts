@@ -1,10 +1,10 @@
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { type DeliverSmsDeps, deliverSms } from '../messages/deliver-sms.ts'
 import { type SmsJob, smsTask } from '../messages/sms-job.ts'
 
-type StartSmsDeps = DeliverSmsDeps & Pick<MessageRequestDeps, 'rateLimits'> & Pick<AuthDeps, 'config'>
+type StartSmsDeps = DeliverSmsDeps & Pick<MessageRequestDeps, 'rateLimits'> & { readonly config: AuthConfig }
 
 /** Starts to send the SMS of the queue. An SMS that is never sent is given back to the limit of all clients. */
 export async function startSms(deps: StartSmsDeps & Pick<MessageRequestDeps, 'jobs'>): Promise<void> {

@@ -1,13 +1,11 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import { type RunWork, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { Db } from '../database.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
 import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
 import { lockManagedUser } from '../users/user-repository.ts'
 import type { ManagedFactor } from './change-factor-as-admin.ts'
-
-type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /**
  * Unenrols a factor of a user. The result is the factor as it was.
@@ -15,7 +13,7 @@ type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
  * @throws userNotFound, consoleUserProtected, factorNotFound
  */
 export async function unenrolFactorAsAdmin<Answer>(
-  deps: UnenrolFactorDeps,
+  deps: AuditDeps & { readonly db: Db },
   { admin, factorId, ip, ...managed }: ManagedFactor,
   runWork: RunWork<Factor, Answer>,
 ): Promise<Answer> {

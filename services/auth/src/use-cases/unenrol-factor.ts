@@ -1,26 +1,16 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { unenrolNeedsSecondFactor } from '../factor-errors.ts'
 import { requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
 import { requireEnrolled } from '../factors/factor-switches.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
-import { notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-
-type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
-
-/** A second factor, and the caller who unenrols it. */
-export interface UnenrolFactorInput {
-  readonly caller: TokenUser
-  /** `recovery-codes`: the factor of all recovery codes, which its URL names without an id. */
-  readonly which: { readonly factorId: string } | 'recovery-codes'
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
 
 /**
  * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor
@@ -30,8 +20,17 @@ export interface UnenrolFactorInput {
  * anonymousNotAllowed
  */
 export async function unenrolFactor(
-  deps: UnenrolFactorDeps,
-  { caller, which, ip }: UnenrolFactorInput,
+  deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
+  {
+    caller,
+    which,
+    ip,
+  }: {
+    readonly caller: TokenUser
+    /** `recovery-codes`: the factor of all recovery codes, which its URL names without an id. */
+    readonly which: { readonly factorId: string } | 'recovery-codes'
+    readonly ip: string
+  },
 ): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)

@@ -1,12 +1,13 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 import { foreignAudience } from '../errors.ts'
 import { requireManualLinking } from '../external-accounts/link.ts'
 import { emailConflict, identityNotFound, singleIdentity } from '../external-errors.ts'
 import { emailCandidates, type Identity, isVerified } from '../identities/identity.ts'
 import { deleteIdentity, listIdentities } from '../identities/identity-repository.ts'
-import { notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
 import { requireIdentityOwner, requireShownFactor } from '../sessions/require-owner.ts'
@@ -16,17 +17,8 @@ import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 
-type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
-
-/** An identity, and the caller who unlinks it. */
-export interface UnlinkIdentityInput {
-  readonly caller: TokenUser
-  readonly identityId: string
-  /** The audience that the request names; undefined when it names none. */
-  readonly audience: string | undefined
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
+type UnlinkIdentityDeps = AuditDeps &
+  NotifyDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names }
 
 /**
  * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
@@ -35,7 +27,18 @@ export interface UnlinkIdentityInput {
  */
 export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,
-  { caller, identityId, audience, ip }: UnlinkIdentityInput,
+  {
+    caller,
+    identityId,
+    audience,
+    ip,
+  }: {
+    readonly caller: TokenUser
+    readonly identityId: string
+    /** The audience that the request names; undefined when it names none. */
+    readonly audience: string | undefined
+    readonly ip: string
+  },
 ): Promise<void> {
   const { jwt } = deps.config
   requireManualLinking(deps.config)
@@ -63,7 +66,7 @@ export async function unlinkIdentity(
   })
 }
 
-async function removePhone(trx: Trx, { now }: Pick<AuthDeps, 'now'>, user: User): Promise<User> {
+async function removePhone(trx: Trx, { now }: Pick<UnlinkIdentityDeps, 'now'>, user: User): Promise<User> {
   await deleteTokensOfUser(trx, user.id)
   return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: '', updated_at: now() })
 }
@@ -77,7 +80,7 @@ async function removePhone(trx: Trx, { now }: Pick<AuthDeps, 'now'>, user: User)
  */
 async function replaceEmail(
   trx: Trx,
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, now }: Pick<UnlinkIdentityDeps, 'config' | 'now'>,
   user: User,
   left: readonly Identity[],
 ): Promise<User> {

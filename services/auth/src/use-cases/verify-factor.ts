@@ -1,6 +1,7 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import {
   challengeExpired,
   challengeMismatch,
@@ -25,10 +26,12 @@ import { findTotpStep, readTotpSecret } from '../factors/totp.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { callEndSessionWork } from '../flows/session-work-repository.ts'
 import { matchesFactorSms } from '../messages/factor-sms.ts'
-import { notify } from '../messages/notification.ts'
-import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type CeremonyDeps, verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/failed-checks.ts'
+import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import {
   type AttemptHookDeps,
@@ -37,7 +40,7 @@ import {
   recordWrongFactor,
 } from '../sessions/attempt-hooks.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
-import { raiseSession } from '../sessions/raise-session.ts'
+import { type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
@@ -45,9 +48,16 @@ import { type SessionView, type SessionViewDeps, signSessionView } from '../sess
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyFactorDeps = AttemptHookDeps &
+  CeremonyDeps &
   FailedCheckDeps &
   SessionViewDeps &
-  Pick<AuthDeps, 'config' | 'lanes' | 'logger' | 'randomBytes' | 'encryptionKeys' | 'serverKeys' | 'jobs'>
+  NotifyDeps &
+  RaiseSessionDeps & {
+    readonly config: AuthConfig
+    readonly serverKeys: ServerKeys
+    readonly lanes: Lanes
+    readonly encryptionKeys: EncryptionKeys
+  }
 
 /** A client's answer to a challenge. */
 export type FactorAnswer =
@@ -140,7 +150,7 @@ function refuseAnswer(factorType: EnrolledType): never {
 }
 
 async function findChallengedFactor(
-  { config, db, now }: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  { config, db, now }: Pick<VerifyFactorDeps, 'config' | 'db' | 'now'>,
   userId: string,
   { factorId, challengeId, ip }: VerifyFactorInput,
 ): Promise<ChallengedFactor> {
@@ -164,7 +174,7 @@ function refuseChallenge(): never {
 /** @returns undefined for a proof that was used before */
 async function acceptProof(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
+  deps: Pick<VerifyFactorDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { caller, userAgent, ip }: VerifyFactorInput,
   { factor, challenge, proof }: Proven,
 ): Promise<IssuedSession | undefined> {
@@ -203,11 +213,9 @@ interface FactorProof {
   readonly credential?: StoredCredential
 }
 
-type ProofDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>
-
 /** Compares an answer with its challenge, and consumes nothing. @returns undefined for a wrong answer */
 async function proveFactor(
-  deps: ProofDeps,
+  deps: Pick<VerifyFactorDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>,
   challenged: ChallengedFactor,
   answer: FactorAnswer,
 ): Promise<FactorProof | undefined> {
@@ -216,7 +224,7 @@ async function proveFactor(
 }
 
 function proveCode(
-  deps: Pick<AuthDeps, 'now' | 'encryptionKeys' | 'serverKeys'>,
+  deps: Pick<VerifyFactorDeps, 'now' | 'encryptionKeys' | 'serverKeys'>,
   { factor, challenge }: ChallengedFactor,
   code: string,
 ): FactorProof | undefined {
@@ -232,7 +240,7 @@ function proveCode(
 
 /** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
 async function proveCredential(
-  deps: Pick<AuthDeps, 'config' | 'logger'>,
+  deps: Pick<VerifyFactorDeps, 'config' | 'logger'>,
   { factor, challenge }: ChallengedFactor,
   answer: FactorAnswer,
 ): Promise<FactorProof | undefined> {

@@ -1,6 +1,6 @@
 import { siteKey } from '@trestle/common/server/address-key.ts'
 import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { otpExpired } from '../errors.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import { matchesCode } from '../one-time-tokens/one-time-token.ts'
@@ -23,6 +23,7 @@ import {
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { type RedeemDeps, type Redeemed, redeemLink, redeemMessage } from '../sign-ups/redeem-message.ts'
 import { requirePhone } from '../users/require-phone.ts'
@@ -30,13 +31,9 @@ import type { User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 
 /** The dependencies of a message whose use ends in a session. Codes are guessed, so guesses are counted. */
-export type VerifyMessageDeps = RedeemDeps & SessionViewDeps & FailedCheckDeps & Pick<AuthDeps, 'config' | 'serverKeys'>
-
-/** The body of a verification, and its request. */
-export interface VerifyMessageInput {
-  readonly fields: VerifyFields & { readonly password?: string | undefined }
-  readonly context: RequestContext
-}
+export type VerifyMessageDeps = RedeemDeps &
+  SessionViewDeps &
+  FailedCheckDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys }
 
 /** The session of a verified message, and the type of the message; undefined where its answer never has one. */
 export interface VerifiedSession {
@@ -53,7 +50,13 @@ export type VerifiedMessage =
  * Exchanges the code or the link token of a message for a session (reference: POST /verify).
  * @throws otpExpired, and what `parseVerifyBody`, `requirePhone`, `redeemLink`, `redeemMessage` and `signNewSession` throw
  */
-export async function verifyMessage(deps: VerifyMessageDeps, input: VerifyMessageInput): Promise<VerifiedMessage> {
+export async function verifyMessage(
+  deps: VerifyMessageDeps,
+  input: {
+    readonly fields: VerifyFields & { readonly password?: string | undefined }
+    readonly context: RequestContext
+  },
+): Promise<VerifiedMessage> {
   const { fields, context } = input
   const { password } = fields
   const wanted = { ...parseVerifyBody(fields), context }
@@ -103,7 +106,7 @@ function failedCheckOf({ identifier, context }: VerifyCodeInput): FailedCheckKey
 
 /** Whether the code is the test code of its phone, in a profile where a test code works at any time, any number of times. */
 function mayRepeatTestCode(
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, now }: Pick<VerifyMessageDeps, 'config' | 'now'>,
   { identifier: { kind, value }, code }: VerifyCodeInput,
 ): boolean {
   if (!config.behaviours.acceptTestCodesRepeatedly || kind !== 'phone') return false
@@ -126,7 +129,7 @@ function redeemTestCode(deps: VerifyMessageDeps, input: VerifyCodeInput, owner: 
 
 /** The guess that a request makes, with the keys under which wrong guesses are counted. */
 function toGuess(
-  { serverKeys: { hmac }, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
+  { serverKeys: { hmac }, now }: Pick<VerifyMessageDeps, 'serverKeys' | 'now'>,
   { type, identifier, context: { audience, network, ip } }: VerifyCodeInput,
 ): Guess {
   const codes = { audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
@@ -134,19 +137,21 @@ function toGuess(
   return { ...codes, keyHash: hashGuessKey(hmac, codes), networkHash, network, now: now() }
 }
 
-interface OpenGuess {
-  readonly guess: Guess
-  /** The user who has the address. */
-  readonly owner: User | undefined
-  /** Whether so many checks have failed that a right code counts as wrong. */
-  readonly blocked: boolean
-}
-
 /** Counts a guess, and then compares its code. A wrong code is a failed check. @throws otpExpired for a wrong code */
 async function guessCode(
   deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'logger' | 'now' | 'rateLimits' | 'serverKeys'>,
   input: VerifyCodeInput,
-  { guess, owner, blocked }: OpenGuess,
+  {
+    guess,
+    owner,
+    blocked,
+  }: {
+    readonly guess: Guess
+    /** The user who has the address. */
+    readonly owner: User | undefined
+    /** Whether so many checks have failed that a right code counts as wrong. */
+    readonly blocked: boolean
+  },
 ): Promise<StoredCode> {
   const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
@@ -170,7 +175,7 @@ const NO_CODE = { codeHash: null, codeSalt: Buffer.alloc(16) } as const
 
 /** Compares the code with every candidate, or with a dummy, so that the work is the same for any address. */
 function matchCode(
-  deps: Pick<AuthDeps, 'config' | 'serverKeys' | 'now'>,
+  deps: Pick<VerifyMessageDeps, 'config' | 'serverKeys' | 'now'>,
   input: VerifyCodeInput,
   owner: User | undefined,
   candidates: readonly OneTimeToken[],
@@ -187,17 +192,11 @@ function matchCode(
   return found
 }
 
-interface RightCode {
-  readonly guess: Guess
-  readonly token: StoredCode
-  readonly user: User
-}
-
 /** Uses a right code up. A code that cannot be used yet, as for a weak password, stays good, and its guess is given back. */
 async function redeemCode(
   deps: VerifyMessageDeps,
   input: VerifyCodeInput,
-  { guess, token, user }: RightCode,
+  { guess, token, user }: { readonly guess: Guess; readonly token: StoredCode; readonly user: User },
 ): Promise<Redeemed> {
   try {
     const redeemed = await redeemMessage(deps, {

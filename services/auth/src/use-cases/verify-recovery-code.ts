@@ -1,5 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
 import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
@@ -9,22 +10,28 @@ import {
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
+import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/failed-checks.ts'
 import { retryAfter } from '../rate-limits/rate-limits.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import { type FactorAttempt, judgeFactorAttempt, recordWrongFactor } from '../sessions/attempt-hooks.ts'
+import {
+  type AttemptHookDeps,
+  type FactorAttempt,
+  judgeFactorAttempt,
+  recordWrongFactor,
+} from '../sessions/attempt-hooks.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
-import { raiseSession } from '../sessions/raise-session.ts'
+import { type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-type VerifyRecoveryCodeDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'serverKeys' | 'rateLimits' | 'hooks'
->
+type VerifyRecoveryCodeDeps = AttemptHookDeps &
+  FailedCheckDeps &
+  RaiseSessionDeps &
+  SessionViewDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys; readonly lanes: Lanes }
 
 /** A recovery code of the caller. */
 export interface VerifyRecoveryCodeInput extends SessionOrigin {
@@ -90,7 +97,7 @@ async function guessRecoveryCode(
 
 /** @returns undefined for a wrong code, and for a used one */
 async function raiseByRecoveryCode(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
+  deps: Pick<VerifyRecoveryCodeDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCodeInput,
   { factor, hashes }: Pick<RecoveryCodeGuess, 'hashes'> & { readonly factor: Factor },
 ): Promise<IssuedSession | undefined> {
