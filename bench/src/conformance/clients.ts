@@ -1,9 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { createBenchFolder } from '../bench-folder.ts'
-import { runCommand } from '../command-line.ts'
 import { startStack } from '../pages/start-stack.ts'
+import { createBenchFolder, runCommand, say } from '../program.ts'
 import { go, java } from './clients/compiled-languages.ts'
 import { type Language, tryLanguage } from './clients/language.ts'
 import { python, typescript } from './clients/script-languages.ts'
@@ -56,10 +55,6 @@ async function tryLanguages(wanted: readonly Language[], folder: string): Promis
     // A failure does not keep the other languages from being tried.
     if (!(await tryLanguage(language, { home, env }, say))) process.exitCode = 1
   }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 await runCommand(command)

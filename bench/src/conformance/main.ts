@@ -1,9 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { ROOT } from '../bench.ts'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { type AcceptedFailure, type Failure, judge, readAccepted } from './failures.ts'
 import { runs, tryRun, type Workplace } from './runs.ts'
@@ -83,10 +81,6 @@ async function tryService(service: string, workplace: Workplace & Options): Prom
 
 function describeFailure({ operation, check, code, message, request, count }: Failure): readonly string[] {
   return [`${operation}: ${check}, ${code} (${count} times)`, `  ${message.replaceAll('\n', ' ')}`, `  ${request}`]
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 await runCommand(command)

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import { installPaylike } from './paylike/client.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { findTestFolder, startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
-import { ROOT } from '../bench.ts'
+import { ROOT } from '../program.ts'
 import { OPERATOR_PASSWORD, startCitusCluster } from '../servers/citus-cluster.ts'
 import {
   DEBIAN_POSTGRES,

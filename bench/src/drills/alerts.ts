@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument, Command } from 'commander'
 import { z } from 'zod'
-import { ROOT } from '../bench.ts'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
 import { undocumentedSeries } from './alerts/documented-metrics.ts'
 import { drill, type Ending, type Rig } from './alerts/drill.ts'
 import type { Fault } from './alerts/fault.ts'
@@ -129,10 +127,6 @@ async function tryAlert(alert: string, attempt: () => Promise<void>): Promise<vo
     say(problem)
     problems.push(problem)
   }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 /** The interval that Grafana would choose for a graph of some seconds. */

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import pg from 'pg'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
@@ -171,8 +171,4 @@ async function countMails(load: Load, users: readonly string[]): Promise<readonl
     }
     await delay(500)
   }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import { payByLink, payOrder } from './canaries/orders.ts'
@@ -227,8 +227,4 @@ function report(surfaces: readonly Surface[]): void {
   for (const leak of leaks) say(leak)
   if (leaks.length > 0) process.exitCode = 1
   else say(`none of the ${secrets.size + 2} secrets was found`)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

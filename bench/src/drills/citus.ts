@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { positiveInteger, runCommand, say } from '../program.ts'
 import { type CitusCluster, DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import type { Deployment } from '../servers/deployment.ts'
 import { openWorkplace } from '../servers/workplace.ts'
@@ -235,8 +235,4 @@ function describe(tally: RequestTally): string {
   const share = tally.sent === 0 ? 0 : (100 * failed) / tally.sent
   const causes = [...tally.failed].map(([cause, count]) => `${count} × ${cause}`).join(', ')
   return `${failed} of ${tally.sent} failed (${share.toFixed(3)} %)${causes && `: ${causes}`}`
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

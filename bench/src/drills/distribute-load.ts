@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { positiveInteger, runCommand, say } from '../program.ts'
 import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace } from '../servers/workplace.ts'
 import { compareReferences } from './loads/acknowledgements.ts'
@@ -106,8 +106,4 @@ function longestSilence(sent: readonly SentRequest[], fromMs: number, untilMs: n
 
 function seconds(ms: number): string {
   return (ms / 1_000).toFixed(1)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
-import { ROOT } from '../bench.ts'
 import { app, merchant, transaction } from '../conformance/paylike/seed.ts'
+import { ROOT, say } from '../program.ts'
 import { startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace, type Workplace } from '../servers/workplace.ts'
 import { expectClosed, expectDone, expectUpgraded, readFingerprint } from './distribute/expectations.ts'
@@ -194,8 +194,4 @@ async function time<T>(what: string, act: () => Promise<T>): Promise<T> {
   const result = await act()
   say(`${what}: ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
   return result
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

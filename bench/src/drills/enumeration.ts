@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import { median } from '../statistics.ts'
@@ -155,8 +155,4 @@ function seed(kind: Probe['known'], count: number): string {
       SELECT id, 'email', id, jsonb_build_object('sub', id, 'email', email, 'email_verified', ${confirmedAt} IS NOT NULL,
         'phone_verified', false), now(), now()
       FROM people`
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

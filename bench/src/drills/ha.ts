@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
+import { say } from '../program.ts'
 import { execute } from '../servers/database.ts'
 import { waitUntilExecuted } from '../servers/debian-postgres.ts'
 import { deploy } from '../servers/deployment.ts'
@@ -130,8 +131,4 @@ async function judge(): Promise<boolean> {
 
 function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

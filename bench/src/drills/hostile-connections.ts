@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { createBenchFolder, positiveInteger, runCommand, say } from '../program.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
@@ -163,8 +162,4 @@ function report(service: string, { alone, beside, before, peak }: Outcome): bool
   const isFine = p99 < P99_MS_MAX && growth < GROWTH_MIB_MAX && alone.failed.size + beside.failed.size === 0
   if (!isFine) say(`  must have p99 below ${P99_MS_MAX} ms, less than ${GROWTH_MIB_MAX} MiB more, and no failure`)
   return isFine
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

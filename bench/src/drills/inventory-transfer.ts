@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
@@ -190,8 +190,4 @@ function randomJson(depth: number): string {
 
 function pick(values: readonly string[]): string {
   return values[Math.floor(Math.random() * values.length)] ?? ''
-}
-
-function say(line: string): void {
-  console.log(line)
 }

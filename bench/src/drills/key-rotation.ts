@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
@@ -230,8 +230,4 @@ async function readEnd(databaseUrl: string): Promise<number> {
   } finally {
     await client.end()
   }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -2,12 +2,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { createBenchFolder } from '../bench-folder.ts'
+import { insertTransactions, merchantBody, post } from '../fixtures.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
-import { post } from '../services/http-client.ts'
-import { insertTransactions, merchantBody } from '../speed/payments.ts'
 
 // Kills payments and PostgreSQL again and again while money is captured and paid back: `node bench/src/drills/ledger-crash.ts
 // [kills]`, 50 by default. Every request has an Idempotency-Key and is sent until it is answered. Afterwards each answered
@@ -158,8 +157,4 @@ async function findProblems(databaseUrl: string, { answered }: Load): Promise<re
       .filter((reference) => answered.get(reference) === 400)
       .map((reference) => `${reference} was refused and is stored`),
   ]
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -7,11 +7,10 @@ import type { LocalServer } from '@trestle/stack/local-server.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { Command, Option } from 'commander'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { PASSWORD, post } from '../fixtures.ts'
+import { positiveInteger, runCommand, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
-import { post } from '../services/http-client.ts'
-import { PASSWORD } from '../speed/auth.ts'
 import { median } from '../statistics.ts'
 
 interface Options {
@@ -170,10 +169,6 @@ function report(phases: readonly Phase[], { accepted, arrivals, missing, backlog
   if (errors.length > 0) throw new Error(`requests failed: ${errors[0]}`)
   if ((outage ?? 0) - (before ?? 0) > SLOWER_MS) throw new Error('requests were slower during the outage')
   if (missing.length > 0 || twice > 0) throw new Error('mails were lost or sent twice')
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 await runCommand(command)

@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { createBenchFolder } from '../bench-folder.ts'
+import { post } from '../fixtures.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
-import { post } from '../services/http-client.ts'
 
 // Lets 1,000 customers ask two replicas of inventory for the last unit at once, again and again: `node bench/src/drills/oversell.ts
 // [rounds]`, 100 by default. In each round, 200 clients also want the same new SKU. Exactly one of them may succeed each time,
@@ -94,8 +94,4 @@ async function race(
 function judge(what: string, statuses: ReadonlyMap<number, number>): readonly string[] {
   const isFair = statuses.get(201) === 1 && [...statuses.keys()].every((status) => status === 201 || status === 409)
   return isFair ? [] : [`${what}: ${[...statuses].map(([status, count]) => `${count} times ${status}`).join(', ')}`]
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { waitUntilReady } from '@trestle/stack/processes/readiness.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
+import { say } from '../program.ts'
 import { execute, openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
@@ -104,8 +105,4 @@ async function tryLimit({ service }: Writer, deployment: Deployment): Promise<bo
 function report(what: string, { sent, failed }: RequestCount): void {
   const failures = [...failed].map(([failure, times]) => `${times} × ${failure}`).join(', ')
   say(`${what}: ${sent} requests, failed: ${failures || 'none'}`)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

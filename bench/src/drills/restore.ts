@@ -1,7 +1,7 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { askAll, type Business, fillDatabase, open, writeUntil } from './restore/business.ts'
 import { type Cluster, findPrograms, type Programs, startCluster } from './restore/cluster.ts'
 
@@ -109,10 +109,6 @@ async function time<T>(what: string, work: () => Promise<T>): Promise<T> {
 
 function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 /** The number of rows of each table, and the sum of their hashes, which does not depend on their order. */

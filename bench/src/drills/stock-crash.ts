@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { createBenchFolder } from '../bench-folder.ts'
+import { post } from '../fixtures.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
-import { post } from '../services/http-client.ts'
 
 // Kills inventory and PostgreSQL again and again while stock is moved: `node bench/src/drills/stock-crash.ts [kills]`, 20 by default.
 // Every request has an Idempotency-Key and is sent until it is answered. Afterwards each request that succeeded must be in the
@@ -186,8 +186,4 @@ async function findProblems(databaseUrl: string, { answered, refused }: Load): P
     ...wrong.map(([reference, count]) => `${reference} has ${times.get(reference) ?? 0} rows instead of ${count}`),
     ...unknown.map((reference) => `${reference} is there and was never answered`),
   ]
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { z } from 'zod'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { type Deployment, deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
@@ -192,8 +192,4 @@ function report(written: readonly string[], milliseconds: number): void {
   )
   for (const problem of problems) say(problem)
   if (problems.size > 0) process.exitCode = 1
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

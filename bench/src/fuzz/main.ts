@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { createBenchFolder, positiveInteger, runCommand, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
 import { toCurl } from './finding.ts'
 import { type FuzzResult, fuzzService } from './fuzz-service.ts'
@@ -71,10 +70,6 @@ function reportLines(
       `${findings.length} findings`,
     ].join(', '),
   ]
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 await runCommand(command)

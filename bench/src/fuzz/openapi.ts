@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ROOT } from '../bench.ts'
+import { ROOT } from '../program.ts'
 
 /** The members of a JSON Schema that requests are generated from. */
 export interface Schema {

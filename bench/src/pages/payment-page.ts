@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Browser } from 'playwright-core'
-import { createBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder } from '../program.ts'
 import type { Journey } from './payment-page/journey.ts'
 import { journeys } from './payment-page/journeys.ts'
 import { takePictures } from './payment-page/screens.ts'

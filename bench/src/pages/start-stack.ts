@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { readStatus } from '@trestle/stack/status/status-file.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { ROOT } from '../bench.ts'
+import { ROOT } from '../program.ts'
 import { startServer } from '../servers/server.ts'
 
 /** Longer than a start takes on a machine that has other work to do. */

@@ -6,7 +6,7 @@ import { loadSecrets, type Secrets } from '@trestle/stack/settings/secrets-file.
 import { environmentOf } from '@trestle/stack/settings/service-environment.ts'
 import { type ServiceDefinition, services } from '@trestle/stack/settings/services.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { ROOT } from '../bench.ts'
+import { ROOT } from '../program.ts'
 import { runProgram } from './run-program.ts'
 import { type Server, startServer } from './server.ts'
 
@@ -44,7 +44,7 @@ export interface StartOptions {
 
 const EXTRA_THREADS = 4
 
-/** How many threads Node's pool has, as the start script of the images sets it. The reference servers hash in that pool. */
+/** How many threads Node's pool has, as the start script of the images sets it. */
 export function threadsFor(coreCount: number): string {
   return String(coreCount + EXTRA_THREADS)
 }

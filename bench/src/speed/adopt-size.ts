@@ -2,10 +2,8 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
-import { ROOT } from '../bench.ts'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
 import { SECRET } from '../compare-servers/tokens.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
 import { execute, openDatabaseServer } from '../servers/database.ts'
 import { runProgram } from '../servers/run-program.ts'
 
@@ -162,10 +160,6 @@ const INSERT_TOKENS = `
 
 function since(fromMs: number): string {
   return ((performance.now() - fromMs) / 1_000).toFixed(1)
-}
-
-function say(text: string): void {
-  process.stdout.write(`${text.trimEnd()}\n`)
 }
 
 await runCommand(command)

@@ -1,26 +1,19 @@
 // Measures the services of this checkout beside those of another, usually the commit before:
 // `node bench/src/speed/against.ts ../before`.
+
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { ROOT } from '../bench.ts'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
 import { type Cores, canPin, divideCores, moveToCores } from '../servers/cores.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import type { Server } from '../servers/server.ts'
 import { medianInterval, pairedRatios } from '../statistics.ts'
-import { authScenario } from './auth.ts'
-import { type Rounds, rateOf, sample } from './compare.ts'
-import { inventoryScenario } from './inventory.ts'
-import { createAutocannon } from './load/autocannon.ts'
-import { type LoadGenerator, tryLoad } from './load/load.ts'
-import { createWrk, hasWrk } from './load/wrk.ts'
-import { preparePasswordEndpoints } from './passwords.ts'
-import { paymentsScenario } from './payments.ts'
-import type { Endpoint, Scenario } from './scenario.ts'
+import { createGenerator, type LoadGenerator, rateOf, sample, tryLoad } from './load.ts'
+import { preparePasswordEndpoints, type Rounds } from './passwords.ts'
+import { type Endpoint, type Scenario, scenarios } from './scenarios.ts'
 
 /** The control is a second deployment of the other checkout: its ratio shows how much equal code differs on this machine. */
 const SIDES = ['before', 'control', 'now'] as const
@@ -28,8 +21,6 @@ type Side = (typeof SIDES)[number]
 
 /** The upper end of a ratio's interval must reach this. */
 const GOAL = 0.97
-
-const scenarios = [inventoryScenario, authScenario, paymentsScenario]
 
 interface Options {
   readonly rounds: number
@@ -75,7 +66,7 @@ async function run(before: string, names: readonly string[], { rounds, seconds, 
   const cores = canPin() ? divideCores(availableParallelism()) : undefined
   if (cores) moveToCores(process.pid, cores.load)
   const folder = createBenchFolder()
-  const generate = (hasWrk() ? createWrk : createAutocannon)({ folder, cores: cores?.load })
+  const generate = createGenerator({ folder, cores: cores?.load })
   const checkouts = { before: resolve(before), control: resolve(before), now: ROOT }
   const { BENCH_DATABASE_URL: url } = process.env
   try {
@@ -147,10 +138,6 @@ function describe(rates: Readonly<Record<Side, readonly number[]>>, side: Side):
   const { median, lower, upper } = medianInterval(pairedRatios(rates[side], rates.before))
   const verdict = upper >= GOAL ? '' : ` below ${GOAL}`
   return `${median.toFixed(3)} (${lower.toFixed(3)} - ${upper.toFixed(3)})${verdict}`
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 await runCommand(command)

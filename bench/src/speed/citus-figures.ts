@@ -1,16 +1,14 @@
 import { Command, Option } from 'commander'
 import { z } from 'zod'
-import { positiveInteger, runCommand } from '../command-line.ts'
 import { DATABASE, deployPayments, distribute, startPayments } from '../drills/loads/cluster-payments.ts'
 import { createShop } from '../drills/loads/cluster-shop.ts'
+import { insertTransactions } from '../fixtures.ts'
+import { positiveInteger, runCommand } from '../program.ts'
 import { type CitusCluster, DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { execute } from '../servers/database.ts'
 import type { Server } from '../servers/server.ts'
 import { openWorkplace, type Workplace } from '../servers/workplace.ts'
-import { createAutocannon } from './load/autocannon.ts'
-import { type Load, type LoadGenerator, tryLoad } from './load/load.ts'
-import { createWrk, hasWrk } from './load/wrk.ts'
-import { insertTransactions } from './payments.ts'
+import { createGenerator, type Load, type LoadGenerator, tryLoad } from './load.ts'
 
 // Measures what captures cost on a Citus cluster: `CITUS_PG_BIN=… node bench/src/speed/citus-figures.ts`. Prints
 // captures a second and the processor time of a capture in the service, on the coordinator and on the
@@ -83,7 +81,7 @@ async function prepare(workplace: Workplace, cluster: CitusCluster, { merchants,
   await insertTransactions((statement) => execute(url, statement), TRANSACTIONS_EACH)
   // One after the other below another merchant.
   const tokens = Ids.parse(await execute(url, 'SELECT id FROM payments.transactions ORDER BY substr(id, 12, 5), id'))
-  const generate = (hasWrk() ? createWrk : createAutocannon)({ folder: workplace.folder, cores: undefined })
+  const generate = createGenerator({ folder: workplace.folder, cores: undefined })
   const load: Load = {
     method: 'POST',
     path: '/transactions/{token}/captures',

@@ -5,14 +5,12 @@ import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { Command } from 'commander'
 import { z } from 'zod'
-import { ROOT } from '../bench.ts'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { insertTransactions, merchantBody } from '../fixtures.ts'
 import { createCaller } from '../pages/payment-page/stage.ts'
 import { startStack } from '../pages/start-stack.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
 import { execute } from '../servers/database.ts'
 import { distributionOf } from '../statistics.ts'
-import { insertTransactions, merchantBody } from './payments.ts'
 import { insertUsers } from './users.ts'
 
 // Measures how long an operator waits for each list of the console: `node bench/src/speed/console-lists.ts`, with
@@ -139,10 +137,6 @@ async function report(url: string, headers: Readonly<Record<string, string>>): P
 
 function since(fromMs: number): string {
   return ((performance.now() - fromMs) / 1_000).toFixed(0)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }
 
 await runCommand(command)

@@ -1,11 +1,11 @@
 import { Command } from 'commander'
-import { positiveInteger, runCommand } from '../command-line.ts'
 import { DATABASE, deployPayments, distribute } from '../drills/loads/cluster-payments.ts'
 import { createShop } from '../drills/loads/cluster-shop.ts'
+import { insertTransactions } from '../fixtures.ts'
+import { positiveInteger, runCommand, say } from '../program.ts'
 import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { execute } from '../servers/database.ts'
 import { openWorkplace } from '../servers/workplace.ts'
-import { insertTransactions } from './payments.ts'
 
 // Measures how long `payments distribute` stops writes: `CITUS_PG_BIN=… node bench/src/speed/distribute-size.ts`, with a million
 // transactions, of which each is captured once. Prints the slowest steps, and how long the ledger took to verify, which is
@@ -102,8 +102,4 @@ function readSteps(printed: string, totalSeconds: number): readonly TimedStep[] 
 
 function since(fromMs: number): string {
   return ((performance.now() - fromMs) / 1_000).toFixed(1)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

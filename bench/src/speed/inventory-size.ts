@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createBenchFolder } from '../bench-folder.ts'
+import { request } from '../fixtures.ts'
+import { createBenchFolder } from '../program.ts'
 import { execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
-import { request } from '../services/http-client.ts'
 import { median } from '../statistics.ts'
 
 // Measures how long it takes to find products among a million: `node bench/src/speed/inventory-size.ts [products]`. It asks for

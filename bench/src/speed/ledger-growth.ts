@@ -1,12 +1,11 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { createBenchFolder } from '../bench-folder.ts'
+import { insertTransactions, merchantBody, post, request } from '../fixtures.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
-import { post, request } from '../services/http-client.ts'
 import { distributionOf } from '../statistics.ts'
-import { insertTransactions, merchantBody } from './payments.ts'
 
 // Measures how the time of a request grows with the rows of a merchant: `node bench/src/speed/ledger-growth.ts [sizes]`, by default
 // 1000,100000,1000000 transactions and as many lines. Each size has a database and a service of its own. All are asked in
@@ -127,8 +126,4 @@ function pick(ids: readonly string[], round: number): string {
 
 function pad(cell: string, index: number): string {
   return index === 0 ? cell.padEnd(36) : cell.padStart(14)
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

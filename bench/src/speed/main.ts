@@ -1,21 +1,18 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
-import { ROOT } from '../bench.ts'
-import { createBenchFolder } from '../bench-folder.ts'
-import { positiveInteger, runCommand } from '../command-line.ts'
-import { canPin, divideCores, moveToCores } from '../servers/cores.ts'
-import { openDatabaseServer } from '../servers/database.ts'
-import { hasService } from '../servers/deployment.ts'
-import { authScenario } from './auth.ts'
-import { inventoryScenario } from './inventory.ts'
-import { createAutocannon } from './load/autocannon.ts'
-import type { LoadGenerator } from './load/load.ts'
-import { createWrk, hasWrk } from './load/wrk.ts'
-import { measureService, type ServiceResult } from './measure-service.ts'
-import { paymentsScenario } from './payments.ts'
-import { countErrors, reportLines } from './report.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
+import { type Cores, canPin, divideCores, moveToCores } from '../servers/cores.ts'
+import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
+import { type Deployment, deploy, hasService, type StartOptions } from '../servers/deployment.ts'
+import type { Server } from '../servers/server.ts'
+import { median } from '../statistics.ts'
+import { createGenerator, hasWrk, type LoadGenerator, type Sample, sample, summarize, tryLoad } from './load.ts'
+import { measurePasswords, type PasswordResults, type Rounds } from './passwords.ts'
+import { countErrors, type EndpointResult, reportLines, type ServiceResult } from './report.ts'
+import { type Endpoint, type Scenario, scenarios } from './scenarios.ts'
 
 interface Options {
   readonly seconds: number
@@ -25,13 +22,26 @@ interface Options {
   readonly profile?: string
 }
 
-const scenarios = [inventoryScenario, authScenario, paymentsScenario]
+interface Setup {
+  readonly checkout: string
+  readonly folder: string
+  readonly database: DatabaseServer
+  readonly generate: LoadGenerator
+  readonly rounds: Rounds
+  /** Undefined: no process is pinned. */
+  readonly cores: Cores | undefined
+  readonly coreCount: number
+  /** The folder in which the services leave CPU profiles; undefined: no profile is made. */
+  readonly profileFolder: string | undefined
+}
+
+const SETTLE_MS = 1_000
 
 const command = new Command('pnpm bench')
-  .description('Loads the services, each beside a minimal reference server, and compares with the goals.')
+  .description('Loads the services, prints rates, times and processor time, and compares with the goals.')
   .argument('[services...]', `${scenarios.map(({ service }) => service).join(', ')}; all by default`)
   .option('--seconds <number>', 'seconds of one sample', positiveInteger, 4)
-  .option('--rounds <number>', 'samples of each side', positiveInteger, 5)
+  .option('--rounds <number>', 'samples of each endpoint', positiveInteger, 5)
   .option('--checkout <folder>', 'measure the services of another checkout', ROOT)
   .option('--json <file>', 'write all results')
   .option('--profile <folder>', 'write a CPU profile of each service; it costs speed')
@@ -44,36 +54,22 @@ async function run(names: readonly string[], options: Options): Promise<void> {
   const cores = canPin() ? divideCores(coreCount) : undefined
   if (cores) moveToCores(process.pid, cores.load)
   const folder = createBenchFolder()
-  const createGenerator = hasWrk() ? createWrk : createAutocannon
-  const generate = stoppable(createGenerator({ folder, cores: cores?.load }))
   const results: ServiceResult[] = []
-  say(
-    `${coreCount} cores${cores ? ', the server alone on one' : ', nothing pinned'}; load by ${hasWrk() ? 'wrk' : 'autocannon'}`,
-  )
-  say(`${rounds} rounds of ${seconds} s; ratios are medians of paired rounds`)
+  const generate = stoppable(createGenerator({ folder, cores: cores?.load }))
+  const pinned = cores ? ', the server alone on one' : ', nothing pinned'
+  say(`${coreCount} cores${pinned}; load by ${hasWrk() ? 'wrk' : 'autocannon'}`)
+  say(`medians of ${rounds} rounds of ${seconds} s`)
   try {
-    const database = await openDatabaseServer({
-      url: process.env.BENCH_DATABASE_URL,
-      folder: join(folder, 'postgres'),
-      cores: cores?.database,
-    })
-    try {
-      for (const scenario of chosen) {
-        const result = await measureService(scenario, {
-          checkout: resolve(checkout),
-          folder,
-          database,
-          generate,
-          rounds: { count: rounds, seconds },
-          cores,
-          coreCount,
-          profileFolder: options.profile && resolve(options.profile),
-        })
-        results.push(result)
-        for (const line of reportLines(result)) say(line)
-      }
-    } finally {
-      await database.close()
+    await using started = new AsyncDisposableStack()
+    const url = process.env.BENCH_DATABASE_URL
+    const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: cores?.database })
+    started.defer(database.close)
+    const profileFolder = options.profile && resolve(options.profile)
+    const setup = { checkout: resolve(checkout), folder, database, generate, cores, coreCount, profileFolder }
+    for (const scenario of chosen) {
+      const result = await measureService(scenario, { ...setup, rounds: { count: rounds, seconds } })
+      results.push(result)
+      for (const line of reportLines(result)) say(line)
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -95,7 +91,7 @@ function stoppable(generate: LoadGenerator): LoadGenerator {
   }
 }
 
-function choose(names: readonly string[], checkout: string) {
+function choose(names: readonly string[], checkout: string): readonly Scenario[] {
   const unknown = names.filter((name) => !scenarios.some(({ service }) => service === name))
   if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
   return scenarios.filter(
@@ -103,8 +99,73 @@ function choose(names: readonly string[], checkout: string) {
   )
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
+/** Measures one service, and ends everything that it started. */
+async function measureService({ service, env, prepare }: Scenario, setup: Setup): Promise<ServiceResult> {
+  const { cores, coreCount, profileFolder, rounds } = setup
+  const databaseUrl = await setup.database.create(`trestle_bench_${service}`)
+  const deployment = await deploy(service, { ...setup, databaseUrl, env })
+  const oneCore = { cores: cores?.server, coreCount: cores ? 1 : coreCount }
+  const startUp = await measureStartUp(deployment, oneCore, rounds.count)
+  await using started = new AsyncDisposableStack()
+  const server = await deployment.start({ ...oneCore, profileFolder })
+  started.defer(server.stop)
+  const prepared = await prepare({
+    url: server.url,
+    runCommand: deployment.runCommand,
+    execute: (statement) => execute(databaseUrl, statement),
+  })
+  // Without statistics the planner guesses. Autovacuum would gather them a minute later, in the middle of a round.
+  await execute(databaseUrl, 'VACUUM ANALYZE')
+  const endpoints: EndpointResult[] = []
+  for (const endpoint of prepared) {
+    const { name, ofOther } = endpoint
+    const result = summarize(await sampleEndpoint(server, endpoint, setup))
+    endpoints.push({ name, ...(ofOther && { ofOther }), result })
+  }
+  const loadedMib = server.residentMib()
+  const passwords = service === 'auth' ? await onAllCores(deployment, setup) : undefined
+  return { service, endpoints, passwords, startUp, loadedMib }
+}
+
+/**
+ * The first round only warms up: Node.js compiles an endpoint with 2,000 requests a second for seconds, and until then a request
+ * takes half as long again.
+ */
+async function sampleEndpoint(server: Server, endpoint: Endpoint, { generate, rounds }: Setup) {
+  await tryLoad(server.url, await endpoint.nextLoad(server.url))
+  const samples: Sample[] = []
+  for (let round = 0; round <= rounds.count; round++) {
+    const result = await sample(server, await endpoint.nextLoad(server.url), generate, rounds.seconds)
+    if (round > 0) samples.push(result)
+  }
+  return samples
+}
+
+/** Starts another process, because a process sets its number of concurrent hashes by the cores that it has at its start. */
+async function onAllCores(deployment: Deployment, { cores, ...setup }: Setup): Promise<PasswordResults> {
+  const allCores = { cores: cores?.all, coreCount: setup.coreCount }
+  await using started = new AsyncDisposableStack()
+  const server = await deployment.start(allCores)
+  started.defer(server.stop)
+  // The await keeps the server running: it stops at the end of this block.
+  return await measurePasswords({ ...setup, ...allCores, server })
+}
+
+/** Starts and stops the service several times. */
+async function measureStartUp(deployment: Deployment, options: StartOptions, times: number) {
+  const starts: { readonly startMs: readonly number[]; readonly idleMib: number | undefined }[] = []
+  for (let count = 0; count < times; count++) {
+    const server = await deployment.start(options)
+    await delay(SETTLE_MS)
+    starts.push({ startMs: server.startMs, idleMib: server.residentMib() })
+    await server.stop()
+  }
+  const idle = starts.flatMap(({ idleMib }) => idleMib ?? [])
+  return {
+    healthMs: median(starts.map(({ startMs }) => startMs[0] ?? Number.NaN)),
+    readyMs: median(starts.map(({ startMs }) => startMs[1] ?? Number.NaN)),
+    idleMib: idle.length === 0 ? undefined : median(idle),
+  }
 }
 
 await runCommand(command)

@@ -1,45 +1,42 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PASSWORD, signUp } from '../fixtures.ts'
 import { threadsFor } from '../servers/deployment.ts'
 import { runProgram } from '../servers/run-program.ts'
+import type { Server } from '../servers/server.ts'
 import { type Distribution, distributionOf, median, pairedRatios } from '../statistics.ts'
-import { PASSWORD, signUp } from './auth.ts'
-import { type Comparison, type Pair, type Rounds, rateOf, type SideResult, sample, summarize } from './compare.ts'
-import type { Load, LoadGenerator } from './load/load.ts'
-import { tryLoad } from './load/load.ts'
-import type { Endpoint } from './scenario.ts'
+import { type Load, type LoadGenerator, rateOf, type Sample, sample, summarize, tryLoad } from './load.ts'
+import type { Endpoint } from './scenarios.ts'
 
-/** The rate of password requests, compared with the reference and with the hash rate of the machine. */
-export interface PasswordResult extends Comparison {
+/** How long each sample lasts, and how many rounds there are. */
+export interface Rounds {
+  readonly count: number
+  /** The length of one sample. */
+  readonly seconds: number
+}
+
+/** The rate of password requests, compared with the hash rate of the machine. */
+export interface PasswordResult {
+  readonly name: string
+  readonly result: Sample
   /** Hashes a second of the bare library, on all cores. */
   readonly hashesPerSecond: number
   /** The share of the bare hash rate, which leaves nothing for requests, the database and the load generator. */
-  readonly ofHashes: { readonly goal: number; readonly ours: Distribution; readonly reference: Distribution }
+  readonly ofHashes: Distribution
 }
 
 /** How password work slows other requests down. */
-export interface NeighbourResult {
-  readonly name: string
-  /** The largest p99 during the load, as a multiple of the p99 without it. */
-  readonly goal: number
-  readonly alone: SideResult
-  readonly meanwhile: SideResult
-  /** The ratio to the p99 of the same round. */
-  readonly ratio: Distribution
+export interface PasswordResults {
+  readonly work: readonly PasswordResult[]
+  /** `GET /user` alone and during sign-ins, and the ratio of their p99 in each round. */
+  readonly users: { readonly alone: Sample; readonly meanwhile: Sample; readonly ratio: Distribution }
+  /** `GET /health` during sign-ins. A load balancer takes a slow service for a dead one. */
+  readonly health: Sample
 }
 
-/** How long a health check may wait during the load. A load balancer takes a slow service for a dead one. */
-export interface HealthResult {
-  readonly name: string
-  /** Largest p99, in milliseconds. */
-  readonly goalMs: number
-  readonly meanwhile: SideResult
-}
-
-/** The set-up of the measurement. */
-export interface PasswordOptions {
-  /** Both use all cores, because password work needs them. */
-  readonly servers: Pair
+interface PasswordOptions {
+  /** Uses all cores, because password work needs them. */
+  readonly server: Server
   readonly generate: LoadGenerator
   readonly rounds: Rounds
   readonly coreCount: number
@@ -51,62 +48,52 @@ const CONNECTIONS = 16
 const ACCOUNTS = 8
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
-/**
- * How long a sample of one load lasts. After only some hundred sign-ins, a server still runs code that Node.js has not
- * compiled.
- */
+/** After only some hundred sign-ins, a server still runs code that Node.js has not compiled. */
 const WARM_UP_SAMPLES = 8
-/**
- * How often a round samples both. The bare hashes are measured before and after each sample, because the hash rate of a
- * machine drifts.
- */
-const PAIRS = 3
+/** How often a round samples password work: the hash rate of a machine drifts, so it is measured before and after each. */
+const SAMPLES_IN_ROUND = 3
 
 /**
- * Measures sign-ins and sign-ups beside the reference and the bare hash rate just before and after them; and `GET /user` alone
- * and during sign-ins, with health checks during the sign-ins.
+ * Measures sign-ins and sign-ups beside the bare hash rate just before and after them; and `GET /user` alone and during
+ * sign-ins, with health checks during the sign-ins.
  */
-export async function measurePasswords(options: PasswordOptions): Promise<ReturnType<typeof toResults>> {
-  const { servers, generate, rounds } = options
-  const { ours } = servers
-  const loads = await createLoads(ours.url)
-  const { signIns, signUps, users, checks } = loads
-  await warmUp(options, loads)
-  const samples = emptySamples()
+export async function measurePasswords(options: PasswordOptions): Promise<PasswordResults> {
+  const { server, generate, rounds } = options
+  const { signIns, signUps, users, checks } = await createLoads(server.url)
+  for (const load of [signIns, signUps, users, checks]) {
+    await tryLoad(server.url, load)
+    const samples = load === signIns || load === signUps ? WARM_UP_SAMPLES : 1
+    await generate(server.url, load, rounds.seconds * samples)
+  }
+  const work = [
+    { name: 'POST /token password', load: signIns, results: [] as Sample[], hashes: [] as number[] },
+    { name: 'POST /signup', load: signUps, results: [] as Sample[], hashes: [] as number[] },
+  ]
+  const [alone, meanwhile, checked]: [Sample[], Sample[], Sample[]] = [[], [], []]
   for (let round = 0; round < rounds.count; round++) {
-    await samplePairs(options, signIns, samples.signIns)
-    await samplePairs(options, signUps, samples.signUps)
-    samples.alone.push(await sample(ours, users, generate, rounds.seconds))
-    samples.meanwhile.push(await sampleDuringSignIns(options, signIns, users))
-    samples.checked.push(await sampleDuringSignIns(options, signIns, checks))
-  }
-  return toResults(samples)
-}
-
-async function warmUp({ servers, generate, rounds }: PasswordOptions, loads: Loads): Promise<void> {
-  const { signIns, signUps, users, checks } = loads
-  for (const load of [signIns, signUps]) {
-    for (const { url } of [servers.ours, servers.reference]) {
-      await tryLoad(url, load)
-      await generate(url, load, rounds.seconds * WARM_UP_SAMPLES)
+    for (const { load, results, hashes } of work) {
+      let before = await hashRate(options)
+      for (let count = 0; count < SAMPLES_IN_ROUND; count++) {
+        results.push(await sample(server, load, generate, rounds.seconds))
+        const after = await hashRate(options)
+        hashes.push((before + after) / 2)
+        before = after
+      }
     }
+    alone.push(await sample(server, users, generate, rounds.seconds))
+    meanwhile.push(await sampleDuringSignIns(options, signIns, users))
+    checked.push(await sampleDuringSignIns(options, signIns, checks))
   }
-  for (const load of [users, checks]) {
-    await tryLoad(servers.ours.url, load)
-    await generate(servers.ours.url, load, rounds.seconds)
-  }
-}
-
-async function samplePairs(options: PasswordOptions, load: Load, samples: PasswordSamples): Promise<void> {
-  const { servers, generate, rounds } = options
-  let before = await hashRate(options)
-  for (let pair = 0; pair < PAIRS; pair++) {
-    for (const side of ['ours', 'reference'] as const) {
-      samples[side].results.push(await sample(servers[side], load, generate, rounds.seconds))
-      const after = await hashRate(options)
-      samples[side].hashes.push((before + after) / 2)
-      before = after
-    }
+  const ratios = meanwhile.map(({ p99Ms }, round) => p99Ms / (alone[round]?.p99Ms ?? 0))
+  return {
+    work: work.map(({ name, results, hashes }) => ({
+      name,
+      result: summarize(results),
+      hashesPerSecond: median(hashes),
+      ofHashes: distributionOf(pairedRatios(results.map(rateOf), hashes)),
+    })),
+    users: { alone: summarize(alone), meanwhile: summarize(meanwhile), ratio: distributionOf(ratios) },
+    health: summarize(checked),
   }
 }
 
@@ -114,12 +101,10 @@ async function samplePairs(options: PasswordOptions, load: Load, samples: Passwo
 export async function preparePasswordEndpoints(url: string): Promise<readonly Endpoint[]> {
   const { signIns, signUps } = await createLoads(url)
   return [
-    { name: 'POST /token password', goal: 0.95, nextLoad: async () => signIns },
-    { name: 'POST /signup', goal: 0.95, nextLoad: async () => signUps },
+    { name: 'POST /token password', nextLoad: async () => signIns },
+    { name: 'POST /signup', nextLoad: async () => signUps },
   ]
 }
-
-type Loads = Awaited<ReturnType<typeof createLoads>>
 
 async function createLoads(url: string) {
   const emails = Array.from({ length: ACCOUNTS }, (_, index) => `password${index}@bench.example`)
@@ -151,30 +136,6 @@ async function createLoads(url: string) {
   return { signIns, signUps, users, checks }
 }
 
-interface SideSamples {
-  readonly results: SideResult[]
-  /** Hashes a second of the bare library, right before and after each sample. */
-  readonly hashes: number[]
-}
-
-interface PasswordSamples {
-  readonly ours: SideSamples
-  readonly reference: SideSamples
-}
-
-interface Samples {
-  readonly signIns: PasswordSamples
-  readonly signUps: PasswordSamples
-  readonly alone: SideResult[]
-  readonly meanwhile: SideResult[]
-  readonly checked: SideResult[]
-}
-
-function emptySamples(): Samples {
-  const none = (): PasswordSamples => ({ ours: { results: [], hashes: [] }, reference: { results: [], hashes: [] } })
-  return { signIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
-}
-
 async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<number> {
   const output = await runProgram({
     program: process.execPath,
@@ -186,35 +147,10 @@ async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<
 }
 
 /** The sign-ins begin a second before the others and end a second after them. */
-async function sampleDuringSignIns({ servers, generate, rounds }: PasswordOptions, signIns: Load, users: Load) {
-  const server = servers.ours
+async function sampleDuringSignIns({ server, generate, rounds }: PasswordOptions, signIns: Load, load: Load) {
   const signingIn = generate(server.url, signIns, rounds.seconds + 2)
   await delay(1_000)
-  const result = await sample(server, users, generate, rounds.seconds)
+  const result = await sample(server, load, generate, rounds.seconds)
   const { errors } = await signingIn
   return { ...result, errors: result.errors + errors }
-}
-
-function toResults({ signIns, signUps, alone, meanwhile, checked }: Samples) {
-  const against = (name: string, { ours, reference }: PasswordSamples): PasswordResult => {
-    const ofHashes = ({ results, hashes }: SideSamples) => distributionOf(pairedRatios(results.map(rateOf), hashes))
-    return {
-      name,
-      goal: 0.95,
-      ours: summarize(ours.results),
-      reference: summarize(reference.results),
-      ratio: distributionOf(pairedRatios(ours.results.map(rateOf), reference.results.map(rateOf))),
-      hashesPerSecond: median(ours.hashes),
-      ofHashes: { goal: 0.95, ours: ofHashes(ours), reference: ofHashes(reference) },
-    }
-  }
-  const neighbour: NeighbourResult = {
-    name: 'GET /user during sign-ins',
-    goal: 1.5,
-    alone: summarize(alone),
-    meanwhile: summarize(meanwhile),
-    ratio: distributionOf(meanwhile.map(({ p99Ms }, round) => p99Ms / (alone[round]?.p99Ms ?? 0))),
-  }
-  const health: HealthResult = { name: 'GET /health during sign-ins', goalMs: 20, meanwhile: summarize(checked) }
-  return { work: [against('POST /token password', signIns), against('POST /signup', signUps)], neighbour, health }
 }

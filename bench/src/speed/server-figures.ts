@@ -1,19 +1,14 @@
 import { Command } from 'commander'
 import { z } from 'zod'
-import { positiveInteger, runCommand } from '../command-line.ts'
+import { post } from '../fixtures.ts'
+import { positiveInteger, runCommand } from '../program.ts'
 import { DURABLE } from '../servers/citus-cluster.ts'
 import { execute } from '../servers/database.ts'
 import { DEBIAN_POSTGRES, type PostgresServer, SUPERUSER, startPostgres } from '../servers/debian-postgres.ts'
 import { deploy } from '../servers/deployment.ts'
 import { openWorkplace, POSTGRES_BIN, requirePrograms, type Workplace } from '../servers/workplace.ts'
-import { post } from '../services/http-client.ts'
-import { authScenario } from './auth.ts'
-import { inventoryScenario } from './inventory.ts'
-import { createAutocannon } from './load/autocannon.ts'
-import { type Load, tryLoad } from './load/load.ts'
-import { createWrk, hasWrk } from './load/wrk.ts'
-import { paymentsScenario } from './payments.ts'
-import type { ScenarioContext } from './scenario.ts'
+import { createGenerator, type Load, tryLoad } from './load.ts'
+import { authScenario, inventoryScenario, paymentsScenario, type ScenarioContext } from './scenarios.ts'
 
 // Measures what one PostgreSQL carries of the write that each service makes most: `node bench/src/speed/server-figures.ts`. Prints how
 // many are answered in a second, and the processor time of each in the service and in PostgreSQL, which waits for the disk at
@@ -98,7 +93,7 @@ async function measure(workplace: Workplace, { title, service, env, prepare }: S
     const { url } = server
     const ask = (statement: string) => execute(databaseUrl, statement)
     const nextLoad = await prepare({ url, runCommand: runOwn, execute: ask })
-    const generate = (hasWrk() ? createWrk : createAutocannon)({ folder, cores: undefined })
+    const generate = createGenerator({ folder, cores: undefined })
     await tryLoad(url, await nextLoad())
     await generate(url, await nextLoad(), WARM_UP_SECONDS)
     const load = await nextLoad()

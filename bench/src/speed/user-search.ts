@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { createBenchFolder } from '../bench-folder.ts'
+import { request, signAdminToken } from '../fixtures.ts'
+import { createBenchFolder, say } from '../program.ts'
 import { execute, openDatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
-import { signAdminToken } from '../services/admin-token.ts'
-import { request } from '../services/http-client.ts'
 import { distributionOf } from '../statistics.ts'
 import { insertUsers } from './users.ts'
 
@@ -77,8 +76,4 @@ async function report(filter: string, what: string, ask: () => Promise<unknown>)
   say(
     `${filter.padEnd(15)} ${median.toFixed(1).padStart(7)} ms ${largest.toFixed(1).padStart(7)} ms  ${verdict}  ${what}`,
   )
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
 }

@@ -7,8 +7,7 @@ import { findProgram } from '@trestle/testing/find-program.ts'
 import { type StubAnswer, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import type { Page } from 'playwright-core'
 import { z } from 'zod'
-import { ROOT } from '../../bench.ts'
-import { say } from './place.ts'
+import { ROOT, say } from '../../program.ts'
 import { PASSWORD } from './users.ts'
 
 /** Two tabs of one browser, whose user is signed in at the old service. */

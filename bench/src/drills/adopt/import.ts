@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { say } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { runProgram } from '../../servers/run-program.ts'
 import { sayAcknowledged, sendLoad } from './load.ts'
-import { commandOf, type Place, say, start } from './place.ts'
+import { commandOf, type Place, start } from './place.ts'
 import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './users.ts'
 
 /** The set-up of a tried import. */

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { say } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { sendLoad } from './load.ts'
-import { adopt, commandOf, type Place, say, start } from './place.ts'
+import { adopt, commandOf, type Place, start } from './place.ts'
 import { findDifference, readRows } from './rows.ts'
 import { type Known, signUp } from './users.ts'
 

@@ -1,4 +1,4 @@
-import { say } from './place.ts'
+import { say } from '../../program.ts'
 import { addFactor, type Known, refreshAndWrite, signUp } from './users.ts'
 
 /** The outcomes of the requests of a load. A user who still waits for an answer sends none. */

@@ -1,6 +1,7 @@
 import { SECRET } from '../../compare-servers/tokens.ts'
-import { signAdminToken } from '../../services/admin-token.ts'
-import { migrateOld, type Place, say, start } from './place.ts'
+import { signAdminToken } from '../../fixtures.ts'
+import { say } from '../../program.ts'
+import { migrateOld, type Place, start } from './place.ts'
 import { findDifference, readRows } from './rows.ts'
 import { call, type Known, PASSWORD } from './users.ts'
 

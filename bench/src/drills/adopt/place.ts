@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { ROOT } from '../../bench.ts'
 import type { ServerKind } from '../../compare-servers/servers.ts'
 import { SECRET } from '../../compare-servers/tokens.ts'
+import { ROOT } from '../../program.ts'
 import { runProgram } from '../../servers/run-program.ts'
 
 /** A database that moves from the old service to ours and back, and the two programs that serve it. */
@@ -103,9 +103,4 @@ export async function migrateOld(place: Place, program: string): Promise<void> {
   const { databaseUrl, theirs, env } = place
   const all = { ...theirs.environment(databaseUrl, 0), ...underNames(env), API_EXTERNAL_URL: 'http://localhost' }
   await runProgram({ program, args: ['migrate'], env: all, cwd: import.meta.dirname })
-}
-
-/** Prints lines for the operator of the drill. */
-export function say(text: string): void {
-  process.stdout.write(`${text.trimEnd()}\n`)
 }

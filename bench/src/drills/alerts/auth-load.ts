@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { PASSWORD } from '../../speed/auth.ts'
+import { PASSWORD } from '../../fixtures.ts'
 import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
 

@@ -19,7 +19,7 @@ const MARK = `-- of release ${VERSION}`
 
 const MIGRATION_TEXT = `// Notes of merchants about their transactions.
 import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
+import { type MigrationSource } from '../migration.ts'
 
 export const createNotes: MigrationSource = (names) => ({
   tables: { ${TABLE}: 'owned' },

@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { signAdminToken } from '../../services/admin-token.ts'
-import { post, request } from '../../services/http-client.ts'
-import { signUp } from '../../speed/auth.ts'
-import { insertTransactions, merchantBody } from '../../speed/payments.ts'
+import { insertTransactions, merchantBody, post, request, signAdminToken, signUp } from '../../fixtures.ts'
 import { HONEST_ADDRESS, type HonestRequest } from './honest-load.ts'
 import { documents, inTurn, mixed, type Target } from './target.ts'
 

@@ -1,8 +1,6 @@
 import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
 import { z } from 'zod'
-import { signAdminToken } from '../../services/admin-token.ts'
-import { post } from '../../services/http-client.ts'
-import { insertTransactions, merchantBody } from '../../speed/payments.ts'
+import { insertTransactions, merchantBody, post, signAdminToken } from '../../fixtures.ts'
 import type { ClientRequest } from './send.ts'
 
 /** How to write to a service, and how to find what was written. */

@@ -1,12 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { insertTransactions, merchantBody, PASSWORD, post, request, type Session, signUp } from '../../fixtures.ts'
 import { execute } from '../../servers/database.ts'
 import { type Deployment, deploy } from '../../servers/deployment.ts'
 import type { Server } from '../../servers/server.ts'
-import { post, request } from '../../services/http-client.ts'
-import { PASSWORD, type Session, signUp } from '../../speed/auth.ts'
-import { insertTransactions, merchantBody } from '../../speed/payments.ts'
 
 /** The three services over one database. */
 export interface Business {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { keyOf } from '@trestle/stack/settings/operator-keys.ts'
 import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
-import { signToken } from '../../services/admin-token.ts'
+import { signToken } from '../../fixtures.ts'
 
 const ISSUER = 'https://auth.fuzz.example'
 const SECRET = 'canary-secret-of-the-tokens-of-operators'

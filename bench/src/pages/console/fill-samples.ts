@@ -3,7 +3,7 @@ import { createDemoClient } from '@trestle/stack/demo/demo-client.ts'
 import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { z } from 'zod'
-import { ROOT } from '../../bench.ts'
+import { ROOT } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { MERCHANT } from '../payment-page/stage.ts'
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { ROOT } from '../../bench.ts'
+import { ROOT } from '../../program.ts'
 import type { Stage } from './stage.ts'
 import { enterCard, findBankFrame, linkOf, UNASKED } from './steps.ts'
 

@@ -1,19 +1,18 @@
 // Measures the framework beside plain Fastify and a constant fetch handler: `node bench/src/speed/endpoints/main.ts`, about 6
 // minutes.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
+import { createBenchFolder, say } from '../../program.ts'
 import { type Cores, canPin, divideCores, moveToCores } from '../../servers/cores.ts'
 import { runProgram } from '../../servers/run-program.ts'
 import { type Server, startServer } from '../../servers/server.ts'
-import { type Comparison, compare } from '../compare.ts'
-import { createAutocannon } from '../load/autocannon.ts'
-import type { Load, LoadGenerator } from '../load/load.ts'
-import { createWrk, hasWrk } from '../load/wrk.ts'
-import { boundRow, comparisonLines } from '../report.ts'
+import { distributionOf, pairedRatios } from '../../statistics.ts'
+import { createGenerator, type Load, type LoadGenerator, rateOf, type Sample, sample, summarize } from '../load.ts'
+import { atLeast, boundRow, sampleRow, spread } from '../report.ts'
 
 const load: Load = { method: 'GET', path: '/', connections: 64 }
 
@@ -48,15 +47,31 @@ async function startWay(way: string, cores: Cores | undefined): Promise<Server> 
   })
 }
 
+/**
+ * Loads both servers in turn, so that a change on the machine changes both. The first round only warms up.
+ * @returns the lines of both
+ */
 async function comparePair(
   { name, ours, reference, goal }: (typeof pairs)[number],
   generate: LoadGenerator,
   { count, seconds, cores }: { readonly count: number; readonly seconds: number; readonly cores: Cores | undefined },
-): Promise<Comparison> {
+): Promise<readonly string[]> {
   await using started = new AsyncDisposableStack()
-  const both = { ours: await startWay(ours, cores), reference: await startWay(reference, cores) }
-  for (const { stop } of Object.values(both)) started.defer(stop)
-  return await compare(both, { name, goal, nextLoad: async () => load }, generate, { count, seconds })
+  const servers = [await startWay(ours, cores), await startWay(reference, cores)]
+  for (const { stop } of servers) started.defer(stop)
+  const samples = servers.map((): Sample[] => [])
+  for (let round = 0; round <= count; round++) {
+    for (const [side, server] of servers.entries()) {
+      const result = await sample(server, load, generate, seconds)
+      if (round > 0) samples[side]?.push(result)
+    }
+  }
+  const [own = [], other = []] = samples
+  const ratio = distributionOf(pairedRatios(own.map(rateOf), other.map(rateOf)))
+  return [
+    sampleRow(name, summarize(own), spread(ratio), atLeast(ratio.median, goal)),
+    sampleRow(`  ${reference}`, summarize(other)),
+  ]
 }
 
 async function measureTable(cores: Cores | undefined): Promise<TableFigures> {
@@ -79,14 +94,12 @@ const { values } = parseArgs({
 })
 const cores = canPin() ? divideCores(availableParallelism()) : undefined
 if (cores) moveToCores(process.pid, cores.load)
-const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
+const folder = createBenchFolder()
 try {
-  const generate = (hasWrk() ? createWrk : createAutocannon)({ folder, cores: cores?.load })
-  const comparisons: Comparison[] = []
+  const generate = createGenerator({ folder, cores: cores?.load })
   const rounds = { count: Number(values.rounds), seconds: Number(values.seconds), cores }
-  for (const pair of pairs) comparisons.push(await comparePair(pair, generate, rounds))
-  const lines = [...comparisonLines('endpoints', comparisons), ...tableLines(await measureTable(cores))]
-  process.stdout.write(`${lines.join('\n')}\n`)
+  for (const pair of pairs) for (const line of await comparePair(pair, generate, rounds)) say(line)
+  for (const line of tableLines(await measureTable(cores))) say(line)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

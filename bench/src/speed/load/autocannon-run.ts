@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 import { z } from 'zod'
 import { percentileOf } from '../../statistics.ts'
-import { Load } from './load.ts'
+import { Load } from '../load.ts'
 
 const file = process.argv[2]
 if (file === undefined) throw new Error('no file')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createAutocannon } from './autocannon.ts'
+import { createAutocannon, readWrkOutput } from './load.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'load-'))
 const seen: { url: string; authorization: string | undefined; token: string }[] = []
@@ -54,5 +54,16 @@ describe('createAutocannon', () => {
     expect(seen.every(({ authorization, token }) => authorization === `Bearer ${token}`)).toBe(true)
     expect(seen.every((request) => /^\/things\/[1-9]\?n=\d+$/.test(request.url))).toBe(true)
     expect(new Set(seen.map((request) => request.url.split('=')[1])).size).toBe(seen.length)
+  })
+})
+
+describe('readWrkOutput', () => {
+  it('reads the line that the script adds to the output of wrk', () => {
+    const output = 'Running 1s test\n  10 requests\n@@{"requestsPerSecond":10.5,"p50Ms":1.25,"p99Ms":9,"errors":2}@@\n'
+    expect(readWrkOutput(output)).toEqual({ requestsPerSecond: 10.5, p50Ms: 1.25, p99Ms: 9, errors: 2 })
+  })
+
+  it('throws with the output of wrk when the line is missing', () => {
+    expect(() => readWrkOutput('unable to connect')).toThrow('wrk has printed no result: unable to connect')
   })
 })

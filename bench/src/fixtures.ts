@@ -1,0 +1,119 @@
+import { createHmac } from 'node:crypto'
+import { z } from 'zod'
+
+// The requests and rows with which the programs of bench prepare services.
+
+/** The password of every user of a measurement. */
+export const PASSWORD = 'correct horse battery staple'
+/** How many amounts and last digits of cards there are, so that searches for one of them find few rows. */
+const VALUES = 9_973
+
+const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
+/** The tokens of a sign-in. */
+export type Session = z.output<typeof Session>
+const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
+
+/** @throws Error with the answer when its status is not 2xx. */
+export async function request(url: string, options: RequestInit = {}): Promise<{ body: unknown; headers: Headers }> {
+  const response = await fetch(url, options)
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${options.method ?? 'GET'} ${url} answers ${response.status}: ${text}`)
+  return { body: JSON.parse(text), headers: response.headers }
+}
+
+/** Posts JSON and reads the answer. @throws Error with the answer when its status is not 2xx. */
+export async function post(
+  url: string,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  const answer = await request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  return answer.body
+}
+
+/** An access token of an operator. Its only claim is the role. */
+export function signAdminToken(secret: string): string {
+  return signToken(secret, { role: 'service_role' })
+}
+
+/** A token (RFC 7519) with these claims, signed with a shared secret. */
+export function signToken(secret: string, claims: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const data = `${part({ alg: 'HS256', typ: 'JWT' })}.${part(claims)}`
+  return `${data}.${createHmac('sha256', secret).update(data).digest('base64url')}`
+}
+
+/** Signs a user up whose account needs no confirmation. */
+export async function signUp(url: string, email: string): Promise<Session> {
+  return Session.parse(await post(`${url}/signup`, { email, password: PASSWORD }))
+}
+
+/** Signs a user in. */
+export async function signIn(url: string, email: string): Promise<Session> {
+  return Session.parse(await post(`${url}/token?grant_type=password`, { email, password: PASSWORD }))
+}
+
+/** Creates an app of payments. @returns the headers of its requests */
+export async function createApp(url: string): Promise<Readonly<Record<'authorization', string>>> {
+  return basicOf(CreatedApp.parse(await post(`${url}/apps`, { name: 'bench' })).app.key)
+}
+
+/** The headers of requests with the key of an app. */
+function basicOf(key: string): Readonly<Record<'authorization', string>> {
+  return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
+}
+
+/**
+ * Adds authorized transactions below each merchant, or below one. Nobody can charge their cards. A column that an older checkout
+ * lacks is left out there.
+ */
+export async function insertTransactions(
+  execute: (statement: string) => Promise<readonly unknown[]>,
+  count: number,
+  merchantId?: string,
+): Promise<void> {
+  const condition = merchantId === undefined ? '' : `WHERE b.merchant_id = '${merchantId}'`
+  await execute(`
+    WITH card AS (
+      INSERT INTO payments.instruments (merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry, scheme)
+      SELECT b.merchant_id, payments.id_at(t.first, t.tag), payments.created_at(t.first), '', 0,
+        decode(repeat('00', 32), 'hex'), '100000', '0000', '2066-08-31', 'visa'
+      FROM payments.merchant_balances b CROSS JOIN LATERAL payments.take_ids(b.merchant_id, ${count + 1}) t ${condition}
+      RETURNING merchant_id, id
+    )
+    INSERT INTO payments.transactions
+    SELECT t.*
+    FROM card c, generate_series(1, ${count}) n, jsonb_populate_record(NULL::payments.transactions, jsonb_build_object(
+      'merchant_id', c.merchant_id, 'id', payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
+      'created', payments.created_at(payments.id_number(c.id) + n), 'instrument_id', c.id, 'test', true,
+      'last4', lpad((n % ${VALUES})::text, 4, '0'), 'currency', 'DKK', 'funding_currency', 'DKK', 'amount', 100000000 + n % ${VALUES},
+      'descriptor', 'BENCH SHOP', 'pending', 100000000 + n % ${VALUES}, 'captured', 0, 'refunded', 0,
+      'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
+      'successful', true, 'code_present', true
+    )) t`)
+  // Sets what the functions that make transactions set; without it \`ledger verify\` reports the rows as forged.
+  await execute(`
+    SELECT payments.record_states(b.merchant_id, 'transactions', ARRAY(
+      SELECT t.id FROM payments.transactions t WHERE t.merchant_id = b.merchant_id AND NOT EXISTS (
+        SELECT FROM payments.state_entries s
+        WHERE s.merchant_id = t.merchant_id AND s.table_name = 'transactions' AND s.row_id = t.id
+      )
+    )) FROM payments.merchant_balances b ${condition}`)
+}
+
+/** The smallest row of a test merchant. */
+export function merchantBody(count: number): object {
+  return {
+    name: `Shop ${count}`,
+    currency: 'DKK',
+    test: true,
+    email: 'owner@bench.example',
+    website: 'https://bench.example',
+    descriptor: 'BENCH SHOP',
+    company: { country: 'DK' },
+  }
+}

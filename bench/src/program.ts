@@ -1,0 +1,43 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Command, InvalidArgumentError } from 'commander'
+import { closeAtSignal } from './servers/close-at-signal.ts'
+
+/** The root of the repository. */
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+const INTEGER_MAX = 0x7fffffff
+
+/** Prints a line. */
+export function say(line: string): void {
+  process.stdout.write(`${line.trimEnd()}\n`)
+}
+
+/** The value of an option. @throws InvalidArgumentError for anything but a whole number from 1 to 2^31 - 1 */
+export function positiveInteger(text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value > 0 && value <= INTEGER_MAX) return value
+  throw new InvalidArgumentError('Not a whole number above 0.')
+}
+
+/** Runs the program. An error goes to standard error, and makes the exit status 1. */
+export async function runCommand(command: Command): Promise<void> {
+  try {
+    await command.parseAsync()
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+/**
+ * Creates an empty folder. If this process is root, PostgreSQL runs as another user; that user may reach what is below the
+ * folder.
+ */
+export function createBenchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
+  chmodSync(folder, 0o711)
+  closeAtSignal(async () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,165 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { runProgram } from '../servers/run-program.ts'
+import type { Server } from '../servers/server.ts'
+import { median } from '../statistics.ts'
+
+/** Requests that some connections send over and over. Each connection waits for its answer. */
+export const Load = z.object({
+  method: z.literal(['GET', 'POST']),
+  /**
+   * Here, in a header and in the body, `{token}` stands for one of `tokens` in turn, `{id}` for a random number from 1 to
+   * `idMax`, `{sequence}` for a number that no other request has.
+   */
+  path: z.string(),
+  headers: z.record(z.string(), z.string()).exactOptional(),
+  body: z.string().exactOptional(),
+  tokens: z.array(z.string()).readonly().exactOptional(),
+  idMax: z.number().exactOptional(),
+  /** The member of the answer that holds the next token. Each token is then used once. */
+  chain: z.string().exactOptional(),
+  connections: z.int(),
+  /** Each connection waits a random time up to twice this before each request, in milliseconds. */
+  pauseMs: z.number().exactOptional(),
+})
+export type Load = Readonly<z.infer<typeof Load>>
+
+const LoadResult = z.object({
+  requestsPerSecond: z.number(),
+  p50Ms: z.number(),
+  p99Ms: z.number(),
+  /** Answers of 400 and above, lost connections, timeouts. */
+  errors: z.number(),
+})
+export type LoadResult = Readonly<z.infer<typeof LoadResult>>
+
+/** Sends a load to a server for a number of whole seconds. */
+export type LoadGenerator = (url: string, load: Load, seconds: number) => Promise<LoadResult>
+
+interface GeneratorOptions {
+  readonly folder: string
+  readonly cores: string | undefined
+}
+
+/** Sends loads with `wrk` where it is installed, else with `autocannon`. */
+export function createGenerator(options: GeneratorOptions): LoadGenerator {
+  return (hasWrk() ? createWrk : createAutocannon)(options)
+}
+
+/** Whether `wrk` is installed. */
+export function hasWrk(): boolean {
+  return spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined
+}
+
+/** Sends a load with `wrk`. It is written in C, and leaves most of its core to PostgreSQL. */
+function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
+  let runs = 0
+  return async (url, load, seconds) => {
+    // Each load has a file of its own, since two loads may run at a time.
+    const tokenFile = join(folder, `tokens-${++runs}.txt`)
+    writeFileSync(tokenFile, (load.tokens ?? []).map((token) => `${token}\n`).join(''))
+    const options = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s']
+    const output = await runProgram({
+      program: 'wrk',
+      args: [...options, '-s', join(import.meta.dirname, 'load', 'requests.lua'), url],
+      env: { PATH: process.env.PATH ?? '', ...describe(load, tokenFile) },
+      cores,
+    })
+    return readWrkOutput(output)
+  }
+}
+
+/** @throws Error unless the script has printed its line */
+export function readWrkOutput(output: string): LoadResult {
+  const line = /@@(\{.*\})@@/.exec(output)?.[1]
+  if (line === undefined) throw new Error(`wrk has printed no result: ${output}`)
+  return LoadResult.parse(JSON.parse(line))
+}
+
+/** The environment variables of the script. */
+function describe(load: Load, tokenFile: string): Record<string, string> {
+  const headers = Object.entries(load.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
+  return {
+    LOAD_METHOD: load.method,
+    LOAD_PATH: load.path,
+    LOAD_BODY: load.body ?? '',
+    LOAD_HEADERS: headers.join('\n'),
+    LOAD_TOKENS: load.tokens === undefined ? '' : tokenFile,
+    LOAD_ID_MAX: String(load.idMax ?? 1),
+    LOAD_PAUSE_MS: String(load.pauseMs ?? 0),
+    LOAD_CHAIN: load.chain ?? '',
+    // A double is exact up to 16 digits. The start value is the number of microseconds since 1970, which leaves room to count.
+    LOAD_SEQUENCE: String(Date.now() * 1_000),
+  }
+}
+
+/** Sends a load with `autocannon`. It takes a core for itself, so it shows lower rates of writes than `wrk`. */
+export function createAutocannon({ folder, cores }: GeneratorOptions): LoadGenerator {
+  let runs = 0
+  return async (url, load, seconds) => {
+    // Each load has a file of its own, since two loads may run at a time.
+    const loadFile = join(folder, `load-${++runs}.json`)
+    writeFileSync(loadFile, JSON.stringify({ url, load, seconds }))
+    const program = join(import.meta.dirname, 'load', 'autocannon-run.ts')
+    const output = await runProgram({ program: process.execPath, args: [program, loadFile], cores })
+    return LoadResult.parse(JSON.parse(output))
+  }
+}
+
+/**
+ * Sends one request of a load, so that a mistake shows as a message and not as a number.
+ * @throws Error with the answer when its status is not 2xx
+ */
+export async function tryLoad(url: string, load: Load): Promise<void> {
+  const fill = (text: string) =>
+    text
+      .replaceAll('{token}', load.tokens?.[0] ?? '')
+      .replaceAll('{id}', '1')
+      .replaceAll('{sequence}', `trial-${process.hrtime.bigint()}`)
+  const headers = Object.entries(load.headers ?? {}).map(([name, value]): [string, string] => [name, fill(value)])
+  const response = await fetch(url + fill(load.path), {
+    method: load.method,
+    headers: { ...(load.body !== undefined && { 'content-type': 'application/json' }), ...Object.fromEntries(headers) },
+    ...(load.body !== undefined && { body: fill(load.body) }),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${load.method} ${url}${load.path} answers ${response.status}: ${text}`)
+}
+
+/** The result of a load, or the medians of several. */
+export interface Sample extends LoadResult {
+  /**
+   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate, it
+   * is the used share of a core. Well below 1, something other than the processor was the limit.
+   */
+  readonly processorUs: number | undefined
+}
+
+/** Loads one server, and notes how much processor time the server used. */
+export async function sample(server: Server, load: Load, generate: LoadGenerator, seconds: number): Promise<Sample> {
+  const before = server.processorMs()
+  const result = await generate(server.url, load, seconds)
+  const after = server.processorMs()
+  const requests = result.requestsPerSecond * seconds
+  const isKnown = before !== undefined && after !== undefined && requests > 0
+  return { ...result, processorUs: isKnown ? ((after - before) * 1_000) / requests : undefined }
+}
+
+/** Medians of the samples. Errors are summed, because one error is one too many. */
+export function summarize(samples: readonly Sample[]): Sample {
+  const times = samples.flatMap(({ processorUs }) => processorUs ?? [])
+  return {
+    requestsPerSecond: median(samples.map(rateOf)),
+    p50Ms: median(samples.map(({ p50Ms }) => p50Ms)),
+    p99Ms: median(samples.map(({ p99Ms }) => p99Ms)),
+    errors: samples.reduce((sum, { errors }) => sum + errors, 0),
+    processorUs: times.length === 0 ? undefined : median(times),
+  }
+}
+
+/** Requests a second. */
+export function rateOf({ requestsPerSecond }: LoadResult): number {
+  return requestsPerSecond
+}

@@ -1,0 +1,228 @@
+import { z } from 'zod'
+import { createApp, insertTransactions, merchantBody, post, request, signIn, signUp } from '../fixtures.ts'
+import type { Load } from './load.ts'
+
+/** The loads of one service. */
+export interface Scenario {
+  /** Name of the service. */
+  readonly service: string
+  /** Settings beside those of `npm start`: rate limits off. */
+  readonly env: Readonly<Record<string, string>>
+  /** Makes the data through the service, and returns the loads. */
+  prepare(context: ScenarioContext): Promise<readonly Endpoint[]>
+}
+
+/** The means by which the data is made. */
+export interface ScenarioContext {
+  /** URL of the service. */
+  readonly url: string
+  /** Runs a command of the service, such as `seed`. */
+  runCommand(...args: readonly string[]): Promise<string>
+  /** Runs a statement on the service's database, for rows that would take too long to make one by one. */
+  execute(statement: string): Promise<readonly unknown[]>
+}
+
+/** One row of the results. */
+export interface Endpoint {
+  /** Method and path, as shown in the results. */
+  readonly name: string
+  /** Smallest share of the rate of an endpoint that was measured before. */
+  readonly ofOther?: { readonly name: string; readonly goal: number }
+  /** The load of the next sample of the server at this URL. */
+  nextLoad(url: string): Promise<Load>
+}
+
+const PRODUCTS = 100_000
+const WALK_LIMIT = 500
+const ATTRIBUTES = '{"name":"Blue widget","price":1999,"currency":"DKK"}'
+
+/** Measures products: one by its id, a page from any point of the list, a new one. */
+export const inventoryScenario: Scenario = {
+  service: 'inventory',
+  env: {},
+  prepare: async ({ runCommand }) => {
+    await runCommand('seed', '--products', String(PRODUCTS))
+    const cursors = new Map<string, readonly string[]>()
+    return [
+      {
+        name: 'GET /products/:id',
+        nextLoad: async () => ({ method: 'GET', path: '/products/{id}', idMax: PRODUCTS, connections: 64 }),
+      },
+      {
+        name: 'GET /products',
+        nextLoad: async (url) => {
+          const tokens = cursors.get(url) ?? (await listCursors(url))
+          cursors.set(url, tokens)
+          return { method: 'GET', path: '/products?limit=20&cursor={token}', tokens, connections: 64 }
+        },
+      },
+      {
+        name: 'POST /products',
+        nextLoad: async () => ({
+          method: 'POST',
+          path: '/products',
+          body: JSON.stringify({ sku: 'BENCH-{sequence}', attributes: ATTRIBUTES }),
+          connections: 64,
+        }),
+      },
+    ]
+  },
+}
+
+/** Walks the whole list. The cursor of each page is a starting point of the load, so pages at any depth are measured. */
+async function listCursors(url: string): Promise<readonly string[]> {
+  const cursors: string[] = []
+  let next: string | undefined = `/products?limit=${WALK_LIMIT}`
+  while (next !== undefined) {
+    const { headers } = await request(new URL(next, url).href)
+    next = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1]
+    const cursor = next === undefined ? null : new URL(next, url).searchParams.get('cursor')
+    if (cursor !== null) cursors.push(encodeURIComponent(cursor))
+  }
+  return cursors
+}
+
+const USERS = 64
+/** More sessions than connections, so that a token is always free. */
+const REFRESHING = 48
+
+/** Settings of a measured service: no rate limit, and accounts work without a mail. */
+const authEnv = {
+  // Signs with AUTH_JWT_SECRET.
+  AUTH_JWT_KEYS: '',
+  AUTH_MAILER_AUTOCONFIRM: 'true',
+  AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+  AUTH_RATE_LIMIT_OTP: 'off',
+  AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+  AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+}
+
+/** Measures sessions: reading the user of an access token, and rotating a refresh token. passwords.ts measures passwords. */
+export const authScenario: Scenario = {
+  service: 'auth',
+  env: authEnv,
+  prepare: async ({ url }) => {
+    const emails = Array.from({ length: USERS }, (_, index) => `user${index}@bench.example`)
+    const sessions = await each(emails, (email) => signUp(url, email))
+    const accessTokens = sessions.map(({ access_token }) => access_token)
+    return [
+      {
+        name: 'GET /user',
+        nextLoad: async () => ({
+          method: 'GET',
+          path: '/user',
+          headers: { authorization: 'Bearer {token}' },
+          tokens: accessTokens,
+          connections: 64,
+        }),
+      },
+      {
+        name: 'POST /token refresh_token',
+        nextLoad: async () => {
+          // The answers that were open when the last sample ended took their tokens with them, so each sample makes new
+          // sessions.
+          const fresh = await each(emails.slice(0, REFRESHING), (email) => signIn(url, email))
+          return {
+            method: 'POST',
+            path: '/token?grant_type=refresh_token',
+            body: '{"refresh_token":"{token}"}',
+            tokens: fresh.map(({ refresh_token }) => refresh_token),
+            chain: 'refresh_token',
+            connections: 32,
+          }
+        },
+      },
+    ]
+  },
+}
+
+/** Signs up a few users at a time, since the queue of password work is bounded. */
+async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<Result>): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (let first = 0; first < items.length; first += 4) {
+    results.push(...(await Promise.all(items.slice(first, first + 4).map(work))))
+  }
+  return results
+}
+
+const MERCHANTS = 1_000
+/** Transactions of each merchant, and of the busiest merchant in addition. */
+const TRANSACTIONS_EACH = 100
+const TRANSACTIONS_OF_ONE = 50_000
+const PAGE_ROWS = 20
+
+const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
+const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
+
+/** Measures what merchants do all day: take money, look at a transaction, turn pages. */
+export const paymentsScenario: Scenario = {
+  service: 'payments',
+  env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
+  prepare: async ({ url, execute }) => {
+    const headers = await createApp(url)
+    const merchants: string[] = []
+    while (merchants.length < MERCHANTS) {
+      const many = Array.from({ length: 20 }, () => post(`${url}/merchants`, merchantBody(merchants.length), headers))
+      merchants.push(...(await Promise.all(many)).map((answer) => CreatedMerchant.parse(answer).merchant.id))
+    }
+    const [busiest = ''] = merchants
+    await insertTransactions(execute, TRANSACTIONS_EACH)
+    const transactions = await listTransactions(execute, 'ORDER BY substr(id, 12, 5), id')
+    await insertTransactions(execute, TRANSACTIONS_OF_ONE, busiest)
+    const ofBusiest = await listTransactions(execute, `WHERE merchant_id = '${busiest}' ORDER BY md5(id)`)
+    return endpoints({ headers, merchants, transactions, busiest, ofBusiest })
+  },
+}
+
+interface Data {
+  readonly headers: Readonly<Record<string, string>>
+  readonly merchants: readonly string[]
+  /** The transactions of all merchants, ordered so that one after the other is below another merchant. */
+  readonly transactions: readonly string[]
+  readonly busiest: string
+  readonly ofBusiest: readonly string[]
+}
+
+const CAPTURES = `captures, ${MERCHANTS} merchants`
+
+function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Data): readonly Endpoint[] {
+  const get =
+    (path: string, tokens: readonly string[] = []) =>
+    async (): Promise<Load> => ({
+      method: 'GET',
+      path,
+      headers,
+      tokens,
+      connections: 64,
+    })
+  const capture = (tokens: readonly string[]) => async (): Promise<Load> => ({
+    method: 'POST',
+    path: '/transactions/{token}/captures',
+    body: '{"amount":1000}',
+    headers,
+    tokens: startElsewhere(tokens),
+    connections: 32,
+  })
+  const page = `/merchants/${busiest}/transactions?limit=${PAGE_ROWS}&before={token}`
+  return [
+    { name: 'GET /me', nextLoad: get('/me') },
+    { name: 'GET /merchants/:merchantId', nextLoad: get('/merchants/{token}', merchants) },
+    { name: 'GET /transactions/:transactionId', nextLoad: get('/transactions/{token}', transactions) },
+    { name: 'GET …/transactions, any depth', nextLoad: get(page, ofBusiest) },
+    { name: CAPTURES, nextLoad: capture(transactions) },
+    { name: 'captures, one merchant', ofOther: { name: CAPTURES, goal: 0.6 }, nextLoad: capture(ofBusiest) },
+  ]
+}
+
+/** Each sample begins elsewhere, so that no transaction is captured more often than the others. */
+function startElsewhere(tokens: readonly string[]): readonly string[] {
+  const at = Math.floor(Math.random() * tokens.length)
+  return [...tokens.slice(at), ...tokens.slice(0, at)]
+}
+
+async function listTransactions(execute: ScenarioContext['execute'], rest: string): Promise<readonly string[]> {
+  return Ids.parse(await execute(`SELECT id FROM payments.transactions ${rest}`))
+}
+
+/** The scenarios of the services that are measured. */
+export const scenarios: readonly Scenario[] = [inventoryScenario, authScenario, paymentsScenario]
