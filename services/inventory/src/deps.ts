@@ -17,16 +17,14 @@ import type { InventoryConfig } from './config.ts'
 import type { Db, InventoryTables } from './database.ts'
 import { openReadingAhead, type ReadingAhead } from './exports/read-ahead.ts'
 import { createImportCounter } from './imports/import-report.ts'
+import type { TransferDatabase } from './imports/import-repository.ts'
 import { tasks } from './migrations.ts'
 import { expectMigrations, openInventoryDatabase, openInventoryJobs, openTransferDatabase } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
-import { type ImportTurns, openTurns, type Turns } from './rate-limits/turns.ts'
+import { openTurns, type Turns } from './rate-limits/turns.ts'
 import { CleanUpWatch } from './reservations/clean-up-watch.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
-
-/** The database for imports and exports, with the turns of imports. */
-export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
 
 /** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */
 export interface InventoryDeps extends Turns {

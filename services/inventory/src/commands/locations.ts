@@ -6,7 +6,7 @@ import type { InventoryTables } from '../database.ts'
 import { LocationBody } from '../locations/location-body.ts'
 import { listLocations } from '../locations/location-repository.ts'
 import type { Location } from '../locations/location-view.ts'
-import { createLocation } from '../use-cases/create-location.ts'
+import { createLocation } from '../use-cases/change-locations.ts'
 import { readValues } from './read-values.ts'
 
 type LocationCommand = common.OperatorCommand<Database<InventoryTables>>

@@ -3,8 +3,7 @@ import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { openOperatorDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { seedProducts } from '../use-cases/seed-products.ts'
-import { SEED_LOCATION, seedStock } from '../use-cases/seed-stock.ts'
+import { SEED_LOCATION, seedProducts, seedStock } from '../use-cases/seed.ts'
 
 const COUNT_MAX = 10_000_000
 

@@ -11,7 +11,7 @@ import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamed, type NamedLevel } from '../stock/level-repository.ts'
 import { type PlaceNames, QUANTITY_MAX } from '../stock/level-view.ts'
-import { type MoveStockByNameInput, moveStockByName, type StockPlace } from '../use-cases/move-stock-by-name.ts'
+import { type MoveStockByNameInput, moveStockByName, type StockPlace } from '../use-cases/move-stock.ts'
 import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>

@@ -12,12 +12,7 @@ import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/
 import { LocationId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
-import { changeLocation } from '../use-cases/change-location.ts'
-import { changeLocationAsOperator } from '../use-cases/change-location-as-operator.ts'
-import { createLocation } from '../use-cases/create-location.ts'
-import { createLocationAsOperator } from '../use-cases/create-location-as-operator.ts'
-import { deleteLocation } from '../use-cases/delete-location.ts'
-import { deleteLocationAsOperator } from '../use-cases/delete-location-as-operator.ts'
+import { changeLocation, createLocation, deleteLocation } from '../use-cases/change-locations.ts'
 
 const changeResponses = {
   412: 'The location has another version than If-Match names',
@@ -68,7 +63,10 @@ export class Default extends InventoryController {
     summary: 'Create a location',
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
-    const { verdict, body } = await this.#create(location)
+    const caller = callerOf(this.request, '/locations', location)
+    const { verdict, body } = await this.changeInTurn('stockWrites', (audited) =>
+      createLocation(this.application.context, { caller, location, ...audited }),
+    )
     this.logOrMarkRepeat(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
     this.response.headers.set('etag', locationTag(body.id, 1))
@@ -84,12 +82,10 @@ export class Default extends InventoryController {
     summary: 'Change a location',
   })
   async PATCH(...[id, fields]: Args<typeof Default.PATCH>): Promise<RawJson> {
-    const { context } = this.application
     const target = { id, versions: this.versionsOf('l', id) }
-    const location = await this.changeInTurn('stockWrites', {
-      asClient: () => changeLocation(context, { target, fields }),
-      asOperator: (change) => changeLocationAsOperator(context, { change, target, fields }),
-    })
+    const location = await this.changeInTurn('stockWrites', (audited) =>
+      changeLocation(this.application.context, { target, fields, ...audited }),
+    )
     this.addLogFields({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
     return recordBody(200, locationJson(location))
@@ -103,22 +99,11 @@ export class Default extends InventoryController {
     summary: 'Delete a location',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const { context } = this.application
     const target = { id, versions: this.versionsOf('l', id) }
-    await this.changeInTurn('stockWrites', {
-      asClient: () => deleteLocation(context, target),
-      asOperator: (change) => deleteLocationAsOperator(context, { change, target }),
-    })
+    await this.changeInTurn('stockWrites', (audited) =>
+      deleteLocation(this.application.context, { target, ...audited }),
+    )
     this.addLogFields({ event: 'location.deleted', location_id: id })
-  }
-
-  #create(location: z.output<typeof LocationBody>): ReturnType<typeof createLocation> {
-    const { context } = this.application
-    const caller = callerOf(this.request, '/locations', location)
-    return this.changeInTurn('stockWrites', {
-      asClient: () => createLocation(context, { caller, location }),
-      asOperator: (change) => createLocationAsOperator(context, { change, caller, location }),
-    })
   }
 
   async #list({ code, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {

@@ -1,10 +1,12 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
+import { findOperator } from '../access/actor.ts'
 import { movementNotFound } from '../errors.ts'
-import { MOVEMENT_TYPES, type MovementLine } from '../movements/movement.ts'
+import { actionOf, MOVEMENT_TYPES } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
 import { ListedMovementView, MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
+import { requireAction } from '../operators/require-action.ts'
 import { PageKeywords } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
@@ -16,7 +18,6 @@ import { outage, repeatable } from '../requests/responses.ts'
 import { listNamed } from '../stock/level-repository.ts'
 import { PLACE_INCLUDES } from '../stock/level-view.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
-import { moveStockAsOperator } from '../use-cases/move-stock-as-operator.ts'
 
 const ListKeywords = PageKeywords.extend({
   productId: ProductId.optional(),
@@ -71,19 +72,15 @@ export class Default extends InventoryController {
     description: 'One movement, or up to 100 movements in `lines`. Lines are carried out in their order, all or none.',
   })
   async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
-    const { verdict, body } = await this.#move(lines)
+    const operator = findOperator(this.request)
+    if (operator) requireAction(operator.role, actionOf(lines))
+    const caller = callerOf(this.request, '/movements', lines)
+    const { verdict, body } = await this.changeInTurn('stockWrites', (audited) =>
+      moveStock(this.application.context, { caller, lines, ...audited }),
+    )
     this.logOrMarkRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
     this.response.headers.set('location', `/movements/${body.id}`)
     return recordBody(201, JSON.stringify(body))
-  }
-
-  #move(lines: readonly MovementLine[]): ReturnType<typeof moveStock> {
-    const { context } = this.application
-    const toCaller = () => callerOf(this.request, '/movements', lines)
-    return this.changeInTurn('stockWrites', {
-      asClient: async () => moveStock(context, { caller: toCaller(), lines }),
-      asOperator: (change) => moveStockAsOperator(context, { change, toCaller, lines }),
-    })
   }
 
   async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {

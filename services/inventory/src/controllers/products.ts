@@ -19,14 +19,8 @@ import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '
 import { ProductId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
-import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
-import { changeProductAsOperator } from '../use-cases/change-product-as-operator.ts'
-import { createProduct } from '../use-cases/create-product.ts'
-import { createProductAsOperator } from '../use-cases/create-product-as-operator.ts'
-import { deleteProduct } from '../use-cases/delete-product.ts'
-import { deleteProductAsOperator } from '../use-cases/delete-product-as-operator.ts'
-import { type ListedProducts, listProducts } from '../use-cases/list-products.ts'
-import { showProduct } from '../use-cases/show-product.ts'
+import { type ChangeProductInput, changeProduct, createProduct, deleteProduct } from '../use-cases/change-products.ts'
+import { type ListedProducts, listProducts, showProduct } from '../use-cases/list-products.ts'
 
 const LIST_DESCRIPTION =
   `All parameters must hold. attributes.PATH=V compares a value inside the attributes with a JSON scalar
@@ -118,7 +112,10 @@ export class Default extends InventoryController {
     summary: 'Create a product',
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
-    const { verdict, body: created } = await this.#create(body)
+    const caller = callerOf(this.request, '/products', body)
+    const { verdict, body: created } = await this.changeInTurn('productWrites', (audited) =>
+      createProduct(this.application.context, { caller, ...body, ...audited }),
+    )
     const { id, version } = created
     this.logOrMarkRepeat(verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
@@ -156,31 +153,18 @@ export class Default extends InventoryController {
     summary: 'Delete a product',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const { context } = this.application
-    const product = { id, versions: this.versionsOf('p', id) }
-    await this.changeInTurn('productWrites', {
-      asClient: () => deleteProduct(context, product),
-      asOperator: (change) => deleteProductAsOperator(context, { change, ...product }),
-    })
+    const versions = this.versionsOf('p', id)
+    await this.changeInTurn('productWrites', (audited) =>
+      deleteProduct(this.application.context, { id, versions, ...audited }),
+    )
     this.addLogFields({ event: 'product.deleted', product_id: id })
   }
 
-  #create(product: z.output<typeof ProductBody>): ReturnType<typeof createProduct> {
-    const { context } = this.application
-    const caller = callerOf(this.request, '/products', product)
-    return this.changeInTurn('productWrites', {
-      asClient: () => createProduct(context, { caller, ...product }),
-      asOperator: (change) => createProductAsOperator(context, { change, caller, ...product }),
-    })
-  }
-
   async #change(fields: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
-    const { context } = this.application
-    const input = { ...fields, versions: this.versionsOf('p', fields.id) }
-    const product = await this.changeInTurn('productWrites', {
-      asClient: () => changeProduct(context, input),
-      asOperator: (change) => changeProductAsOperator(context, { change, ...input }),
-    })
+    const versions = this.versionsOf('p', fields.id)
+    const product = await this.changeInTurn('productWrites', (audited) =>
+      changeProduct(this.application.context, { ...fields, versions, ...audited }),
+    )
     if (product.changed)
       this.addLogFields({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))

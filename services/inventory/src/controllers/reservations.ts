@@ -14,9 +14,7 @@ import { findReservation, listReservations } from '../reservations/reservation-r
 import { ListedReservationView, ReservationView } from '../reservations/reservation-view.ts'
 import { listNamed } from '../stock/level-repository.ts'
 import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level-view.ts'
-import { releaseReservation } from '../use-cases/release-reservation.ts'
-import { releaseReservationAsOperator } from '../use-cases/release-reservation-as-operator.ts'
-import { reserveStock } from '../use-cases/reserve-stock.ts'
+import { releaseReservation, reserveStock } from '../use-cases/reserve-stock.ts'
 
 const SECONDS_MAX = 2_592_000
 
@@ -102,11 +100,10 @@ export class Default extends InventoryController {
     summary: 'Release a reservation',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const { context } = this.application
-    const released = await this.changeInTurn('stockWrites', {
-      asClient: () => releaseReservation(context, { actor: actorOf(this.request), id }),
-      asOperator: (change) => releaseReservationAsOperator(context, { change, id }),
-    })
+    const actor = actorOf(this.request)
+    const released = await this.changeInTurn('stockWrites', (audited) =>
+      releaseReservation(this.application.context, { actor, id, ...audited }),
+    )
     if (released) this.addLogFields({ event: 'reservation.released', reservation_id: id })
   }
 

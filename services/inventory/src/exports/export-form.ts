@@ -2,7 +2,15 @@ import { withoutFormula, writeCsvCell } from '@trestle/common/documents/csv-cell
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { CELL_TYPES, writeCell } from '../json/json-cell.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
-import type { ExportedProduct } from './export-repository.ts'
+import type { Product } from '../products/product.ts'
+
+/** A product whose attributes are split into columns of their own and the rest. */
+export interface ExportedProduct extends Product {
+  /** JSON of each value that has a column of its own; null for a missing value. */
+  readonly flattened: readonly (string | null)[]
+  /** JSON of the attributes without these values. */
+  readonly rest: string
+}
 
 /** How products are written into a file. */
 export interface ExportForm {

@@ -1,27 +1,39 @@
+import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import { type ControlledTransaction, sql } from 'kysely'
 import type { Db, InventoryTables } from '../database.ts'
 import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
-import { type Product, rowsThatFit } from '../products/product.ts'
+import { rowsThatFit } from '../products/product.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
-
-/** A product whose attributes are split into columns of their own and the rest. */
-export interface ExportedProduct extends Product {
-  /** JSON of each value that has a column of its own; null for a missing value. */
-  readonly flattened: readonly (string | null)[]
-  /** JSON of the attributes without these values. */
-  readonly rest: string
-}
+import type { ExportedProduct, ExportForm } from './export-form.ts'
 
 /** Characters that are fetched at a time, roughly. Attributes may have 64 KiB each, and several exports run at once. */
 const FETCH_LENGTH = 65_536
 /** Rows that are fetched first, and at most. */
 const [FIRST_ROWS, ROWS_MAX] = [20, 500]
 
+/** The products to export, and the form in which to write them. */
+export interface ExportOrder {
+  readonly selection: ProductSelection
+  readonly flatten: readonly AttributePath[]
+  readonly form: ExportForm
+}
+
+/** Writes the products of a selection as a file. Each piece is made when it is asked for. */
+export async function* exportProducts(
+  { db }: { readonly db: Db },
+  { selection, flatten, form }: ExportOrder,
+): AsyncGenerator<Uint8Array, void> {
+  if (form.header !== '') yield Buffer.from(form.header)
+  for await (const products of streamExport(db, selection, flatten)) {
+    yield toAnswerPiece(products.map(form.write))
+  }
+}
+
 /**
  * Reads all live products of a selection from one snapshot, many at a time. The generator holds a connection until it ends, or
  * until `return` is called.
  */
-export async function* streamExport(
+async function* streamExport(
   db: Db,
   selection: ProductSelection,
   flatten: readonly AttributePath[],

@@ -1,11 +1,16 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { columns } from '@trestle/database/batches/columns.ts'
 import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
+import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Db, Trx } from '../database.ts'
+import type { Db, InventoryTables, Trx } from '../database.ts'
+import type { ImportTurns } from '../rate-limits/turns.ts'
 import type { ReadProduct } from './import-record.ts'
+
+/** The database for imports and exports, with the turns of imports. */
+export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
 
 /** The outcome for a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'

@@ -53,11 +53,14 @@ export async function* readRecords(
   yield* take(splitter.end())
 }
 
-/** The bounds of a file that comes over HTTP, by the settings of the service. */
-export function importLimits(config: {
+/** The settings that bound a file. */
+export interface ImportBounds {
   readonly importBytesMax: number
   readonly attributesBytesMax: number
-}): ReadLimits {
+}
+
+/** The bounds of a file that comes over HTTP, by the settings of the service. */
+export function importLimits(config: ImportBounds): ReadLimits {
   return { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
 }
 

@@ -1,3 +1,5 @@
+import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
+
 /** Types of the movements that a client asks for (reference: Movements). */
 export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as const
 
@@ -56,4 +58,10 @@ export function effectOf(line: MovementLine): LineEffect {
     case 'transfer':
       return { locationId: line.fromLocationId, toLocationId: line.toLocationId, onHandDelta: -line.quantity }
   }
+}
+
+/** The action of an operator by these lines. Of several actions, the first one that needs the highest role. */
+export function actionOf(lines: readonly MovementLine[]): OperatorAction {
+  const actions = lines.map(({ type }) => `stock.${type}` as const)
+  return actions.find((action) => !mayDo('support', action)) ?? actions[0] ?? 'stock.receive'
 }

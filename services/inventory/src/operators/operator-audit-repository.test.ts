@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { listOperatorAudit } from './operator-audit-repository.ts'
-import { runOperatorChange } from './operator-change-repository.ts'
+import { runAuditedChange } from './operator-change-repository.ts'
 
 let stock: StockDatabase
 /** The products of each change, in order. */
@@ -19,7 +19,12 @@ beforeAll(async () => {
       changes: { at },
     } as const
     const key = at === 0 ? 'click-1' : undefined
-    await runOperatorChange(stock.db, { operator, key }, async () => ({ made: undefined, audited }))
+    await runAuditedChange(
+      stock,
+      { operator, key },
+      async () => {},
+      () => audited,
+    )
   }
 })
 afterAll(() => stock.close())

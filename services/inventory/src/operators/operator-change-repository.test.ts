@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import type { OperatorChange } from './operator-change.ts'
-import { runOperatorChange, type TransactionDeps } from './operator-change-repository.ts'
+import { type ChangeDeps, runAuditedChange } from './operator-change-repository.ts'
 
 let stock: StockDatabase
 beforeAll(async () => {
@@ -24,20 +24,21 @@ const audited = {
   changes: { name: 'Attic' },
 } as const
 
-const insertAttic = ({ db }: Pick<TransactionDeps, 'db'>) =>
+const insertAttic = ({ db }: Pick<ChangeDeps, 'db'>) =>
   db.insertInto('locations').values({ code: 'ATTIC', name: 'Attic', active: true }).execute()
 const codes = async () =>
   (await stock.query('SELECT code FROM inventory.locations ORDER BY id')).map(({ code }) => code)
 const countAudit = async () => (await stock.query('SELECT count(*) AS rows FROM inventory.operator_audit'))[0]?.rows
 
-describe('runOperatorChange', () => {
+describe('runAuditedChange', () => {
   it('makes the change together with its row of the audit log, and returns what was made', async () => {
-    const made = await runOperatorChange(stock.db, change, async (deps) => {
+    const make = async (deps: ChangeDeps) => {
       await insertAttic(deps)
       // The lanes are those of the transaction: they see what it has not committed yet.
       const seen = await sql`SELECT 1 FROM inventory.locations WHERE code = 'ATTIC'`.execute(deps.db)
-      return { made: seen.rows.length, audited }
-    })
+      return seen.rows.length
+    }
+    const made = await runAuditedChange(stock, change, make, () => audited)
     expect([made, await codes()]).toEqual([1, ['MAIN', 'ATTIC']])
     const rows = await stock.query('SELECT * FROM inventory.operator_audit')
     expect(rows.map((row) => ({ ...row, created_at: JSON.parse(JSON.stringify(row.created_at)) }))).toEqual([
@@ -61,18 +62,23 @@ describe('runOperatorChange', () => {
 
   it('adds no row for a change that changed nothing', async () => {
     const before = await countAudit()
-    expect(await runOperatorChange(stock.db, change, async () => ({ made: 'as before', audited: undefined }))).toBe(
-      'as before',
+    const made = await runAuditedChange(
+      stock,
+      change,
+      async () => 'as before',
+      () => undefined,
     )
+    expect(made).toBe('as before')
     expect(await countAudit()).toBe(before)
   })
 
   it('takes the change back when its effect throws, and adds no row', async () => {
     const before = await countAudit()
-    const failing = runOperatorChange(stock.db, change, async (deps) => {
+    const make = async (deps: ChangeDeps) => {
       await insertAttic(deps)
       throw new Error('refused')
-    })
+    }
+    const failing = runAuditedChange(stock, change, make, () => audited)
     await expect(failing).rejects.toThrow('refused')
     expect([await codes(), await countAudit()]).toEqual([['MAIN'], before])
   })
@@ -80,10 +86,7 @@ describe('runOperatorChange', () => {
   it('takes the change back when its row cannot be written', async () => {
     const before = await countAudit()
     const nobody = { ...change.operator, actor: { ...actorOf('support'), id: 'nobody' } }
-    const failing = runOperatorChange(stock.db, { ...change, operator: nobody }, async (deps) => {
-      await insertAttic(deps)
-      return { made: undefined, audited }
-    })
+    const failing = runAuditedChange(stock, { ...change, operator: nobody }, insertAttic, () => audited)
     await expect(failing).rejects.toThrow('invalid input syntax for type uuid')
     expect([await codes(), await countAudit()]).toEqual([['MAIN'], before])
   })
@@ -91,12 +94,13 @@ describe('runOperatorChange', () => {
   it('makes a change again that lost a conflict, and adds one row', async () => {
     const before = Number(await countAudit())
     let runs = 0
-    const made = await runOperatorChange(stock.db, change, async (deps) => {
+    const make = async (deps: ChangeDeps) => {
       await insertAttic(deps)
       runs += 1
       if (runs === 1) await sql`DO $$ BEGIN RAISE 'lost' USING ERRCODE = 'deadlock_detected'; END $$`.execute(deps.db)
-      return { made: runs, audited }
-    })
+      return runs
+    }
+    const made = await runAuditedChange(stock, change, make, () => audited)
     expect([made, await codes(), await countAudit()]).toEqual([2, ['MAIN', 'ATTIC'], before + 1])
   })
 })

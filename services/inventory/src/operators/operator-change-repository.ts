@@ -1,34 +1,37 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
 import type { Db, Trx } from '../database.ts'
-import type { AuditedChange, OperatorChange, OperatorEffect } from './operator-change.ts'
+import type { AuditedChange, OperatorChange } from './operator-change.ts'
 
-/** The database in a transaction. */
-export interface TransactionDeps {
+/** The database that a change works with: that of the process, or a transaction. */
+export interface ChangeDeps {
   readonly db: Db
   readonly lanes: Lanes
 }
 
 /**
- * Makes a change of an operator in one transaction with its row in the audit log (console reference:
- * Changes). A change that is refused or that repeats an earlier request adds no row. A change that loses a
- * conflict is made again.
- * @param effect makes the change with the transaction. What it throws takes everything back
- * @throws the error of `effect`
+ * Makes a change. That of an operator is made in one transaction with its row in the audit log (console reference: Changes). If
+ * it loses a conflict, it is made again.
+ * @param operatorChange undefined: no operator asks for the change, so there is neither a transaction nor a row
+ * @param make makes the change. If it throws, nothing is changed
+ * @param toEntry returns the row; undefined if the change was refused, or repeats an earlier request
  */
-export function runOperatorChange<Made>(
-  db: Db,
-  change: OperatorChange,
-  effect: (deps: TransactionDeps) => Promise<OperatorEffect<Made>>,
+export function runAuditedChange<Deps extends ChangeDeps, Made>(
+  deps: Deps,
+  operatorChange: OperatorChange | undefined,
+  make: (deps: Deps) => Promise<Made>,
+  toEntry: (made: Made, deps: Deps) => AuditedChange | undefined | Promise<AuditedChange | undefined>,
 ): Promise<Made> {
-  return transactAgain(db, async (trx) => {
-    const { made, audited } = await effect({ db: trx, lanes: transactionLanes(trx) })
-    if (audited !== undefined) await insertOperatorAudit(trx, change, audited)
+  if (operatorChange === undefined) return make(deps)
+  return transactAgain(deps.db, async (trx) => {
+    const own = { ...deps, db: trx, lanes: transactionLanes(trx) }
+    const made = await make(own)
+    const entry = await toEntry(made, own)
+    if (entry !== undefined) await insertOperatorAudit(trx, operatorChange, entry)
     return made
   })
 }
 
-/** Adds the row of a change to the audit log, in the transaction of the change. */
 async function insertOperatorAudit(
   trx: Trx,
   { operator, key }: OperatorChange,

@@ -8,11 +8,10 @@ export interface OperatorChange {
   readonly key: string | undefined
 }
 
-/** The result of a change of an operator, for its answer and for the audit log. */
-export interface OperatorEffect<Made> {
-  readonly made: Made
-  /** Undefined: nothing was changed, so the audit log has no row of it. */
-  readonly audited: AuditedChange | undefined
+/** The part of the input of a change that the audit log needs. */
+export interface Audited {
+  /** Undefined for a change that no operator asks for. */
+  readonly operatorChange?: OperatorChange | undefined
 }
 
 /** The entry of a change in the audit log, without the operator who made it (console reference: Audit of operators). */

@@ -9,7 +9,7 @@ import { actorOf, findOperator, operatorOf } from '../access/actor.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import { preconditionRequired } from '../errors.ts'
-import type { OperatorChange } from '../operators/operator-change.ts'
+import type { Audited } from '../operators/operator-change.ts'
 import { cutPage, pageLinks } from '../pagination/cut-page.ts'
 import { listingById, type PageKeywords, type PageLimits, positionById, readPage } from '../pagination/page-query.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
@@ -117,12 +117,6 @@ abstract class ClientController extends OpenController {
   }
 }
 
-/** The use cases of one change: for a client of the API, and for an operator of a console. */
-interface ClientOrOperator<Made> {
-  readonly asClient: () => Promise<Made>
-  readonly asOperator: (change: OperatorChange) => Promise<Made>
-}
-
 /** Base of the controllers that limit requests and check tokens. Each has the guards of `guardsFor`. */
 export abstract class InventoryController extends ClientController {
   /**
@@ -140,14 +134,14 @@ export abstract class InventoryController extends ClientController {
    */
   protected changeInTurn<Made>(
     gate: 'productWrites' | 'stockWrites',
-    { asClient, asOperator }: ClientOrOperator<Made>,
+    change: (audited: Audited) => Promise<Made>,
   ): Promise<Made> {
     const operator = findOperator(this.request)
-    const key = this.request.header('idempotency-key')
     const { client } = this
     const { [gate]: turns, operatorWrites } = this.application.context
-    if (operator === undefined) return turns.run(asClient, { client })
-    return operatorWrites.run(() => turns.run(() => asOperator({ operator, key }), { client }), { client })
+    if (operator === undefined) return turns.run(() => change({}), { client })
+    const operatorChange = { operator, key: this.request.header('idempotency-key') }
+    return operatorWrites.run(() => turns.run(() => change({ operatorChange }), { client }), { client })
   }
 
   /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */

@@ -1,7 +1,6 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Trx } from '../database.ts'
-import type { TransferDatabase } from '../deps.ts'
 import { gatherBatches, type RecordBatch, skipRecords, splitBatch } from '../imports/gather-batches.ts'
 import {
   type ImportAttempt,
@@ -18,7 +17,7 @@ import {
   unstorableProblem,
 } from '../imports/import-record.ts'
 import { type BatchOutcome, type ImportReport, ImportTally } from '../imports/import-report.ts'
-import { callImportProducts, type ImportVerdict } from '../imports/import-repository.ts'
+import { callImportProducts, type ImportVerdict, type TransferDatabase } from '../imports/import-repository.ts'
 import type { ReadPlace } from '../imports/read-records.ts'
 import { type StagedCounts, StagedImport } from '../imports/staged-import.ts'
 import type { Storing } from '../imports/storing.ts'

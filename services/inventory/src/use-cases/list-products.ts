@@ -1,9 +1,11 @@
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
-import type { InventoryDeps } from '../deps.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { InventoryTables } from '../database.ts'
 import type { Position } from '../pagination/cursor.ts'
 import { cutPage, type Page } from '../pagination/cut-page.ts'
-import { positionById, readPage } from '../pagination/page-query.ts'
-import { rowsThatFit } from '../products/product.ts'
+import { type PageLimits, positionById, readPage } from '../pagination/page-query.ts'
+import { requireProduct, rowsThatFit } from '../products/product.ts'
 import {
   type AttributesForm,
   countProducts,
@@ -15,8 +17,9 @@ import {
   positionFormsOf,
 } from '../products/product-list-repository.ts'
 import { nameOfSelection, type ProductListKeywords, readSelection } from '../products/product-query.ts'
-import { listProductsById } from '../products/product-repository.ts'
+import { findProduct, findProductDetails, listProductsById } from '../products/product-repository.ts'
 import { type Include, productDetailsJson, productJson } from '../products/product-view.ts'
+import type { Turns } from '../rate-limits/turns.ts'
 
 /** A page of at most 50 rows, and the row that says whether there is a next page. Longer pages are read in pieces. */
 const SHORT_ROWS = 51
@@ -25,7 +28,8 @@ const PIECE_LENGTH = 65_536
 /** Rows of the first piece, and of a piece at most. */
 const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
-type ListDeps = Pick<InventoryDeps, 'lanes' | 'readLagging' | 'listTurns' | 'longPages' | 'config'>
+type ListDeps = Pick<Database<InventoryTables>, 'lanes' | 'readLagging'> &
+  Pick<Turns, 'listTurns' | 'longPages'> & { readonly config: PageLimits }
 
 /** A request for a page of products. */
 export interface ListProductsInput {
@@ -186,4 +190,28 @@ async function readPiece(
       ',',
     ),
   }
+}
+
+/** The JSON of a product, and its version. */
+interface ShownProduct {
+  readonly json: string
+  readonly version: number
+}
+
+/** A live product with the members that `include` names. @throws productNotFound when no live product has the id */
+export async function showProduct(
+  { lanes }: { readonly lanes: Lanes },
+  { id, includes }: { readonly id: number; readonly includes: readonly Include[] },
+): Promise<ShownProduct> {
+  return requireProduct(includes.length === 0 ? await showPlain(lanes, id) : await showDetails(lanes, id, includes))
+}
+
+async function showPlain(lanes: Lanes, id: number): Promise<ShownProduct | undefined> {
+  const product = await findProduct(lanes, id)
+  return product && { json: productJson(product), version: product.version }
+}
+
+async function showDetails(lanes: Lanes, id: number, includes: readonly Include[]): Promise<ShownProduct | undefined> {
+  const product = await findProductDetails(lanes, id)
+  return product && { json: productDetailsJson(product, includes), version: product.version }
 }

@@ -1,22 +1,22 @@
-import type { InventoryDeps } from '../deps.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { InventoryTables } from '../database.ts'
 import { countBelowReserved } from '../errors.ts'
-import type { Answer, Answered, Refused } from '../idempotency/answer.ts'
+import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { effectOf, type MovementLine } from '../movements/movement.ts'
+import { getLocationId } from '../locations/location-repository.ts'
+import { actionOf, effectOf, type MovementLine } from '../movements/movement.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
+import { auditedLines } from '../operators/audited-values.ts'
+import type { Audited, AuditedChange } from '../operators/operator-change.ts'
+import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
+import { getProductId } from '../products/product-repository.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
-import { findLevel } from '../stock/level-repository.ts'
+import type { StockMetrics } from '../reservations/stock-metrics.ts'
+import { findLevel, type NamedLevel } from '../stock/level-repository.ts'
 import type { Level } from '../stock/level-view.ts'
 import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
-
-/** The lines of a request, and who asks for them. */
-export interface MoveStockInput {
-  readonly caller: Caller
-  readonly lines: readonly MovementLine[]
-  /** Carries the lines out in a transaction of its own. Undefined: by their statement alone. */
-  readonly carryOut?: () => Promise<Answer<MovedStock, MoveRefusal>>
-}
 
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
@@ -33,20 +33,28 @@ export interface MoveStockInput {
  * - keyRunning while the first request of the key runs
  */
 export async function moveStock(
-  { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  { caller, lines, carryOut = () => callMoveStock(lanes, caller, lines) }: MoveStockInput,
+  deps: ChangeDeps & { readonly stockMetrics: StockMetrics },
+  { caller, lines, operatorChange }: Audited & { readonly caller: Caller; readonly lines: readonly MovementLine[] },
 ): Promise<Answered<MovedStock>> {
-  const answer = await retryAfterExpiry({ lanes, stockMetrics }, carryOut)
+  const { lanes, stockMetrics } = deps
+  const move = (own: ChangeDeps) => callMoveStock(own.lanes, caller, lines)
+  const answer = await retryAfterExpiry(deps, () =>
+    runAuditedChange(deps, operatorChange, move, ({ verdict, body }) =>
+      verdict === 'done' ? auditMovements(body, lines) : undefined,
+    ),
+  )
   if (answer.body === null) return refuseLine(lanes, lines, answer)
   if (answer.verdict === 'done') for (const { type } of lines) stockMetrics.countMovement(type)
   return answer
 }
 
-async function refuseLine(
-  lanes: InventoryDeps['lanes'],
-  lines: readonly MovementLine[],
-  answer: Refused<MoveRefusal>,
-): Promise<never> {
+function auditMovements({ id, ids }: MovedStock, lines: readonly MovementLine[]): AuditedChange {
+  const productIds = [...new Set(lines.map(({ productId }) => productId))]
+  const changes = { ids, lines: auditedLines(lines) }
+  return { action: actionOf(lines), object: { kind: 'movement', id }, productIds, changes }
+}
+
+async function refuseLine(lanes: Lanes, lines: readonly MovementLine[], answer: Refused<MoveRefusal>): Promise<never> {
   const line = lines.length > 1 ? answer.line : null
   const refused = lines[answer.line ?? 0]
   if (answer.verdict === 'insufficient-stock' && refused?.type === 'count') {
@@ -62,7 +70,7 @@ async function refuseLine(
  * are undone by now, so the quantity that it saw does not exist.
  */
 async function readQuantityNow(
-  lanes: InventoryDeps['lanes'],
+  lanes: Lanes,
   line: MovementLine,
   { verdict, quantity }: Refused<MoveRefusal>,
 ): Promise<number | null> {
@@ -72,9 +80,59 @@ async function readQuantityNow(
 }
 
 async function readLevelNow(
-  lanes: InventoryDeps['lanes'],
+  lanes: Lanes,
   line: MovementLine,
 ): Promise<Pick<Level, 'onHand' | 'reserved' | 'available'>> {
   const found = await findLevel(lanes, { productId: line.productId, locationId: effectOf(line).locationId })
   return typeof found === 'string' ? { onHand: 0, reserved: 0, available: 0 } : found.level
+}
+
+/** A movement of the stock of one product, as an operator orders it by SKU and codes of locations. */
+export interface MoveStockByNameInput {
+  readonly sku: string
+  /** The codes of the locations: one, or for a transfer where stock leaves and where it arrives. */
+  readonly locations: readonly string[]
+  /** The line, as far as it names no product and no location. */
+  readonly toLine: (place: StockPlace) => MovementLine
+}
+
+/** Ids in place of names, the locations in the order of the codes. */
+export interface StockPlace {
+  readonly productId: number
+  readonly locationIds: readonly number[]
+}
+
+/** The movement that was written, and the level of each location after it, in the order of the codes. */
+export interface StockMovedByName {
+  readonly moved: MovedStock
+  readonly levels: readonly NamedLevel[]
+}
+
+/** Only the service has metrics: nobody reads the counters of a command. */
+const UNCOUNTED: StockMetrics = { countMovement: () => {}, countReservation: () => {} }
+/** The actor of movements that a command makes. */
+const OPERATOR = 'operator'
+
+/**
+ * Moves stock as POST /movements does, for an operator who knows products by their sku and locations by their code.
+ * @throws Error when there is no such product or location, and as `moveStock` says productNotFound, locationNotFound,
+ * locationInactive, insufficientStock, countBelowReserved, staleQuantity, quantityAboveLimit
+ */
+export async function moveStockByName(
+  { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,
+  { sku, locations, toLine }: MoveStockByNameInput,
+): Promise<StockMovedByName> {
+  const productId = await getProductId(db, sku)
+  const locationIds: number[] = []
+  for (const code of locations) locationIds.push(await getLocationId(db, code))
+  const line = toLine({ productId, locationIds })
+  const { body } = await moveStock(
+    { db, lanes, stockMetrics: UNCOUNTED },
+    { caller: { actor: OPERATOR, repeat: undefined }, lines: [line] },
+  )
+  const levels = locations.flatMap((location, at) => {
+    const level = body.levels.find(({ locationId }) => locationId === locationIds[at])
+    return level === undefined ? [] : [{ ...level, sku, location }]
+  })
+  return { moved: body, levels }
 }

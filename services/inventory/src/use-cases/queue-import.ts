@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HttpError, withDetails } from '@trestle/common/errors/define-error.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
-import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
@@ -9,6 +9,7 @@ import { refuseKey } from '../idempotency/refuse-key.ts'
 import { importTask } from '../imports/import-job.ts'
 import { countLines, type ImportRecord } from '../imports/import-record.ts'
 import { type BatchOutcome, ImportTally } from '../imports/import-report.ts'
+import type { TransferDatabase } from '../imports/import-repository.ts'
 import {
   deleteOperatorImport,
   type ImportOrder,
@@ -17,15 +18,19 @@ import {
   updateArrived,
 } from '../imports/operator-import-repository.ts'
 import type { ReportedImport } from '../imports/operator-import-view.ts'
-import { importLimits, readRecords } from '../imports/read-records.ts'
+import { type ImportBounds, importLimits, readRecords } from '../imports/read-records.ts'
 import type { AuditedChange } from '../operators/operator-change.ts'
-import { runOperatorChange, type TransactionDeps } from '../operators/operator-change-repository.ts'
+import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
 import { unavailable } from '../unavailable.ts'
 
 /** Bytes of a piece of a file. A larger one would be in memory as a whole, several times over. */
 const PIECE_BYTES = 262_144
 
-type QueueDeps = Pick<InventoryDeps, 'transferDatabase' | 'db' | 'jobs' | 'config'>
+interface QueueDeps extends ChangeDeps {
+  readonly transferDatabase: Pick<TransferDatabase, 'db' | 'batches'>
+  readonly jobs: Pick<Jobs, 'send'>
+  readonly config: ImportBounds
+}
 
 /** A file that arrives, whose it is, and how it is imported. */
 export interface QueueImportInput extends ImportOrder {
@@ -69,10 +74,10 @@ export async function queueImport(deps: QueueDeps, input: QueueImportInput): Pro
     })
     const total = tally.received
     const caller = toCaller({ ...order, digest })
-    const answer = await runOperatorChange(deps.db, { operator, key }, async (own) => {
-      const made = await sendJob({ ...deps, ...own }, caller, { id, total })
-      return { made, audited: made.verdict === 'done' ? auditStart(id, { ...order, total }) : undefined }
-    })
+    const send = (own: QueueDeps) => sendJob(own, caller, { id, total })
+    const answer = await runAuditedChange(deps, { operator, key }, send, ({ verdict }) =>
+      verdict === 'done' ? auditStart(id, { ...order, total }) : undefined,
+    )
     if (answer.verdict === 'replayed') await discard()
     return answer
   } catch (error) {
@@ -132,7 +137,7 @@ async function* keepPieces(bytes: AsyncIterable<Uint8Array>, keep: KeepPiece): A
 }
 
 async function sendJob(
-  { db, jobs }: Pick<QueueDeps, 'jobs'> & Pick<TransactionDeps, 'db'>,
+  { db, jobs }: QueueDeps,
   caller: Caller,
   { id, total }: { readonly id: number; readonly total: number },
 ): Promise<Answered<ReportedImport>> {

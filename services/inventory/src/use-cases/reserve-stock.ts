@@ -1,16 +1,26 @@
-import type { InventoryDeps } from '../deps.ts'
-import type { Answered } from '../idempotency/answer.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { aboveRemaining, reservationReleased } from '../errors.ts'
+import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import type { NewReservation } from '../reservations/reservation.ts'
-import { callReserve } from '../reservations/reservation-repository.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
+import type { Audited } from '../operators/operator-change.ts'
+import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
+import { type NewReservation, refuseEnded, requireReservation } from '../reservations/reservation.ts'
+import {
+  type CommitRefusal,
+  callCommitReservation,
+  callReleaseReservation,
+  callReserve,
+  findReservation,
+} from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
+import type { StockMetrics } from '../reservations/stock-metrics.ts'
 import { refuseStock } from '../stock/stock-refusals.ts'
 
-/** A reservation to make, and who asks for it. */
-export interface ReserveStockInput {
-  readonly caller: Caller
-  readonly reservation: NewReservation
+interface ReservationDeps {
+  readonly lanes: Lanes
+  readonly stockMetrics: StockMetrics
 }
 
 /**
@@ -20,11 +30,76 @@ export interface ReserveStockInput {
  * `refuseStock` throws no other error here, because a reservation changes nothing on hand
  */
 export async function reserveStock(
-  { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  { caller, reservation }: ReserveStockInput,
+  { lanes, stockMetrics }: ReservationDeps,
+  { caller, reservation }: { readonly caller: Caller; readonly reservation: NewReservation },
 ): Promise<Answered<Reservation>> {
   const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callReserve(lanes, caller, reservation))
   if (answer.body === null) refuseStock(answer)
   if (answer.verdict === 'done') stockMetrics.countReservation(answer.body.status)
   return answer
+}
+
+/** The quantity of a reservation to ship. Undefined: all that remains. */
+interface CommitReservationInput {
+  readonly caller: Caller
+  readonly id: number
+  readonly quantity: number | undefined
+}
+
+/**
+ * Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation
+ * states).
+ * @throws reservationNotFound when there is none with the id, aboveRemaining when less remains than `quantity`,
+ * reservationCommitted, reservationReleased or reservationExpired when it is over, keyMismatch when the Idempotency-Key was
+ * used for another request, keyRunning while its first request runs
+ */
+export async function commitReservation(
+  { lanes, stockMetrics }: ReservationDeps,
+  { caller, id, quantity }: CommitReservationInput,
+): Promise<Answered<Reservation>> {
+  const answer = await callCommitReservation(lanes, caller, { id, quantity })
+  if (answer.body === null) refuseCommit(answer)
+  if (answer.verdict === 'done') {
+    stockMetrics.countMovement('ship')
+    if (answer.body.status !== 'active') stockMetrics.countReservation(answer.body.status)
+  }
+  return answer
+}
+
+/** `quantity` is what remains of the reservation. */
+function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
+  const refusal = requireReservation(verdict)
+  switch (refusal) {
+    case 'above-remaining':
+      throw aboveRemaining({ details: { remaining: quantity } })
+    case 'released':
+      throw reservationReleased()
+    case 'committed':
+    case 'expired':
+      return refuseEnded(refusal)
+    default:
+      refuseKey(refusal)
+  }
+}
+
+/**
+ * Releases what remains of a reservation (reference: Reservation states). Resolves to false, and does nothing, if the reservation
+ * was released before.
+ * @throws reservationNotFound when there is none with the id, reservationCommitted or reservationExpired when it is over
+ */
+export function releaseReservation(
+  deps: ReservationDeps & ChangeDeps,
+  { actor, id, operatorChange }: Audited & { readonly actor: string | null; readonly id: number },
+): Promise<boolean> {
+  const release = async ({ lanes, stockMetrics }: ReservationDeps) => {
+    const before = requireReservation(await callReleaseReservation(lanes, actor, id))
+    if (before === 'committed' || before === 'expired') refuseEnded(before)
+    if (before === 'active') stockMetrics.countReservation('released')
+    return before === 'active'
+  }
+  return runAuditedChange(deps, operatorChange, release, async (released, { lanes }) => {
+    if (!released) return undefined
+    const { productId } = requireReservation(await findReservation(lanes, id))
+    return { action: 'reservations.release', object: { kind: 'reservation', id }, productIds: [productId], changes: {} }
+  })
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
-import type { InventoryDeps } from '../deps.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import {
   type ClaimedImport,
   claimImport,
@@ -12,12 +13,17 @@ import {
 } from '../imports/import-attempt-repository.ts'
 import { GIVEN_UP, IMPORT_ATTEMPTS, type ImportJob, importTask } from '../imports/import-job.ts'
 import { type ImportReport, refusalOf } from '../imports/import-report.ts'
+import type { TransferDatabase } from '../imports/import-repository.ts'
 import { listImportPieces } from '../imports/operator-import-repository.ts'
-import { importLimits, readRecords } from '../imports/read-records.ts'
+import { type ImportBounds, importLimits, readRecords } from '../imports/read-records.ts'
 import { type ImportOutcome, importProducts } from './import-products.ts'
 
-type RunDeps = Pick<InventoryDeps, 'transferDatabase' | 'config' | 'logger' | 'countImport'> & {
-  /** Aborted when the process ends. Another process then goes on. */
+interface RunDeps {
+  readonly transferDatabase: TransferDatabase
+  readonly config: ImportBounds
+  readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
+  readonly countImport: (counts: Readonly<Record<string, number>>) => void
+  /** Aborted when the process ends. Another process then continues. */
   readonly stopping: AbortSignal
 }
 
@@ -46,7 +52,7 @@ async function runImport(deps: RunDeps, { importId }: ImportJob, job: Pick<JobAt
 }
 
 /** Starts to work on the imports of operators, as a job. */
-export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>): Promise<void> {
+export async function startImports(deps: RunDeps & { readonly jobs: Pick<Jobs, 'work'> }): Promise<void> {
   await deps.jobs.work(importTask, (job, attempt) => runImport(deps, job, attempt))
 }
 

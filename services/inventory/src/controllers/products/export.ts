@@ -2,6 +2,7 @@ import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { notAcceptable } from '../../errors.ts'
 import { csvForm, jsonLines, PATHS_MAX, readColumnPaths } from '../../exports/export-form.ts'
+import { type ExportOrder, exportProducts } from '../../exports/export-repository.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
@@ -11,7 +12,6 @@ import type { AttributePath } from '../../products/attribute-path.ts'
 import { FilterKeywords, readSelection } from '../../products/product-query.ts'
 import { flattenInvalid, flattenWithoutCsv } from '../../request-errors.ts'
 import { outage } from '../../requests/responses.ts'
-import { exportProducts } from '../../use-cases/export-products.ts'
 
 const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 
@@ -62,7 +62,7 @@ export class Default extends InventoryController {
   }
 
   /** Takes a slot when the first bytes are asked for. */
-  async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
+  async *#export(input: ExportOrder): AsyncGenerator<Uint8Array, void> {
     const { exports, exportReading, transferDatabase } = this.application.context
     using _ = exports.take(this.client)
     yield* this.#logBytes(readAhead(exportProducts(transferDatabase, input), exportReading, this.client))
@@ -95,7 +95,7 @@ export class Default extends InventoryController {
 function readForm(
   format: ImportFormat,
   { paths, spreadsheetSafe }: { readonly paths: readonly string[]; readonly spreadsheetSafe: boolean },
-): Pick<Parameters<typeof exportProducts>[1], 'flatten' | 'form'> {
+): Pick<ExportOrder, 'flatten' | 'form'> {
   const flatten = readFlatten(paths)
   if (format === 'csv') return { flatten, form: csvForm({ flatten, spreadsheetSafe }) }
   if (flatten.length > 0) throw flattenWithoutCsv()

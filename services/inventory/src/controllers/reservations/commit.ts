@@ -8,7 +8,7 @@ import { callerOf } from '../../requests/request-caller.ts'
 import { repeatable } from '../../requests/responses.ts'
 import { ReservationView } from '../../reservations/reservation-view.ts'
 import { QUANTITY_MAX } from '../../stock/level-view.ts'
-import { commitReservation } from '../../use-cases/commit-reservation.ts'
+import { commitReservation } from '../../use-cases/reserve-stock.ts'
 
 const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
 

@@ -3,7 +3,7 @@ import { openStockDatabase, type StockDatabase } from '../../test/stock-database
 import { loadInventoryConfig } from '../config.ts'
 import { productChanged, productNotFound } from '../errors.ts'
 import { mergedTooLarge, mergedTooManyKeys, validationError } from '../request-errors.ts'
-import { type ChangeProductInput, changeProduct } from './change-product.ts'
+import { type ChangeProductInput, changeProduct } from './change-products.ts'
 
 let stock: StockDatabase
 beforeAll(async () => {

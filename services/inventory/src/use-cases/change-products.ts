@@ -1,0 +1,132 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { productInStock } from '../errors.ts'
+import type { Answered } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
+import type { JsonText } from '../json/json-object.ts'
+import { auditedAttributes } from '../operators/audited-values.ts'
+import type { Audited, AuditedChange } from '../operators/operator-change.ts'
+import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
+import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
+import { requireFreeSku, requireSameProduct } from '../products/product.ts'
+import {
+  type ChangeProductResult,
+  callChangeProduct,
+  callDeleteProduct,
+  type InsertedProduct,
+  insertProduct,
+  insertProductOnce,
+  type VersionedChange,
+} from '../products/product-repository.ts'
+import { mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../request-errors.ts'
+
+type ProductDeps = ChangeDeps & {
+  readonly names: Names
+  readonly config: { readonly attributesBytesMax: number }
+}
+
+/** A product to create, as the client wrote it. */
+export interface CreateProductInput extends Audited {
+  readonly caller: Caller
+  readonly sku: string
+  /** JSON as text, or an object or array. */
+  readonly attributes: string | JsonText
+}
+
+/**
+ * Adds a product; with an Idempotency-Key once, however often the request comes.
+ * @throws attributesInvalid for attributes that cannot be stored, duplicateSku when another product has the SKU, keyMismatch when
+ * the Idempotency-Key was used for another request, keyRunning while its first request runs
+ */
+export function createProduct(
+  deps: ProductDeps,
+  { caller, sku, attributes, operatorChange }: CreateProductInput,
+): Promise<Answered<InsertedProduct>> {
+  const create = async ({ lanes, db, names, config }: ProductDeps): Promise<Answered<InsertedProduct>> => {
+    const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
+    if (!caller.repeat) return { verdict: 'done', body: requireFreeSku(await insertProduct(lanes, names, product)) }
+    const answer = requireFreeSku(await insertProductOnce(db, names, caller, product))
+    if (answer.body === null) refuseKey(answer.verdict)
+    return answer
+  }
+  return runAuditedChange(deps, operatorChange, create, ({ verdict, body }) => {
+    if (verdict === 'replayed') return undefined
+    return auditProduct('products.change', body.id, { sku, attributes: auditedAttributes(attributes) })
+  })
+}
+
+/** A change of a product. A member that is undefined stays as it is. */
+export interface ChangeProductInput extends Audited {
+  readonly id: number
+  /** The versions that the change may be based on; undefined accepts any version. */
+  readonly versions: readonly number[] | undefined
+  readonly sku?: string | undefined
+  readonly attributes?: string | JsonText | undefined
+  /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
+  readonly mode: 'replace' | 'merge'
+}
+
+/**
+ * Changes a product in one statement. A change that alters nothing keeps the version, and has no entry in the audit log.
+ * @throws
+ * - attributesInvalid for attributes that cannot be stored
+ * - productNotFound when no live product has the id
+ * - productChanged when the product has another version than the change is based on
+ * - duplicateSku when another product has the SKU
+ * - mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for attributes that cannot be stored after a merge patch
+ */
+export function changeProduct(
+  deps: ProductDeps,
+  { attributes, operatorChange, ...input }: ChangeProductInput,
+): Promise<VersionedChange> {
+  const { id, sku, mode } = input
+  const change = async ({ lanes, names, config }: ProductDeps) => {
+    const { attributesBytesMax: bytesMax } = config
+    const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
+    const result = await callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax })
+    if (result.verdict === 'done') return result.change
+    return refuseMerge(requireFreeSku(requireSameProduct(result.verdict)), bytesMax)
+  }
+  return runAuditedChange(deps, operatorChange, change, ({ changed, version }) => {
+    if (!changed) return undefined
+    const audited = attributes && auditedAttributes(attributes)
+    return auditProduct('products.change', id, { sku, attributes: audited, mode, version })
+  })
+}
+
+/** Refuses attributes that cannot be stored after a merge patch. */
+function refuseMerge(
+  refusal: Extract<ChangeProductResult['verdict'], `attributes-${string}`>,
+  bytesMax: number,
+): never {
+  switch (refusal) {
+    case 'attributes-null':
+      throw mergedToNull()
+    case 'attributes-bytes':
+      throw mergedTooLarge(bytesMax)
+    case 'attributes-depth':
+      throw mergedTooDeep(ATTRIBUTES_DEPTH_MAX)
+    case 'attributes-keys':
+      throw mergedTooManyKeys(ATTRIBUTES_KEYS_MAX)
+  }
+}
+
+/**
+ * Deletes a product. Its row stays, because the ledger refers to it.
+ * @throws productNotFound when no live product has the id, productChanged when it has another version than the deletion is
+ * based on, productInStock while some of it is on hand
+ */
+export function deleteProduct(
+  deps: ChangeDeps & Pick<ProductDeps, 'names'>,
+  { operatorChange, ...product }: Audited & Pick<ChangeProductInput, 'id' | 'versions'>,
+): Promise<void> {
+  const remove = async ({ lanes, names }: ChangeDeps & Pick<ProductDeps, 'names'>) => {
+    const verdict = requireSameProduct(await callDeleteProduct(lanes, names, product))
+    if (verdict === 'in-stock') throw productInStock()
+  }
+  return runAuditedChange(deps, operatorChange, remove, () => auditProduct('products.delete', product.id, {}))
+}
+
+function auditProduct(action: AuditedChange['action'], id: number, changes: object): AuditedChange {
+  return { action, object: { kind: 'product', id }, productIds: [id], changes }
+}
