@@ -45,6 +45,8 @@ export interface ServiceMigration extends Migration {
    * command that adopts.
    */
   readonly inPlace?: Required<Migration>
+  /** The columns that `inPlace` adds to tables of that program, by table, as CREATE TABLE writes them. */
+  readonly adds?: Readonly<Record<string, readonly string[]>>
   /** Tables of that program whose names this migration needs. They give way before it runs. */
   readonly replaces?: readonly string[]
 }

@@ -41,6 +41,7 @@ const OWN_COLUMNS = [
 const OWN_INDEXES = [...Object.keys(CLEAN_UP_INDEXES), 'users_email_lower_key']
 
 export const createUsers: MigrationSource = (names) => ({
+  adds: { users: OWN_COLUMNS },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createUniqueIndexes(db, names)

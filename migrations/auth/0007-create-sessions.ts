@@ -9,6 +9,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createSessions: MigrationSource = (names) => ({
+  adds: { sessions: ['last_ip inet', 'label text'] },
   async up(db: Kysely<unknown>) {
     await sql`CREATE TYPE ${names.id('aal_level')} AS ENUM ('aal1', 'aal2', 'aal3')`.execute(db)
     await sql`

@@ -8,6 +8,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createAmrClaims: MigrationSource = (names) => ({
+  adds: { mfa_amr_claims: ['credential_since timestamptz'] },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('mfa_amr_claims')} (

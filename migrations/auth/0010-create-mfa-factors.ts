@@ -24,6 +24,7 @@ const OWN_COLUMNS = [
 ] as const
 
 export const createMfaFactors: MigrationSource = (names) => ({
+  adds: { mfa_factors: OWN_COLUMNS },
   async up(db: Kysely<unknown>) {
     await sql`CREATE TYPE ${names.id('factor_type')} AS ENUM ('totp', 'webauthn', 'phone')`.execute(db)
     await sql`CREATE TYPE ${names.id('factor_status')} AS ENUM ('unverified', 'verified')`.execute(db)

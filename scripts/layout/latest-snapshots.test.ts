@@ -2,7 +2,6 @@ import { expect, it } from 'vitest'
 import { latestSnapshots } from './latest-snapshots.ts'
 import { problemsOf } from './shop-tree.ts'
 
-const IMPORT = "import { placesOf } from '../adoption/places.ts'\n"
 const RUN = 'export const run = (db, use) => db.transaction().execute(use)\n'
 const LATEST =
   "export const run = (db, use) => db\n  .transaction()\n  .setIsolationLevel('read committed').execute(use)\n"
@@ -11,7 +10,7 @@ const MESSAGE =
 
 it.each([
   ['services/shop/src/adoption/record.ts', RUN, 1],
-  ['services/shop/src/use-cases/adopt-shop.ts', `${IMPORT}${RUN}`, 2],
+  ['services/shop/src/schema/existing-schema.ts', RUN, 1],
 ])('refuses a transaction without an isolation level in %s', async (path, text, line) => {
   expect(await problemsOf(latestSnapshots, { [path]: text })).toEqual([`${path}:${line} ${MESSAGE}`])
 })

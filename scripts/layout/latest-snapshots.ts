@@ -1,5 +1,5 @@
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
-import { importsOf, lineAt } from './syntax.ts'
+import { lineAt } from './syntax.ts'
 
 /**
  * Adoptions and imports look at what others have made while they waited for a lock. A transaction of a database whose
@@ -9,11 +9,8 @@ import { importsOf, lineAt } from './syntax.ts'
 export const latestSnapshots: Rule = (tree) =>
   productionFiles(tree, 'services').filter(isOfAdoption).flatMap(unnamedLevels)
 
-function isOfAdoption(file: SourceFile): boolean {
-  if (file.path.includes('/src/adoption/')) return true
-  return (
-    file.path.includes('/src/use-cases/') && importsOf(file).some(({ specifier }) => /\/adoption\//.test(specifier))
-  )
+function isOfAdoption({ path }: SourceFile): boolean {
+  return /\/src\/(adoption|schema)\//.test(path)
 }
 
 function unnamedLevels({ path, text }: SourceFile): readonly Problem[] {

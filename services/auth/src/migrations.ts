@@ -9,20 +9,15 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { createOwnSchema, requireOwnJobSchema } from './adoption/catalog.ts'
-import {
-  clearExistingSchema,
-  hasUpstreamTables,
-  requireNotAdopted,
-  requireSwitched,
-} from './adoption/existing-schema.ts'
-import { hideOwnTables } from './adoption/own-objects.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
 import { mailTask } from './messages/mail-job.ts'
 import { messageRequestTask } from './messages/message-request.ts'
 import { smsTask } from './messages/sms-job.ts'
+import { createOwnSchema, requireOwnJobSchema } from './schema/catalog.ts'
+import { clearExistingSchema, hasUpstreamTables, requireNotAdopted, requireSwitched } from './schema/existing-schema.ts'
+import { hideOwnTables } from './schema/own-objects.ts'
 import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
 

@@ -4,10 +4,10 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
-import { hasRelation, requireNoStrangers } from './adoption/catalog.ts'
 import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
 import { authNames, migrateOptions } from './migrations.ts'
+import { hasRelation, requireNoStrangers } from './schema/catalog.ts'
 
 /** No setting changes these limits. Tests give more time. */
 const LIMITS = { statementTimeoutMs: 10_000, lockTimeoutMs: 5_000 }

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { adoptDatabase } from '../src/adoption/use-cases/adopt-database.ts'
 import { type AuthConfig, loadAuthConfig } from '../src/config.ts'
 import { toEncryptionKeys } from '../src/deps.ts'
-import { adoptDatabase } from '../src/use-cases/adopt-database.ts'
 import { giveToOwner, loadDump, ownerUrl, runSql } from './adoption/restored-database.ts'
 
 const SCHEMA = 'auth'

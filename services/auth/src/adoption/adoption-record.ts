@@ -1,9 +1,20 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } from './catalog.ts'
-import { findUnrecorded } from './existing-schema.ts'
+import type { AuthConfig } from '../config.ts'
+import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } from '../schema/catalog.ts'
+import { findUnrecorded } from '../schema/existing-schema.ts'
+import type { Sealing } from '../secrets/sealed-secret.ts'
 import { CODES } from './upstream-codes.ts'
+
+/** The dependencies of an adoption and of an import. Both open connections of their own. */
+export interface AdoptionDeps extends Sealing {
+  readonly config: AuthConfig
+  readonly now: () => Date
+}
+
+/** Opens the dependencies of a command, which closes them at its end. */
+export type OpenAdoptionDeps = () => Promise<AdoptionDeps & { readonly close: () => Promise<void> }>
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {

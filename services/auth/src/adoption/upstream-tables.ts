@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { hasRelation } from '../schema/catalog.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { hasRelation } from './catalog.ts'
 
 /** Something of a database that does not carry over, and how many it concerns. */
 export interface Loss {

@@ -1,31 +1,24 @@
 import { findOldData } from '@trestle/common/commands/dated-data.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
-import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { sql } from 'kysely'
-import { findRecord, placesOf } from '../adoption/adoption-record.ts'
-import { requireOwnJobSchema } from '../adoption/catalog.ts'
-import { belongsToUpstream } from '../adoption/existing-schema.ts'
-import { recoverRecord } from '../adoption/prepare/recover-record.ts'
-import { listClosedSecrets } from '../adoption/report/unreadable-values.ts'
+import { describeAdoption } from '../adoption/entry.ts'
 import { namedAsSet } from '../config/upstream-settings.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { listCustomProviders } from '../external-providers/custom-provider-repository.ts'
 import { warnOfSharedCallback } from '../external-providers/shared-callback.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
-import { adoptOptions, migrateOptions, tasks } from '../migrations.ts'
+import { migrateOptions, tasks } from '../migrations.ts'
 import { expectOwnSchema } from '../open-database.ts'
 import { PHONE_DATA } from '../requests/typed-phone.ts'
+import { requireOwnJobSchema } from '../schema/catalog.ts'
+import { belongsToUpstream } from '../schema/existing-schema.ts'
 import { countPhonePairs } from '../users/phone-repository.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
-const DAY_MS = 86_400_000
-/** After so many days, nobody gives an adopted database back to supabase/auth. */
-const REMINDED_AFTER_DAYS = 30
 
 const checks: readonly Check<ProcessDeps>[] = [
   {
@@ -119,7 +112,7 @@ const checks: readonly Check<ProcessDeps>[] = [
     name: 'adoption',
     advice: 'run auth adopt again, or adopt --undo; set the keys of supabase/auth that sealed these secrets',
     needs: ['database'],
-    run: checkFinishedAdoption,
+    run: describeAdoption,
   },
   {
     name: 'dead jobs',
@@ -139,8 +132,7 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   const config = checkSettings(load, print)
   if (config === undefined) return false
   for (const line of [...config.notes, ...config.warnings]) print(`note  ${line}`)
-  const { logger } = createLogger({ level: 'fatal', stdout: false })
-  const deps = await createQuietDeps(config, { logger })
+  const deps = await createQuietDeps(config)
   const common = commonChecks({
     program: 'auth',
     logFile: config.server.logFile,
@@ -166,21 +158,6 @@ async function describePhones({ config, db, now }: ProcessDeps): Promise<string>
   return first === undefined
     ? data
     : `${data}; users who have one number in two forms: ${count}, such as ${first.join(' and ')}`
-}
-
-/** Reads as adopt does: the database may have functions and schemas of strangers. */
-async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDeps): Promise<string> {
-  const target = adoptOptions(config)
-  const places = placesOf(target.names)
-  return withDatabase(target, async (db) => {
-    const record = (await findRecord(db, places)) ?? (await recoverRecord(db, places))
-    if (record === undefined) return 'nothing to undo'
-    if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
-    const closed = await listClosedSecrets(db, places, encryptionKeys)
-    if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
-    const days = Math.floor((now().getTime() - new Date(record.switchedAt).getTime()) / DAY_MS)
-    return `${days} days ago${days < REMINDED_AFTER_DAYS ? '' : '; auth adopt --forget drops the old tables'}`
-  })
 }
 
 /** The checks that ask for tables which an adoption makes first. */

@@ -6,8 +6,11 @@ import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
 import { expectMigrations, expectOwnSchema } from '../open-database.ts'
 import { openAuthTelemetry } from '../open-telemetry.ts'
 
-/** The dependencies of a process that serves nothing: it has neither metrics nor traces. */
-export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogger, 'logger'>): Promise<ProcessDeps> {
+/** Creates the dependencies of a process that serves nothing: without metrics, traces and, by default, a log. */
+export async function createQuietDeps(
+  config: AuthConfig,
+  log: Pick<ServiceLogger, 'logger'> = createLogger({ level: 'fatal', stdout: false }),
+): Promise<ProcessDeps> {
   const server = { ...config.server, metrics: { ...config.server.metrics, enabled: false }, tracingEnabled: false }
   return createDeps(config, log, await openAuthTelemetry({ server }))
 }

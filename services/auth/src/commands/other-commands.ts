@@ -18,7 +18,8 @@ interface OtherCommandsOptions {
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
   const print = (line: string) => void stdout.write(`${line}\n`)
-  const ask = async (question: string) => (await import('./confirmation.ts')).askOn(stdin, stdout, question)
+  const ask = async (question: string) => (await import('../adoption/entry.ts')).askOn(stdin, stdout, question)
+  const openAdoption = async () => (await import('./operator-deps.ts')).createQuietDeps(load())
   const report = (line: string) => void stderr.write(`${line}\n`)
   const operator: Operator<OperatorDeps> = {
     open: async () => (await import('./operator-deps.ts')).openOperatorDeps(load()),
@@ -47,8 +48,8 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     },
     keys: async () => (await import('./keys.ts')).keysCommand(operator, pause),
     users: async () => (await import('./users.ts')).usersCommand({ operator, now, stdin, stdout, report }),
-    adopt: async () => (await import('./adopt.ts')).adoptCommand(load, { print, ask }),
-    import: async () => (await import('./import-database.ts')).importCommand(load, { print, ask }),
+    adopt: async () => (await import('../adoption/entry.ts')).adoptCommand(openAdoption, { print, ask }),
+    import: async () => (await import('../adoption/entry.ts')).importCommand(openAdoption, { print, ask }),
     token: async () => (await import('./token.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')

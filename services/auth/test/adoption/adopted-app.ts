@@ -3,10 +3,10 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createAuthenticator, type SoftwareAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
+import type { AdoptionDeps } from '../../src/adoption/adoption-record.ts'
+import { type Adoption, adoptDatabase, prepareAdoption } from '../../src/adoption/use-cases/adopt-database.ts'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
-import { type AdoptDatabaseDeps, type Adoption, adoptDatabase } from '../../src/use-cases/adopt-database.ts'
-import { prepareAdoption } from '../../src/use-cases/prepare-adoption.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import {
   giveToOwner,
@@ -25,7 +25,7 @@ import {
 /** A restored database of a test, and what an adoption of it works with. */
 export interface Restored {
   readonly database: RestoredDatabase
-  readonly deps: AdoptDatabaseDeps
+  readonly deps: AdoptionDeps
 }
 
 /**

@@ -3,11 +3,11 @@ import { openWire } from '@trestle/testing/cut-wire.ts'
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../../scripts/layout/state-diagrams.ts'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { forgetImport } from '../../src/use-cases/forget-import.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { adoptDatabase } from '../../src/adoption/use-cases/adopt-database.ts'
+import { forgetImport } from '../../src/adoption/use-cases/import-database.ts'
+import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { adopt, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
@@ -175,7 +175,7 @@ it('an import goes through the arrows of its diagram, and through no others', as
 async function check({ deps }: Restored): Promise<readonly string[]> {
   const lines: string[] = []
   const conversation = { print: (line: string) => lines.push(line), ask: async () => 'n' }
-  await adoptCommand(() => deps.config, conversation).parseAsync(['--check'], { from: 'user' })
+  await adoptCommand(() => createQuietDeps(deps.config), conversation).parseAsync(['--check'], { from: 'user' })
   return lines
 }
 

@@ -1,8 +1,8 @@
 import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, clockOf, prepare, type Restored } from './adopted-app.ts'
 import { giveToOwner, loadDump, ownerUrl, readManifest, runSql, settingsFor } from './restored-database.ts'
 

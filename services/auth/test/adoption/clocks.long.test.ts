@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { openAdopted, type Restored, restoreAdopted } from './adopted-app.ts'
 import { runSql, type Version } from './restored-database.ts'
 

@@ -1,7 +1,8 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { askOn } from '../../src/commands/confirmation.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { askOn } from '../../src/adoption/commands/confirmation.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
@@ -15,7 +16,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
   }
   const run = async (...flags: readonly string[]) => {
     lines.length = 0
-    const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask })
+    const command = adoptCommand(() => createQuietDeps(deps.config), { print: (line) => lines.push(line), ask })
     await command.parseAsync(flags, { from: 'user' })
     return [...lines]
   }
@@ -92,7 +93,7 @@ it.each(['--undo', '--forget'])('auth adopt %s takes the end of its input for a 
   const restored = await restoreAdopted('v2.196.0')
   const output = new PassThrough()
   const ask = (question: string) => askOn(Readable.from([]), output, question)
-  const command = adoptCommand(() => restored.deps.config, { print: () => {}, ask })
+  const command = adoptCommand(() => createQuietDeps(restored.deps.config), { print: () => {}, ask })
   await expect(command.parseAsync([flag], { from: 'user' })).rejects.toThrow(
     'nothing changed: nobody has answered. --yes answers the question',
   )
@@ -105,7 +106,10 @@ it('auth adopt --check estimates nothing for a database that cannot be adopted',
   const { database, deps } = await restore('v2.196.0')
   await runSql(database.superuserUrl, "INSERT INTO auth.schema_migrations VALUES ('20990101000000')")
   const lines: string[] = []
-  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   await expect(command.parseAsync(['--check'], { from: 'user' })).rejects.toThrow(
     'migration 20990101000000 is newer than supabase/auth 2.196, which this release knows: --force takes it all the same',
   )
@@ -119,7 +123,7 @@ it('auth adopt --prepare names the function of an event trigger that refuses its
     `CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
      CREATE EVENT TRIGGER guard ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION public.refuse()`,
   )
-  const command = adoptCommand(() => deps.config, { print: () => {}, ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), { print: () => {}, ask: async () => undefined })
   await expect(command.parseAsync(['--prepare'], { from: 'user' })).rejects.toThrow(
     new Error('not today (PL/pgSQL function public.refuse() line 1 at RAISE)'),
   )

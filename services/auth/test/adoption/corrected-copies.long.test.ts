@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { loadAuthConfig } from '../../src/config.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, openAdopted, prepare, restore } from './adopted-app.ts'
@@ -95,7 +96,10 @@ it('adopt keeps sessions whose key --prepare could not open, and --prepare names
   const { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: _key, ...settings } = settingsFor(restored.database)
   const config = loadAuthConfig({ ...settings, AUTH_DB_PREPARED: 'true' })
   const lines: string[] = []
-  const command = adoptCommand(() => config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   await command.parseAsync(['--prepare'], { from: 'user' })
   expect(lines).toContainEqual(
     expect.stringMatching(/^lost {7}\d+ sessions whose key is sealed by the key key-1, which no setting has$/),

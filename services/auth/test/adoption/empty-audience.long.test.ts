@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { emailIdentity, sessionBody, statusAndBody, userBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { anyOldTime, plainBody, plainSession, plainSignIn } from './plain-user.ts'

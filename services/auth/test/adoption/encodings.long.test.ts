@@ -1,6 +1,7 @@
 import { migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { expect, it, onTestFinished } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { adoptOptions } from '../../src/migrations.ts'
 import { restore } from './adopted-app.ts'
 import { giveToOwner, loadDump, ownerUrl, runSql } from './restored-database.ts'
@@ -18,7 +19,10 @@ async function restoreIn(encoding: string) {
   const config = { ...deps.config, database: { ...deps.config.database, url, migrationUrl: url } }
   const run = async (...flags: readonly string[]) => {
     const lines: string[] = []
-    const command = adoptCommand(() => config, { print: (each) => lines.push(each), ask: async () => undefined })
+    const command = adoptCommand(() => createQuietDeps(config), {
+      print: (each) => lines.push(each),
+      ask: async () => undefined,
+    })
     await command.parseAsync(flags, { from: 'user' })
     return lines
   }

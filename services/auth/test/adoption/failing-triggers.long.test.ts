@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
-import { prepareAdoption } from '../../src/use-cases/prepare-adoption.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { prepareAdoption } from '../../src/adoption/use-cases/adopt-database.ts'
+import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { adopt, connectOld, prepare, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
@@ -179,9 +180,12 @@ describe('a trigger that cannot be tried', () => {
     const print = (line: string) => {
       lines.push(line)
     }
-    await adoptCommand(() => restored.deps.config, { print, ask: async () => 'n' }).parseAsync(['--check'], {
-      from: 'user',
-    })
+    await adoptCommand(() => createQuietDeps(restored.deps.config), { print, ask: async () => 'n' }).parseAsync(
+      ['--check'],
+      {
+        from: 'user',
+      },
+    )
     expect(lines.filter((line) => /^(look at|ok) /.test(line))).toEqual([
       `look at    ${UNINVITED}`,
       'ok         auth adopt can run',

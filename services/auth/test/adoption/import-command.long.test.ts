@@ -5,7 +5,8 @@ import { createServer } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { Command } from 'commander'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { importCommand } from '../../src/commands/import-database.ts'
+import { importCommand } from '../../src/adoption/commands/import-database.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { type ImportingApp, openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
@@ -19,7 +20,10 @@ async function runAnswered({ deps }: ImportingApp, answer: string | undefined, .
     lines.push(question)
     return answer
   }
-  const command = importCommand(() => deps.config, { print: (line) => lines.push(line), ask }).configureOutput({
+  const command = importCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask,
+  }).configureOutput({
     writeErr: () => {},
   })
   const program = new Command().exitOverride().addCommand(command)

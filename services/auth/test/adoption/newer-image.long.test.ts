@@ -1,9 +1,8 @@
 import { migrateDown } from '@trestle/database/migrations/migrate.ts'
 import pg from 'pg'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { migrateOptions, migrateToLatest } from '../../src/migrations.ts'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
+import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { sealSecret } from '../../src/secrets/sealed-secret.ts'
 import { deriveUpstreamTokens } from '../../src/sessions/upstream-token.ts'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { errorBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'
@@ -222,7 +222,10 @@ it('auth adopt --check prints names of the database without the characters that 
   const { database, deps } = await restore('v2.101.0')
   await runSql(database.superuserUrl, `CREATE TABLE auth."x\u001b[2Jok   all fine" (id int)`)
   const lines: string[] = []
-  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   await command.parseAsync(['--check'], { from: 'user' })
   expect(lines).toContain('left alone x\\u{1b}[2Jok   all fine')
   expect(lines.join('')).not.toContain('\u001b')

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { adopt, openAdopted, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { type Restored, restoreAdopted } from './adopted-app.ts'
 import { readTables, runSql, VERSIONS, type Version } from './restored-database.ts'
 

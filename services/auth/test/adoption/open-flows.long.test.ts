@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
 import { statusAndBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
+import { type DatabaseImport, importDatabase } from '../../src/adoption/use-cases/import-database.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
-import { type DatabaseImport, importDatabase } from '../../src/use-cases/import-database.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { type ExternalApp, openExternalApp } from '../external/external-app.ts'
 import { CODE } from '../external/provider-stub.ts'

@@ -1,8 +1,8 @@
 import { migrateUp, reinstallFunctions } from '@trestle/database/migrations/migrate.ts'
 import pg from 'pg'
 import { expect, it } from 'vitest'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { migrateOptions } from '../../src/migrations.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, prepare, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

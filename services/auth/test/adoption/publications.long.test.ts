@@ -1,13 +1,17 @@
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
 /** The lines of `adopt --check` on publications. */
 async function checkPublications({ deps }: Restored): Promise<readonly string[]> {
   const lines: string[] = []
-  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   await command.parseAsync(['--check'], { from: 'user' })
   return lines.filter((line) => line.includes('publication'))
 }

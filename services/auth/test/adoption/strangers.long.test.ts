@@ -5,14 +5,13 @@ import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findObstacles } from '../../src/adoption/check/find-obstacles.ts'
-import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
+import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { doctor } from '../../src/commands/doctor.ts'
-import { openOperatorDeps } from '../../src/commands/operator-deps.ts'
+import { createQuietDeps, openOperatorDeps } from '../../src/commands/operator-deps.ts'
 import { adoptOptions, migrateOptions } from '../../src/migrations.ts'
 import { expectOwnSchema } from '../../src/open-database.ts'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { outcomeOf } from '../bodies.ts'
 import { openMailApp } from '../mail-app.ts'
 import { adopt, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
@@ -257,7 +256,7 @@ describe('a trigger of an application without a search path of its own', () => {
     await runSql(restored.database.superuserUrl, OPEN_TRIGGER)
     const lines: string[] = []
     const print = (line: string) => lines.push(line)
-    const command = adoptCommand(() => restored.deps.config, { print, ask: async () => undefined })
+    const command = adoptCommand(() => createQuietDeps(restored.deps.config), { print, ask: async () => undefined })
     await command.parseAsync(['--check'], { from: 'user' })
     expect(lines.filter((line) => line.startsWith('path'))).toEqual([
       `path       ${name} has no search_path of its own: it would not run under ${path}`,

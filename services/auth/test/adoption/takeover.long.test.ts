@@ -1,7 +1,7 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { totpCode } from '../authenticator-app.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { forge, hmac } from '../forged-token.ts'

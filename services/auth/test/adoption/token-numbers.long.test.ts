@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
 import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { adopt, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

@@ -1,6 +1,7 @@
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
+import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { type AdoptedApp, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, type Version } from './restored-database.ts'
 
@@ -49,7 +50,7 @@ async function enrolAll(restored: Restored): Promise<void> {
 async function undoByCommand({ deps }: Restored): Promise<readonly string[]> {
   const lines: string[] = []
   const print = (line: string) => lines.push(line)
-  const command = adoptCommand(() => deps.config, { print, ask: async () => 'y' })
+  const command = adoptCommand(() => createQuietDeps(deps.config), { print, ask: async () => 'y' })
   await command.parseAsync(['--undo'], { from: 'user' })
   return lines
 }

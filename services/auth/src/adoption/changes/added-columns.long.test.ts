@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { adopt, prepare, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { checkAdoption } from '../../use-cases/check-adoption.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
 
 const inherits = (heir: string, table: string) =>
   `the table ${heir} inherits from ${table}, so this service would take its rows for its own: as its owner, run ALTER TABLE ${heir} NO INHERIT ${table}`

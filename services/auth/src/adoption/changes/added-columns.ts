@@ -2,18 +2,9 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
-/**
- * The tables that get columns of this service, each with the last one that it gets, the migration that adds
- * them, and whether PostgreSQL looks for columns of its type elsewhere when it does: it does for a column
- * with a default.
- */
-const GAINING = {
-  users: { last: 'console_role', isTypeFixed: true, migration: '0002-create-users' },
-  mfa_factors: { last: 'guessed_at', isTypeFixed: true, migration: '0010-create-mfa-factors' },
-  mfa_amr_claims: { last: 'credential_since', isTypeFixed: false, migration: '0009-create-amr-claims' },
-  sessions: { last: 'label', isTypeFixed: false, migration: '0007-create-sessions' },
-  identities: { last: 'provider_id', isTypeFixed: true, migration: undefined },
-} as const
+/** The tables of supabase/auth that stay, in the order in which they get columns of this service. */
+export const GAINING_TABLES = ['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'identities'] as const
+export type GainingTable = (typeof GAINING_TABLES)[number]
 
 /**
  * The columns that later versions have added, by table, each with its migration. supabase/auth reads whole
@@ -41,30 +32,46 @@ export const LATER_COLUMNS = {
   ],
 } as const
 
-/** A table that gets columns of this service. */
-export type GainingTable = keyof typeof GAINING
+/** The change of a table that gets columns of this service. */
+interface Gain {
+  /** The last column that the table gets. */
+  readonly last: string
+  /** Whether PostgreSQL looks for columns of the table's type elsewhere, as it does before it adds a column with a default. */
+  readonly isTypeFixed: boolean
+  /** Adds the columns. */
+  readonly up: (trx: Kysely<unknown>) => Promise<void>
+}
 
-/** The tables of supabase/auth that stay, in the order in which they get columns. */
-export const GAINING_TABLES = [
-  'users',
-  'mfa_factors',
-  'mfa_amr_claims',
-  'sessions',
-  'identities',
-] as const satisfies GainingTable[]
+/** Reads the columns from the migration that adds them. A later key of supabase/auth is the only column of `identities`. */
+async function readGain(names: Names, table: GainingTable): Promise<Gain> {
+  const migrations = await Promise.all(Object.values(authMigrations).map((source) => source(names)))
+  for (const { adds, inPlace } of migrations) {
+    const columns = adds?.[table]
+    if (columns === undefined || inPlace === undefined) continue
+    const last = columns.at(-1)?.split(' ')[0] ?? ''
+    return { last, isTypeFixed: columns.some((column) => column.includes(' DEFAULT ')), up: inPlace.up }
+  }
+  const up = async (trx: Kysely<unknown>) => {
+    await sql`ALTER TABLE ${names.id(table)} ADD COLUMN provider_id text`.execute(trx)
+  }
+  return { last: 'provider_id', isTypeFixed: true, up }
+}
 
-/** The tables of `GAINING` whose columns are still to come, as `gaining`, for a query. */
-export const gaining = (schema: string): RawBuilder<unknown> => sql`
+/** Returns the tables whose columns are still to come, as the part `gaining` of a query. */
+export async function gaining(names: Names): Promise<RawBuilder<unknown>> {
+  const gains = await Promise.all(GAINING_TABLES.map((table) => readGain(names, table)))
+  return sql`
   gaining AS (
     SELECT c.oid, c.reltype, c.relname::text AS name, g.is_type_fixed FROM pg_class c
-    JOIN unnest(${[...GAINING_TABLES]}::text[], ${GAINING_TABLES.map((table) => GAINING[table].last)}::text[],
-      ${GAINING_TABLES.map((table) => GAINING[table].isTypeFixed)}::boolean[]) AS g (name, last, is_type_fixed) ON g.name = c.relname
-    WHERE c.relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND c.relkind IN ('r', 'p')
+    JOIN unnest(${[...GAINING_TABLES]}::text[], ${gains.map(({ last }) => last)}::text[],
+      ${gains.map(({ isTypeFixed }) => isTypeFixed)}::boolean[]) AS g (name, last, is_type_fixed) ON g.name = c.relname
+    WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relkind IN ('r', 'p')
       AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = g.last AND NOT attisdropped))`
+}
 
 /** Lists the tables whose columns are still to come. */
-export async function listGaining(db: QueryExecutorProvider, { schema }: Names): Promise<readonly GainingTable[]> {
-  const { rows } = await sql<{ name: string }>`WITH ${gaining(schema)} SELECT name FROM gaining`.execute(db)
+export async function listGaining(db: QueryExecutorProvider, names: Names): Promise<readonly GainingTable[]> {
+  const { rows } = await sql<{ name: string }>`WITH ${await gaining(names)} SELECT name FROM gaining`.execute(db)
   return GAINING_TABLES.filter((table) => rows.some(({ name }) => name === table))
 }
 
@@ -93,16 +100,10 @@ export async function listHeirs(db: QueryExecutorProvider, { schema }: Names): P
  * values of the new key of older `identities`.
  */
 export async function addGainedColumns(trx: Kysely<unknown>, names: Names, table: GainingTable): Promise<void> {
-  const place = names.id(table)
   for (const definition of laterColumns(table))
-    await sql`ALTER TABLE ${place} ADD COLUMN IF NOT EXISTS ${sql.raw(definition)}`.execute(trx)
-  const { migration } = GAINING[table]
-  if (migration === undefined) {
-    await sql`ALTER TABLE ${place} ADD COLUMN provider_id text`.execute(trx)
-    return
-  }
-  const { inPlace } = (await authMigrations[migration]?.(names)) ?? {}
-  await inPlace?.up(trx)
+    await sql`ALTER TABLE ${names.id(table)} ADD COLUMN IF NOT EXISTS ${sql.raw(definition)}`.execute(trx)
+  const { up } = await readGain(names, table)
+  await up(trx)
 }
 
 /** The columns of `LATER_COLUMNS` for a table, each as its name, its type and its default, without a constraint. */

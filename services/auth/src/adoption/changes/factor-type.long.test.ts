@@ -3,7 +3,8 @@ import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { expect, it } from 'vitest'
 import { adopt, prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { adoptCommand } from '../../commands/adopt.ts'
+import { createQuietDeps } from '../../commands/operator-deps.ts'
+import { adoptCommand } from '../commands/adopt.ts'
 
 const read = ({ database: { superuserUrl: url } }: Restored) =>
   withDatabase({ url }, (db) =>
@@ -14,7 +15,10 @@ const read = ({ database: { superuserUrl: url } }: Restored) =>
 
 async function undo({ deps }: Restored): Promise<readonly string[]> {
   const lines: string[] = []
-  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   await command.parseAsync(['--undo', '--yes'], { from: 'user' })
   return lines
 }

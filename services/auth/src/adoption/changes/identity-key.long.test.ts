@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { adopt, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { undoAdoption } from '../../use-cases/undo-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /** Everything that a dump has of the keys of identities, and of how publications find its rows. */
 function readKeys({ database }: Restored): Promise<readonly unknown[]> {

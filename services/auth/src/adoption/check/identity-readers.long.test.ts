@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { adopt, prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { adoptCommand } from '../../commands/adopt.ts'
+import { createQuietDeps } from '../../commands/operator-deps.ts'
+import { adoptCommand } from '../commands/adopt.ts'
 
 const KEY = `
   CREATE TABLE public.linked (provider text, subject text, FOREIGN KEY (provider, subject) REFERENCES auth.identities (provider, id));
@@ -18,7 +19,10 @@ const READERS = `
 /** Runs `adopt --check`. @returns what it prints of identities, and why it fails */
 async function check({ deps }: Restored) {
   const lines: string[] = []
-  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   const failure = await command.parseAsync(['--check'], { from: 'user' }).then(
     () => undefined,
     (error: Error) => error.message,

@@ -1,7 +1,7 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { namedIn, readColumns } from '../../schema/catalog.ts'
+import { NOTING_TRIGGER } from '../../schema/own-objects.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { namedIn, readColumns } from '../catalog.ts'
-import { NOTING_TRIGGER } from '../own-objects.ts'
 
 /** An object of an application that reads `identities.id`, while this is the subject at the provider, as before 2.117. */
 export interface IdentityReader {

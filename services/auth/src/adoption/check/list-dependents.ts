@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { namedIn } from '../../schema/catalog.ts'
+import { NOTING_TRIGGER, ownTables } from '../../schema/own-objects.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { namedIn } from '../catalog.ts'
-import { NOTING_TRIGGER, ownTables } from '../own-objects.ts'
 import { SERVED, UNSERVED } from '../upstream-tables.ts'
 
 /** An object of an application that names a table that moves. */

@@ -3,7 +3,7 @@ import { CLEAN_UP_INDEXES } from '@trestle/migrations/auth/clean-up-indexes.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { ownTables, REFUSING_FUNCTION } from '../own-objects.ts'
+import { ownTables, REFUSING_FUNCTION } from '../../schema/own-objects.ts'
 import { SERVED, UNSERVED } from '../upstream-tables.ts'
 
 /** The columns of this service in the tables of supabase/auth that stay. */

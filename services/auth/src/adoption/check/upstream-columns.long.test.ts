@@ -4,8 +4,8 @@ import { expect, it, onTestFinished } from 'vitest'
 import { adopt, openAdopted, prepare, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
 import { openTestDatabase } from '../../../test/auth-database.ts'
-import { checkAdoption } from '../../use-cases/check-adoption.ts'
-import { readColumns } from '../catalog.ts'
+import { readColumns } from '../../schema/catalog.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
 import { listChangedTypes, UPSTREAM_COLUMNS } from './upstream-columns.ts'
 
 const ENUM = `CREATE TYPE public.user_role AS ENUM ('authenticated', 'service_role', '');

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { readColumns } from '../catalog.ts'
+import { readColumns } from '../../schema/catalog.ts'
 
 const TIME = 'timestamp with time zone'
 

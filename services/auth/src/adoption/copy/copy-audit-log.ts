@@ -1,8 +1,8 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../../records/ids.ts'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
 import type { Loss } from '../upstream-tables.ts'
 import { notAfter } from './copy-live-rows.ts'
 

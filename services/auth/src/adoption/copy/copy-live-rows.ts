@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
 import { CODES, COPIED_CODES } from '../upstream-codes.ts'
 import type { Lifetimes } from './lifetimes.ts'
 

@@ -1,8 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { CustomProviderSettings } from '../../external-providers/custom-provider.ts'
+import { hasRelation, readColumns } from '../../schema/catalog.ts'
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation, readColumns } from '../catalog.ts'
 import { type CopyContext, notAfter } from './copy-live-rows.ts'
 import type { Lifetimes } from './lifetimes.ts'
 

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { hasRelation, readColumns } from '../catalog.ts'
+import { hasRelation, readColumns } from '../../schema/catalog.ts'
 import { base64url } from '../copy/copy-live-rows.ts'
 import type { Loss } from '../upstream-tables.ts'
 import { holdBack, namedByFlows, rowsOf } from './import-changes.ts'

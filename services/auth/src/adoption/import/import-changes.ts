@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { hasRelation, readColumns } from '../catalog.ts'
+import { hasRelation, readColumns } from '../../schema/catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /** How many rows an import has added, changed and deleted in a table of this service. */

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { createOwnSchema, hasRelation, requireOwnSchemas } from '../catalog.ts'
+import { createOwnSchema, hasRelation, requireOwnSchemas } from '../../schema/catalog.ts'
 import { ID_GAP } from '../copy/token-numbers.ts'
 import { readIdentity, type Source } from './source-database.ts'
 

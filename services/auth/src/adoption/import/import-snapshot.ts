@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely'
-import type { AuthConfig } from '../../config.ts'
-import type { Sealing } from '../../secrets/sealed-secret.ts'
-import { hasRelation } from '../catalog.ts'
+import { hasRelation } from '../../schema/catalog.ts'
+import type { AdoptionDeps } from '../adoption-record.ts'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from '../copy/copy-audit-log.ts'
 import { copyLiveRows } from '../copy/copy-live-rows.ts'
 import { copyTokens } from '../copy/copy-refresh-tokens.ts'
@@ -34,12 +33,6 @@ export interface SnapshotImport {
   readonly losses: readonly Loss[]
 }
 
-/** The settings and keys of the service that an import needs. */
-export interface SnapshotDeps extends Sealing {
-  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external'>
-  readonly now: () => Date
-}
-
 /** The tables that an import writes. The service must not write them meanwhile. */
 const WRITTEN = [
   ...['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'refresh_tokens', 'one_time_tokens'],
@@ -49,7 +42,7 @@ const BATCH_SESSIONS = 5_000
 
 /** Writes what has changed at the source since the run before. The transaction of `staging` holds all of it. */
 export async function importSnapshot(
-  deps: SnapshotDeps,
+  deps: AdoptionDeps,
   staging: Staging,
   { tokenOffset }: Pick<ImportRecord, 'tokenOffset'>,
 ): Promise<SnapshotImport> {
@@ -107,7 +100,7 @@ async function deleteChanged(trx: Kysely<unknown>, { places: { names, kept } }: 
 
 async function copyStagedTokens(
   { trx, places: { names, kept } }: Staging,
-  { tokenOffset, encryptionKeys }: Pick<ImportRecord, 'tokenOffset'> & Pick<SnapshotDeps, 'encryptionKeys'>,
+  { tokenOffset, encryptionKeys }: Pick<ImportRecord, 'tokenOffset'> & Pick<AdoptionDeps, 'encryptionKeys'>,
 ): Promise<void> {
   const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.id(kept, 'sessions')} ORDER BY id`.execute(trx)
   const copy = {

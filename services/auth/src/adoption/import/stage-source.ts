@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { createOwnSchema, hasRelation } from '../catalog.ts'
+import { createOwnSchema, hasRelation } from '../../schema/catalog.ts'
 import { UPSTREAM_COLUMNS } from '../check/upstream-columns.ts'
 import { isOwnSession } from '../report/oauth-client-sessions.ts'
 import type { ImportPlaces } from './import-record.ts'

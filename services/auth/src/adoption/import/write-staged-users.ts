@@ -1,6 +1,6 @@
 import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { readColumns } from '../catalog.ts'
+import { readColumns } from '../../schema/catalog.ts'
 import { notAfter } from '../copy/copy-live-rows.ts'
 import type { ImportPlaces } from './import-record.ts'
 

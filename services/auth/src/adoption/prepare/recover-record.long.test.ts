@@ -12,9 +12,9 @@ import {
 import { PLAIN_OF_2_43, plainSession } from '../../../test/adoption/plain-user.ts'
 import { loadDump, runSql } from '../../../test/adoption/restored-database.ts'
 import { statusAndBody } from '../../../test/bodies.ts'
-import { adoptCommand } from '../../commands/adopt.ts'
-import { forgetAdoption } from '../../use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../use-cases/undo-adoption.ts'
+import { createQuietDeps } from '../../commands/operator-deps.ts'
+import { adoptCommand } from '../commands/adopt.ts'
+import { forgetAdoption, undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /**
  * Leaves of a database what a restore of its schemas `auth` and `public` alone has: triggers go with their
@@ -32,7 +32,10 @@ const readSchema = ({ database }: Restored) =>
 /** The last line that `auth adopt` prints. */
 async function run({ deps }: Restored, ...flags: readonly string[]): Promise<string | undefined> {
   const lines: string[] = []
-  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const command = adoptCommand(() => createQuietDeps(deps.config), {
+    print: (line) => lines.push(line),
+    ask: async () => undefined,
+  })
   await command.parseAsync(flags, { from: 'user' })
   return lines.at(-1)
 }

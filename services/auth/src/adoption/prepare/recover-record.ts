@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
+import { findUnrecorded } from '../../schema/existing-schema.ts'
 import type { AdoptionPlaces, AdoptionRecord } from '../adoption-record.ts'
 import { listMadeSince } from '../changes/upstream-changes.ts'
-import { findUnrecorded } from '../existing-schema.ts'
 import { findVersion } from '../upstream-tables.ts'
 
 /**

@@ -2,11 +2,11 @@ import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
 import { type Kysely, sql } from 'kysely'
+import { dropSchema, hasRelation } from '../../schema/catalog.ts'
+import { NOTING_TRIGGER } from '../../schema/own-objects.ts'
 import { inGentle } from '../adoption-locks.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { dropSchema, hasRelation } from '../catalog.ts'
 import { ID_GAP, lastNumber } from '../copy/token-numbers.ts'
-import { NOTING_TRIGGER } from '../own-objects.ts'
 
 /** The tables whose changes are noted, each with its column for the id of the session. */
 const WATCHED = [

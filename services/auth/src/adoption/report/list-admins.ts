@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
+import { listFirst, NAMED_MAX } from '../../schema/existing-schema.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { listFirst, NAMED_MAX } from '../list-first.ts'
 
 /** Users whose role makes them admins (reference: Admins). */
 export interface AdminGroup {

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import { PROVIDERS } from '../../config/external.ts'
 import type { JwtConfig } from '../../config/jwt.ts'
 import { parseStoredHash } from '../../passwords/stored-hash.ts'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
 import type { Loss } from '../upstream-tables.ts'
 
 /**

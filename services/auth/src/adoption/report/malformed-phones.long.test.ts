@@ -3,7 +3,7 @@ import { adopt, openAdopted, type Restored, restore } from '../../../test/adopti
 import { openBeside } from '../../../test/adoption/imported-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
 import { errorBody } from '../../../test/bodies.ts'
-import { checkAdoption } from '../../use-cases/check-adoption.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
 
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 

@@ -1,6 +1,6 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { readColumns } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { readColumns } from '../catalog.ts'
 import type { Loss } from '../upstream-tables.ts'
 
 /**

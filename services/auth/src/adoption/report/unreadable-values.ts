@@ -1,6 +1,6 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
+import { readColumns } from '../../schema/catalog.ts'
 import { type EncryptionKeys, readUpstreamSecret } from '../../secrets/sealed-secret.ts'
-import { readColumns } from '../catalog.ts'
 import { COUNTER_FORM } from '../copy/copy-live-rows.ts'
 import type { Loss, UpstreamPlace } from '../upstream-tables.ts'
 

@@ -2,8 +2,9 @@ import { expect, it } from 'vitest'
 import { adopt, openAdopted, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { openBeside } from '../../../test/adoption/imported-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { adoptCommand } from '../../commands/adopt.ts'
-import { importCommand } from '../../commands/import-database.ts'
+import { createQuietDeps } from '../../commands/operator-deps.ts'
+import { adoptCommand } from '../commands/adopt.ts'
+import { importCommand } from '../commands/import-database.ts'
 
 /** Gives users an instance as a seed file or another program may, or none, and returns their ids in order. */
 async function giveOtherInstances({ database }: Restored): Promise<readonly string[]> {
@@ -27,7 +28,9 @@ it('adopt --check names users whom supabase/auth finds by nothing, and who sign 
   const ids = await giveOtherInstances(restored)
   const lines: string[] = []
   const conversation = { print: (line: string) => lines.push(line), ask: async () => undefined }
-  await adoptCommand(() => restored.deps.config, conversation).parseAsync(['--check'], { from: 'user' })
+  await adoptCommand(() => createQuietDeps(restored.deps.config), conversation).parseAsync(['--check'], {
+    from: 'user',
+  })
   expect(lines.filter((line) => line.startsWith('gained'))).toEqual([lineOf(ids)])
   await adopt(restored)
   const app = await openAdopted(restored)
@@ -42,9 +45,12 @@ it('an import names users whom supabase/auth finds by nothing, and who sign in h
   const lines: string[] = []
   const conversation = { print: (line: string) => lines.push(line), ask: async () => undefined }
   const run = (...flags: readonly string[]) =>
-    importCommand(() => deps.config, conversation).parseAsync(['--from-database', restored.database.url, ...flags], {
-      from: 'user',
-    })
+    importCommand(() => createQuietDeps(deps.config), conversation).parseAsync(
+      ['--from-database', restored.database.url, ...flags],
+      {
+        from: 'user',
+      },
+    )
   await run()
   expect(lines.filter((line) => line.startsWith('gained'))).toEqual([lineOf(ids)])
   lines.length = 0

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { NIL_UUID } from '../../records/ids.ts'
+import { listFirst, NAMED_MAX } from '../../schema/existing-schema.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { listFirst, NAMED_MAX } from '../list-first.ts'
 
 /** Users who cannot sign in at supabase/auth, and can here. */
 export interface OtherInstances {

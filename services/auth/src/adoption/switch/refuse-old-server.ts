@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from '../../schema/catalog.ts'
+import { REFUSING_FUNCTION, REFUSING_TRIGGER } from '../../schema/own-objects.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
-import { REFUSING_FUNCTION, REFUSING_TRIGGER } from '../own-objects.ts'
 
 /**
  * Refuses every write of an old server that is started again after the switch (reference: Adopting a database). Most of its

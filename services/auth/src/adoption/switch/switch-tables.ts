@@ -1,11 +1,11 @@
 import type { Migrations } from '@trestle/database/migrations/migrator.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { AuthConfig } from '../../config.ts'
-import type { EncryptionKeys, RandomBytes, Sealing } from '../../secrets/sealed-secret.ts'
+import { hasRelation, readColumns, underPathOfTriggers } from '../../schema/catalog.ts'
+import { hideOwnTables } from '../../schema/own-objects.ts'
+import type { Sealing } from '../../secrets/sealed-secret.ts'
 import { lockTables } from '../adoption-locks.ts'
-import { type AdoptionPlaces, findRecord, recordSwitch } from '../adoption-record.ts'
-import { hasRelation, readColumns, underPathOfTriggers } from '../catalog.ts'
+import { type AdoptionDeps, type AdoptionPlaces, findRecord, recordSwitch } from '../adoption-record.ts'
 import { listReplaced, moveTable } from '../changes/migrations-in-place.ts'
 import { applyUpstreamChanges } from '../changes/upstream-changes.ts'
 import {
@@ -20,7 +20,6 @@ import {
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../copy/copy-sealed-rows.ts'
 import { type Lifetimes, lifetimesOf } from '../copy/lifetimes.ts'
 import { passCopiedNumbers } from '../copy/token-numbers.ts'
-import { hideOwnTables } from '../own-objects.ts'
 import { correctCopies, replayChanges, type StagingDeps } from '../prepare/stage-refresh-tokens.ts'
 import { dropStaging, dropTriggers } from '../prepare/staging-tables.ts'
 import { findVersion } from '../upstream-tables.ts'
@@ -35,14 +34,6 @@ export interface SwitchDeps extends StagingDeps {
   readonly sealing: Sealing
   /** How long a challenge of a second factor counts. */
   readonly challengeSeconds: number
-}
-
-/** The settings and keys of the service that an adoption needs. */
-interface AdoptionDeps {
-  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external' | 'mfa'>
-  readonly encryptionKeys: EncryptionKeys
-  readonly now: () => Date
-  readonly randomBytes: RandomBytes
 }
 
 /** The outcome of the last transaction of an adoption. */
@@ -73,18 +64,13 @@ const FIRST_WRITTEN = 'audit_log_entries'
  */
 const VERSIONS = 'schema_migrations'
 
-/** Gathers what a switch takes: the places of its tables, keys of encryption, and the lifetimes and sealing of the settings. */
-export function switchDepsOf(deps: AdoptionDeps, places: AdoptionPlaces): SwitchDeps {
-  return { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
-}
-
-function settingsOf({
-  config,
-  encryptionKeys,
-  now,
-  randomBytes,
-}: AdoptionDeps): Pick<SwitchDeps, 'readLifetimes' | 'sealing' | 'challengeSeconds'> {
+export function switchDepsOf(
+  { config, encryptionKeys, now, randomBytes }: AdoptionDeps,
+  places: AdoptionPlaces,
+): SwitchDeps {
   return {
+    places,
+    encryptionKeys,
     sealing: { encryptionKeys, randomBytes },
     challengeSeconds: config.mfa.challengeLifetimeSeconds,
     readLifetimes: () => lifetimesOf(config, now()),

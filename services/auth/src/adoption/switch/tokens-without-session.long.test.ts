@@ -2,8 +2,8 @@ import { expect, it } from 'vitest'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { openBeside } from '../../../test/adoption/imported-app.ts'
 import { runSql, type Version } from '../../../test/adoption/restored-database.ts'
-import { checkAdoption } from '../../use-cases/check-adoption.ts'
-import { undoAdoption } from '../../use-cases/undo-adoption.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /** A refresh token of the form of supabase/auth, which has 22 characters. */
 const tokenOf = (name: string) => name.padEnd(22, '-')

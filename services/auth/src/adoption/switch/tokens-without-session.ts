@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
 import { insertCopies } from '../copy/copy-refresh-tokens.ts'
 import { findVersion } from '../upstream-tables.ts'
 

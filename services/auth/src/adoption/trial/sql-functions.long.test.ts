@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { checkAdoption } from '../../use-cases/check-adoption.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
 
 /** Restores a database with a role that may do nothing but make objects in `public`, and that notes who runs its code. */
 async function restoreWithStranger() {

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { namedIn } from '../catalog.ts'
+import { namedIn } from '../../schema/catalog.ts'
 import { gaining } from '../changes/added-columns.ts'
 import type { SqlFunction } from './run-trial.ts'
 
@@ -32,13 +32,9 @@ interface Found extends SqlFunction {
  * table, owns the function of such a trigger, or may act as the owner of the table: their code runs with these
  * rights anyway.
  */
-export async function listSqlFunctions(
-  db: QueryExecutorProvider,
-  { schema }: Names,
-  table: string,
-): Promise<SqlFunctions> {
+export async function listSqlFunctions(db: QueryExecutorProvider, names: Names, table: string): Promise<SqlFunctions> {
   const { rows } = await sql<Found>`
-    WITH ${gaining(schema)},
+    WITH ${await gaining(names)},
     member AS (
       SELECT oid, rolname::text AS name, CASE rolname WHEN 'pg_database_owner'
         THEN (SELECT datdba FROM pg_database WHERE datname = current_database()) ELSE oid END AS acting FROM pg_roles),
@@ -63,7 +59,7 @@ export async function listSqlFunctions(
       JOIN pg_language l ON l.oid = f.prolang
       WHERE m.name = ${table} AND l.lanname = 'sql' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
         AND (f.prorettype <> 'record'::regtype OR f.proallargtypes IS NOT NULL)
-        AND ((${namedIn(schema)}) OR f.prorettype = m.reltype OR m.reltype = ANY (f.proargtypes) OR EXISTS (
+        AND ((${namedIn(names.schema)}) OR f.prorettype = m.reltype OR m.reltype = ANY (f.proargtypes) OR EXISTS (
           SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid
             AND d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid)))
     SELECT format('%s', f.oid::regprocedure) AS name, format('%I, public, extensions', f.nspname) AS path,

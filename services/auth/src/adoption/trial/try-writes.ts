@@ -1,8 +1,8 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
-import { listOpenTriggers } from '../catalog.ts'
+import { listOpenTriggers } from '../../schema/catalog.ts'
+import { NOTING_TRIGGER } from '../../schema/own-objects.ts'
 import { listGaining } from '../changes/added-columns.ts'
-import { NOTING_TRIGGER } from '../own-objects.ts'
 import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './run-trial.ts'
 import { listSqlFunctions, type UntriedFunctions } from './sql-functions.ts'
 

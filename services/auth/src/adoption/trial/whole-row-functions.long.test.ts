@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { checkAdoption } from '../../use-cases/check-adoption.ts'
-import { prepareAdoption } from '../../use-cases/prepare-adoption.ts'
+import { prepareAdoption } from '../use-cases/adopt-database.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
 
 const trigger = (name: string, body: string) => `
   CREATE FUNCTION public.${name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS

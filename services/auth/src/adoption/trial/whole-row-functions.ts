@@ -1,8 +1,8 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { namedIn } from '../../schema/catalog.ts'
+import { listFirst } from '../../schema/existing-schema.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { namedIn } from '../catalog.ts'
 import { gaining } from '../changes/added-columns.ts'
-import { listFirst } from '../list-first.ts'
 import type { JudgedFunction } from './try-writes.ts'
 import { findTakenTables, type RowSource } from './whole-row-texts.ts'
 
@@ -13,10 +13,10 @@ import { findTakenTables, type RowSource } from './whole-row-texts.ts'
  */
 export async function listRowColumns(
   db: QueryExecutorProvider,
-  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
 ): Promise<readonly string[]> {
   const { rows } = await sql<{ column: string; table: string }>`
-    WITH RECURSIVE ${gaining(schema)},
+    WITH RECURSIVE ${await gaining(names)},
     typed AS (
       SELECT reltype AS type, name FROM gaining WHERE is_type_fixed
       UNION SELECT u.type, t.name FROM typed t CROSS JOIN LATERAL (
@@ -29,7 +29,7 @@ export async function listRowColumns(
       JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'm') ORDER BY 1, 2`.execute(db)
   return rows.map(
     ({ column, table }) =>
-      `the column ${column} has the type of ${schema}.${table}, to which PostgreSQL adds no columns then: drop it, or make it jsonb`,
+      `the column ${column} has the type of ${names.schema}.${table}, to which PostgreSQL adds no columns then: drop it, or make it jsonb`,
   )
 }
 
@@ -71,11 +71,11 @@ export interface RowWriters {
  */
 export async function listRowWriters(
   db: QueryExecutorProvider,
-  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
   judged: readonly JudgedFunction[],
 ): Promise<RowWriters> {
   const { rows } = await sql<{ function: string; text: string | null; isSql: boolean; sources: readonly RowSource[] }>`
-    WITH ${gaining(schema)}, ${sources(schema)},
+    WITH ${await gaining(names)}, ${sources(names.schema)},
     taking AS (
       SELECT f.oid, format('%s', f.oid::regprocedure) AS function, f.prosrc, l.lanname = 'sql' AS "isSql"
       FROM pg_proc f JOIN pg_language l ON l.oid = f.prolang
@@ -98,7 +98,7 @@ export async function listRowWriters(
     sure: open.flatMap((each) =>
       each.isSure
         ? [
-            `the function ${each.function} takes all columns of ${schema}.${each.table}, which gets columns of this service: it would fail, and with it what calls it. Name the columns in it that it needs, or drop it; --force goes on all the same`,
+            `the function ${each.function} takes all columns of ${names.schema}.${each.table}, which gets columns of this service: it would fail, and with it what calls it. Name the columns in it that it needs, or drop it; --force goes on all the same`,
           ]
         : [],
     ),
@@ -107,10 +107,10 @@ export async function listRowWriters(
         each.isSure
           ? []
           : [
-              `the function ${each.function} may take all columns of ${schema}.${each.table}, which gets columns of this service: where it does, name the columns that it needs`,
+              `the function ${each.function} may take all columns of ${names.schema}.${each.table}, which gets columns of this service: where it does, name the columns that it needs`,
             ],
       ),
-      ...describeUnread(schema, unread),
+      ...describeUnread(names.schema, unread),
     ],
   }
 }

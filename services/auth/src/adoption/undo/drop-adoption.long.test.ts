@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { adopt, restore, restoreAdopted } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'
-import { forgetAdoption } from '../../use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../use-cases/undo-adoption.ts'
+import { forgetAdoption, undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /**
  * Objects that an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign

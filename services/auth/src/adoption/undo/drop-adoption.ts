@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
+import { dropSchema } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { dropSchema } from '../catalog.ts'
 import { READER } from '../copy/copy-audit-log.ts'
 import { COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS } from '../copy/copy-live-rows.ts'
 import { BEGUN_SESSIONS } from '../switch/tokens-without-session.ts'

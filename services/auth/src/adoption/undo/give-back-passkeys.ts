@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { StoredCredential } from '../../passkeys/credential.ts'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
 import type { SealedGiveBackContext } from './give-back-sealed-rows.ts'
 
 type PasskeyContext = Pick<SealedGiveBackContext, 'trx' | 'places'>

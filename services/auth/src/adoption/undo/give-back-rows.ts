@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../../records/ids.ts'
+import { hasRelation, readColumns } from '../../schema/catalog.ts'
 import { type AdoptionPlaces, lastCopiedToken } from '../adoption-record.ts'
-import { hasRelation, readColumns } from '../catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from '../copy/copy-live-rows.ts'
 import { takeBackBegunSessions } from '../switch/tokens-without-session.ts'
 import { CODES, COPIED_CODES } from '../upstream-codes.ts'

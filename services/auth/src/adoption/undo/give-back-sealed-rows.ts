@@ -1,6 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { CustomProviderSettings } from '../../external-providers/custom-provider.ts'
+import { hasRelation, readColumns } from '../../schema/catalog.ts'
+import { listFirst } from '../../schema/existing-schema.ts'
 import {
   type EncryptionKeys,
   openSecret,
@@ -9,9 +11,7 @@ import {
   sealForUpstream,
 } from '../../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { hasRelation, readColumns } from '../catalog.ts'
 import { COPIED_PROVIDERS } from '../copy/copy-live-rows.ts'
-import { listFirst } from '../list-first.ts'
 import { listSealedSecrets } from '../report/unreadable-values.ts'
 
 /** The transaction that writes secrets back, its places, and the keys that open them. */

@@ -4,8 +4,8 @@ import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import { type Kysely, sql } from 'kysely'
+import { ownTables, REFUSING_TRIGGER } from '../../schema/own-objects.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { ownTables, REFUSING_TRIGGER } from '../own-objects.ts'
 
 /** The objects of others that are dropped with a table. */
 const ON_TABLE = /^(trigger|policy|rule|column|constraint|statistics) ([^.]+)\.(.+)$/

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
 import type { AdoptionPlaces, AdoptionRecord } from '../adoption-record.ts'
-import { hasRelation } from '../catalog.ts'
 import { listTypeNeeds, PHONE_FACTORS } from '../changes/factor-type.ts'
 import { ownChanges } from '../changes/upstream-changes.ts'
 import { findVersion } from '../upstream-tables.ts'

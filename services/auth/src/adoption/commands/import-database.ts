@@ -1,15 +1,16 @@
 import { printAnswer } from '@trestle/common/commands/print-answer.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
-import { describeAdmins } from '../adoption/report/list-admins.ts'
-import { describeOtherInstances } from '../adoption/report/users-of-other-instances.ts'
-import type { AuthConfig } from '../config.ts'
-import type { ProcessDeps } from '../deps.ts'
-import { type ForgetImportCosts, forgetImport } from '../use-cases/forget-import.ts'
-import { type DatabaseImport, importDatabase } from '../use-cases/import-database.ts'
+import type { AdoptionDeps, OpenAdoptionDeps } from '../adoption-record.ts'
+import { describeAdmins } from '../report/list-admins.ts'
+import { describeOtherInstances } from '../report/users-of-other-instances.ts'
+import {
+  type DatabaseImport,
+  type ForgetImportCosts,
+  forgetImport,
+  importDatabase,
+} from '../use-cases/import-database.ts'
 import { type Conversation, confirm } from './confirmation.ts'
-import { createQuietDeps } from './operator-deps.ts'
 
 interface ImportFlags {
   readonly fromDatabase?: string
@@ -27,7 +28,7 @@ const NAMED_MAX = 20
  * `auth import`: takes over the users of another server of supabase/auth, from its database, and again what
  * has changed since.
  */
-export function importCommand(load: () => AuthConfig, { print, ask }: Conversation): Command {
+export function importCommand(open: OpenAdoptionDeps, { print, ask }: Conversation): Command {
   return new Command('import')
     .exitOverride()
     .description(
@@ -42,7 +43,7 @@ export function importCommand(load: () => AuthConfig, { print, ask }: Conversati
     .action(async (flags: ImportFlags, command: Command) => {
       const { fromDatabase: url, forget } = flags
       if (url === undefined && !forget) command.error("error: required option '--from-database <url>' not specified")
-      const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
+      const deps = await open()
       const work = async () => {
         if (url === undefined) return forgetRuns(deps, flags, { print, ask })
         const startMs = performance.now()
@@ -56,7 +57,7 @@ export function importCommand(load: () => AuthConfig, { print, ask }: Conversati
 }
 
 /** A program that reads JSON is not asked: it has to say `--yes`. */
-async function forgetRuns(deps: ProcessDeps, { json, yes }: ImportFlags, { print, ask }: Conversation): Promise<void> {
+async function forgetRuns(deps: AdoptionDeps, { json, yes }: ImportFlags, { print, ask }: Conversation): Promise<void> {
   const conversation = json ? { print: () => {}, ask: async () => undefined } : { print, ask }
   const question = 'Drop this, without a way back?'
   const isDone = await forgetImport(deps, (costs) =>

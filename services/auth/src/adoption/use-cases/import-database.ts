@@ -1,9 +1,11 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
-import { requireReadable } from '../adoption/check/find-obstacles.ts'
-import { listOtherColumns } from '../adoption/check/upstream-columns.ts'
-import { importPlacesOf, openRecord } from '../adoption/import/import-record.ts'
-import { importSnapshot, type SnapshotImport } from '../adoption/import/import-snapshot.ts'
+import { migrateOptions } from '../../migrations.ts'
+import type { AdoptionDeps } from '../adoption-record.ts'
+import { requireReadable } from '../check/find-obstacles.ts'
+import { listOtherColumns } from '../check/upstream-columns.ts'
+import { countRecorded, dropImport, importPlacesOf, openRecord } from '../import/import-record.ts'
+import { importSnapshot, type SnapshotImport } from '../import/import-snapshot.ts'
 import {
   listForeignKeys,
   requireHarmlessReader,
@@ -11,20 +13,16 @@ import {
   type SourceAddress,
   setFormats,
   withSource,
-} from '../adoption/import/source-database.ts'
-import { listSharedEmails } from '../adoption/prepare/prepare-users.ts'
-import { type AdminGroup, listAdmins } from '../adoption/report/list-admins.ts'
-import { listLostSignIns } from '../adoption/report/lost-sign-ins.ts'
-import { listMalformedPhones } from '../adoption/report/malformed-phones.ts'
-import { listClientSessions } from '../adoption/report/oauth-client-sessions.ts'
-import { listBrokenValues, listClosedSecrets } from '../adoption/report/unreadable-values.ts'
-import { listOtherInstances, type OtherInstances } from '../adoption/report/users-of-other-instances.ts'
-import { countTokensWithoutSession } from '../adoption/switch/tokens-without-session.ts'
-import { countRows, type Loss, UNSERVED } from '../adoption/upstream-tables.ts'
-import type { AuthDeps } from '../deps.ts'
-import { migrateOptions } from '../migrations.ts'
-
-type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
+} from '../import/source-database.ts'
+import { listSharedEmails } from '../prepare/prepare-users.ts'
+import { type AdminGroup, listAdmins } from '../report/list-admins.ts'
+import { listLostSignIns } from '../report/lost-sign-ins.ts'
+import { listMalformedPhones } from '../report/malformed-phones.ts'
+import { listClientSessions } from '../report/oauth-client-sessions.ts'
+import { listBrokenValues, listClosedSecrets } from '../report/unreadable-values.ts'
+import { listOtherInstances, type OtherInstances } from '../report/users-of-other-instances.ts'
+import { countTokensWithoutSession } from '../switch/tokens-without-session.ts'
+import { countRows, type Loss, UNSERVED } from '../upstream-tables.ts'
 
 /** The report of an import that has succeeded. */
 export interface DatabaseImport extends SnapshotImport {
@@ -47,7 +45,7 @@ export interface DatabaseImport extends SnapshotImport {
 }
 
 /** The source. `force`: whether to read a version of supabase/auth that is newer than this release knows. */
-export interface ImportDatabaseInput extends SourceAddress {
+interface ImportDatabaseInput extends SourceAddress {
   readonly force: boolean
 }
 
@@ -57,7 +55,7 @@ export interface ImportDatabaseInput extends SourceAddress {
  * done nothing.
  * @throws Error where a database is not what it must be, or the user of the source may do more there than read
  */
-export async function importDatabase(deps: ImportDatabaseDeps, input: ImportDatabaseInput): Promise<DatabaseImport> {
+export async function importDatabase(deps: AdoptionDeps, input: ImportDatabaseInput): Promise<DatabaseImport> {
   const { url, names, sources } = migrateOptions(deps.config)
   const places = importPlacesOf(names)
   // The lock comes before the snapshot: otherwise a run that waited would write an older state over a newer one.
@@ -80,7 +78,7 @@ export async function importDatabase(deps: ImportDatabaseDeps, input: ImportData
 }
 
 async function describeSource(
-  { config: { jwt, behaviours }, encryptionKeys }: ImportDatabaseDeps,
+  { config: { jwt, behaviours }, encryptionKeys }: AdoptionDeps,
   source: Source,
 ): Promise<Omit<DatabaseImport, 'version' | Exclude<keyof SnapshotImport, 'losses'>>> {
   const { db } = source
@@ -105,4 +103,34 @@ async function describeSource(
 
 function describeTokensWithoutSession(count: number): readonly Loss[] {
   return count === 0 ? [] : [{ what: 'refresh tokens from before sessions: their users sign in again', count }]
+}
+
+/** The data that `import --forget` would drop, for the operator who decides on it. */
+export interface ForgetImportCosts {
+  /** The database that the users came from, as PostgreSQL identifies it. */
+  readonly source: string
+  /** The tables of the record, with their schema, and how many rows each has. */
+  readonly rows: ReadonlyMap<string, number>
+}
+
+/**
+ * Drops the record of an import. The next import from the same database needs it to know what has changed there.
+ * @param confirm asked before anything is dropped; false drops nothing
+ * @returns whether it was done
+ * @throws Error where nothing was imported
+ */
+export async function forgetImport(
+  { config }: Pick<AdoptionDeps, 'config'>,
+  confirm: (costs: ForgetImportCosts) => Promise<boolean>,
+): Promise<boolean> {
+  const { url, names } = migrateOptions(config)
+  const places = importPlacesOf(names)
+  return underLock({ url, names }, async (db) => {
+    const costs = await countRecorded(db, places)
+    if (costs === undefined)
+      throw new Error('nothing was imported from another database, or its record was dropped before')
+    if (!(await confirm(costs))) return false
+    await dropImport(db, places)
+    return true
+  })
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listFirst } from './list-first.ts'
+import { listFirst } from './existing-schema.ts'
 
 it.each([
   [['a'], undefined, 'a'],

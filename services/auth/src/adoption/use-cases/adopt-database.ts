@@ -3,19 +3,22 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
-import { type AdoptionPlaces, findRecord, hasSwitched, placesOf, recordFinish } from '../adoption/adoption-record.ts'
-import { migrationsInPlace } from '../adoption/changes/migrations-in-place.ts'
-import { copyAuditLog, describeRewritten } from '../adoption/copy/copy-audit-log.ts'
-import { type AdoptionRun, beginAdoption, prepareSwitch, withoutOtherRuns } from '../adoption/prepare/begin-adoption.ts'
-import { countChanges, replayChanges } from '../adoption/prepare/stage-refresh-tokens.ts'
-import { checkForeignKeys } from '../adoption/switch/foreign-keys.ts'
-import { type SwitchDeps, switchDepsOf, switchHooks } from '../adoption/switch/switch-tables.ts'
-import type { Loss } from '../adoption/upstream-tables.ts'
-import type { AuthDeps } from '../deps.ts'
-import { adoptOptions, createJobQueue } from '../migrations.ts'
-
-/** The dependencies of an adoption. It opens connections of its own to the database that it adopts. */
-export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
+import { adoptOptions, createJobQueue } from '../../migrations.ts'
+import {
+  type AdoptionDeps,
+  type AdoptionPlaces,
+  findRecord,
+  hasSwitched,
+  placesOf,
+  recordFinish,
+} from '../adoption-record.ts'
+import { migrationsInPlace } from '../changes/migrations-in-place.ts'
+import { copyAuditLog, describeRewritten } from '../copy/copy-audit-log.ts'
+import { type AdoptionRun, beginAdoption, prepareSwitch, withoutOtherRuns } from '../prepare/begin-adoption.ts'
+import { countChanges, replayChanges } from '../prepare/stage-refresh-tokens.ts'
+import { checkForeignKeys } from '../switch/foreign-keys.ts'
+import { type SwitchDeps, switchDepsOf, switchHooks } from '../switch/switch-tables.ts'
+import type { Loss } from '../upstream-tables.ts'
 
 /** The report of an adoption that has succeeded. */
 export interface Adoption {
@@ -42,11 +45,11 @@ const ROUNDS_MAX = 20
  * @throws Error where the database cannot be adopted, while another run is at work, and where the old service writes faster than
  * its changes are copied; an error after the switch says that this service has taken over
  */
-export function adoptDatabase(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<Adoption> {
+export function adoptDatabase(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   return withoutOtherRuns(adoptOptions(deps.config), () => adopt(deps, run))
 }
 
-async function adopt(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<Adoption> {
+async function adopt(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   const options = adoptOptions(deps.config)
   const places = placesOf(options.names)
   const switchDeps = switchDepsOf(deps, places)
@@ -106,4 +109,24 @@ async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<read
   const { rewritten } = await copyAuditLog(db, places)
   await recordFinish(db, places)
   return describeRewritten(rewritten)
+}
+
+/**
+ * Does everything of an adoption that may take long, while the old service serves, and stops before the switch. `adoptDatabase`
+ * takes seconds afterwards.
+ * @returns false where an earlier run has switched: nothing is left to prepare
+ * @throws Error where the database cannot be adopted, and while another run is at work
+ */
+export function prepareAdoption(deps: AdoptionDeps, run: AdoptionRun): Promise<boolean> {
+  const target = adoptOptions(deps.config)
+  const places = placesOf(target.names)
+  return withoutOtherRuns(target, async () => {
+    await beginAdoption(target, deps.config.database.role, run)
+    return underLock(target, async (db) => {
+      if (await hasSwitched(db, places)) return false
+      await createJobQueue(db, deps.config)
+      await prepareSwitch(db, switchDepsOf(deps, places), run)
+      return true
+    })
+  })
 }

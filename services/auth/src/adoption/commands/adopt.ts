@@ -1,21 +1,16 @@
 import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
-import type { IdentityReader } from '../adoption/check/identity-readers.ts'
-import { listFirst } from '../adoption/list-first.ts'
-import { describeAdmins } from '../adoption/report/list-admins.ts'
-import { describeOtherInstances } from '../adoption/report/users-of-other-instances.ts'
-import type { UndoCosts } from '../adoption/undo/undo-costs.ts'
-import type { Loss } from '../adoption/upstream-tables.ts'
-import type { AuthConfig } from '../config.ts'
-import type { ProcessDeps } from '../deps.ts'
-import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
+import { listFirst } from '../../schema/existing-schema.ts'
+import type { AdoptionDeps, OpenAdoptionDeps } from '../adoption-record.ts'
+import type { IdentityReader } from '../check/identity-readers.ts'
+import { describeAdmins } from '../report/list-admins.ts'
+import { describeOtherInstances } from '../report/users-of-other-instances.ts'
+import type { UndoCosts } from '../undo/undo-costs.ts'
+import type { Loss } from '../upstream-tables.ts'
+import { type Adoption, adoptDatabase, prepareAdoption } from '../use-cases/adopt-database.ts'
 import { type AdoptionCheck, checkAdoption } from '../use-cases/check-adoption.ts'
-import { type ForgetCosts, forgetAdoption } from '../use-cases/forget-adoption.ts'
-import { prepareAdoption } from '../use-cases/prepare-adoption.ts'
-import { undoAdoption } from '../use-cases/undo-adoption.ts'
+import { type ForgetCosts, forgetAdoption, undoAdoption } from '../use-cases/undo-adoption.ts'
 import { type Conversation, confirm } from './confirmation.ts'
-import { createQuietDeps } from './operator-deps.ts'
 
 type Print = (line: string) => void
 
@@ -29,7 +24,7 @@ interface AdoptFlags {
 }
 
 /** `auth adopt`: turns a database of supabase/auth into one of this service, in place, and back. */
-export function adoptCommand(load: () => AuthConfig, { print: write, ask }: Conversation): Command {
+export function adoptCommand(open: OpenAdoptionDeps, { print: write, ask }: Conversation): Command {
   // Names and emails of the database may come from strangers.
   const print: Print = (line) => write(printable(line))
   return new Command('adopt')
@@ -52,7 +47,7 @@ export function adoptCommand(load: () => AuthConfig, { print: write, ask }: Conv
     )
     .option('--yes', 'do not ask before --undo or --forget')
     .action(async (flags: AdoptFlags) => {
-      const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
+      const deps = await open()
       await run(deps, flags, { print, ask })
         .catch(throwWithFunction)
         .finally(() => deps.close())
@@ -73,7 +68,7 @@ function findFunction(error: unknown): string | undefined {
 }
 
 async function run(
-  deps: ProcessDeps,
+  deps: AdoptionDeps,
   { check, prepare, undo, forget, force, yes }: AdoptFlags,
   { print, ask }: Conversation,
 ): Promise<void> {

@@ -1,32 +1,31 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { placesOf } from '../adoption/adoption-record.ts'
-import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
-import { listReplaced } from '../adoption/changes/migrations-in-place.ts'
-import { type EarlierRun, findObstacles } from '../adoption/check/find-obstacles.ts'
-import { type IdentityReader, listIdentityReaders } from '../adoption/check/identity-readers.ts'
+import { adoptOptions } from '../../migrations.ts'
+import { listOpenTriggers, type OpenTriggers } from '../../schema/catalog.ts'
+import { type AdoptionDeps, placesOf } from '../adoption-record.ts'
+import { listReplaced } from '../changes/migrations-in-place.ts'
+import { type EarlierRun, findObstacles } from '../check/find-obstacles.ts'
+import { type IdentityReader, listIdentityReaders } from '../check/identity-readers.ts'
 import {
   type Dependent,
   listDependents,
   listInhabitants,
   listNarrowPublications,
   listWidePublications,
-} from '../adoption/check/list-dependents.ts'
-import { countRefusedPayloads, describeRewritten } from '../adoption/copy/copy-audit-log.ts'
-import { countOpenFlows, listUnfitProviders } from '../adoption/copy/copy-sealed-rows.ts'
-import { lifetimesOf } from '../adoption/copy/lifetimes.ts'
-import type { AdoptionRun } from '../adoption/prepare/begin-adoption.ts'
-import { listSharedEmails } from '../adoption/prepare/prepare-users.ts'
-import { type AdminGroup, listAdmins } from '../adoption/report/list-admins.ts'
-import { countAskedAgain, listLoneAudience, listLostSignIns } from '../adoption/report/lost-sign-ins.ts'
-import { listMalformedPhones } from '../adoption/report/malformed-phones.ts'
-import { listClientSessions } from '../adoption/report/oauth-client-sessions.ts'
-import { listBrokenValues, listClosedSecrets } from '../adoption/report/unreadable-values.ts'
-import { listOtherInstances, type OtherInstances } from '../adoption/report/users-of-other-instances.ts'
-import { STAYING } from '../adoption/switch/switch-tables.ts'
-import { countTokensWithoutSession } from '../adoption/switch/tokens-without-session.ts'
-import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../adoption/upstream-tables.ts'
-import type { AuthDeps } from '../deps.ts'
-import { adoptOptions } from '../migrations.ts'
+} from '../check/list-dependents.ts'
+import { countRefusedPayloads, describeRewritten } from '../copy/copy-audit-log.ts'
+import { countOpenFlows, listUnfitProviders } from '../copy/copy-sealed-rows.ts'
+import { lifetimesOf } from '../copy/lifetimes.ts'
+import type { AdoptionRun } from '../prepare/begin-adoption.ts'
+import { listSharedEmails } from '../prepare/prepare-users.ts'
+import { type AdminGroup, listAdmins } from '../report/list-admins.ts'
+import { countAskedAgain, listLoneAudience, listLostSignIns } from '../report/lost-sign-ins.ts'
+import { listMalformedPhones } from '../report/malformed-phones.ts'
+import { listClientSessions } from '../report/oauth-client-sessions.ts'
+import { listBrokenValues, listClosedSecrets } from '../report/unreadable-values.ts'
+import { listOtherInstances, type OtherInstances } from '../report/users-of-other-instances.ts'
+import { STAYING } from '../switch/switch-tables.ts'
+import { countTokensWithoutSession } from '../switch/tokens-without-session.ts'
+import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../upstream-tables.ts'
 
 /** The report of `adopt --check`, which changes no row. */
 export interface AdoptionCheck {
@@ -118,7 +117,7 @@ const COSTS = {
  * requests of their tables wait meanwhile, and sequences stay advanced.
  */
 export async function checkAdoption(
-  { config, encryptionKeys, now }: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now'>,
+  { config, encryptionKeys, now }: Omit<AdoptionDeps, 'randomBytes'>,
   { force }: Pick<AdoptionRun, 'force'>,
 ): Promise<AdoptionCheck> {
   const target = adoptOptions(config)

@@ -3,7 +3,6 @@ import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/migrator
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
-import { listFirst } from './list-first.ts'
 
 /** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'
@@ -84,7 +83,7 @@ export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Prom
  * database without the schema of the record, `adopted` where `adopt --forget` has dropped it, or a restore
  * lacks it, and `own` where supabase/auth never was.
  */
-export type Unrecorded = 'nothing' | 'prepared' | 'adopted' | 'own'
+type Unrecorded = 'nothing' | 'prepared' | 'adopted' | 'own'
 
 /**
  * Tells the states of a schema apart that has no record of an adoption. A table of a stranger is not read.
@@ -215,4 +214,16 @@ async function restoreRights(db: Kysely<unknown>, { schema }: Names, rights: rea
     if (owners.has(table) && owners.get(table) !== owner)
       await sql`ALTER TABLE ${sql.id(schema, table)} OWNER TO ${sql.id(owner)}`.execute(db)
   }
+}
+
+/** How many names a line of a command has. */
+export const NAMED_MAX = 5
+
+/**
+ * Writes the first names of a list, and how many more there are: `a, b, c, d, e and 3 more`.
+ * @param count of all, where `names` are only the first ones
+ */
+export function listFirst(names: readonly string[], count: number = names.length): string {
+  const more = count > NAMED_MAX ? ` and ${count - NAMED_MAX} more` : ''
+  return `${names.slice(0, NAMED_MAX).join(', ')}${more}`
 }

@@ -1,33 +1,38 @@
 import { dropFunctions } from '@trestle/database/migrations/functions.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
-import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
+import { inLatest, takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { dropJobs } from '@trestle/jobs/install.ts'
 import type { Kysely } from 'kysely'
-import { listOwnConnections, lockTables } from '../adoption/adoption-locks.ts'
-import { type AdoptionPlaces, type AdoptionRecord, findRecord, placesOf } from '../adoption/adoption-record.ts'
-import { requireOwnSchemas, underPathOfTriggers } from '../adoption/catalog.ts'
-import { migrationsInPlace } from '../adoption/changes/migrations-in-place.ts'
-import { ownChanges, revertUpstreamChanges } from '../adoption/changes/upstream-changes.ts'
-import { requireRights } from '../adoption/check/missing-rights.ts'
-import { describeAdopted, findUnrecorded } from '../adoption/existing-schema.ts'
-import { withoutOtherRuns } from '../adoption/prepare/begin-adoption.ts'
-import { dropEmailIndex } from '../adoption/prepare/prepare-users.ts'
-import { recoverRecord } from '../adoption/prepare/recover-record.ts'
-import { dropStaging, dropTriggers } from '../adoption/prepare/staging-tables.ts'
-import { allowOldServer } from '../adoption/switch/refuse-old-server.ts'
-import { moveBack, stayingTables } from '../adoption/switch/switch-tables.ts'
-import { dropKept, dropPgcrypto } from '../adoption/undo/drop-adoption.ts'
-import { giveBackRows } from '../adoption/undo/give-back-rows.ts'
-import { listUnopened } from '../adoption/undo/give-back-sealed-rows.ts'
-import { listAdditions } from '../adoption/undo/list-additions.ts'
-import { findUndoCosts, type UndoCosts } from '../adoption/undo/undo-costs.ts'
-import { findVersion } from '../adoption/upstream-tables.ts'
-import type { AuthDeps } from '../deps.ts'
-import { adoptOptions } from '../migrations.ts'
-import { JOBS_APPLICATION } from '../open-database.ts'
-
-type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
+import { adoptOptions } from '../../migrations.ts'
+import { JOBS_APPLICATION } from '../../open-database.ts'
+import { requireOwnSchemas, underPathOfTriggers } from '../../schema/catalog.ts'
+import { describeAdopted, findUnrecorded } from '../../schema/existing-schema.ts'
+import { listOwnConnections, lockTables } from '../adoption-locks.ts'
+import {
+  type AdoptionDeps,
+  type AdoptionPlaces,
+  type AdoptionRecord,
+  findRecord,
+  isLeftOver,
+  placesOf,
+  readRecord,
+} from '../adoption-record.ts'
+import { listReplaced, migrationsInPlace } from '../changes/migrations-in-place.ts'
+import { ownChanges, revertUpstreamChanges } from '../changes/upstream-changes.ts'
+import { requireRights } from '../check/missing-rights.ts'
+import { withoutOtherRuns } from '../prepare/begin-adoption.ts'
+import { dropEmailIndex } from '../prepare/prepare-users.ts'
+import { recoverRecord } from '../prepare/recover-record.ts'
+import { dropStaging, dropTriggers } from '../prepare/staging-tables.ts'
+import { allowOldServer } from '../switch/refuse-old-server.ts'
+import { moveBack, stayingTables } from '../switch/switch-tables.ts'
+import { countKept, dropKept, dropKeptTables, dropPgcrypto } from '../undo/drop-adoption.ts'
+import { giveBackRows } from '../undo/give-back-rows.ts'
+import { listUnopened } from '../undo/give-back-sealed-rows.ts'
+import { listAdditions } from '../undo/list-additions.ts'
+import { findUndoCosts, type UndoCosts } from '../undo/undo-costs.ts'
+import { findVersion } from '../upstream-tables.ts'
 
 /**
  * Gives the old service its database back (reference: Adopting a database). Users keep their present
@@ -38,7 +43,7 @@ type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomByte
  * missing, this service still serves, something of others depends on its tables, or a key is missing
  */
 export async function undoAdoption(
-  { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
+  { config, encryptionKeys, randomBytes }: Omit<AdoptionDeps, 'now'>,
   confirm: (costs: UndoCosts) => Promise<boolean>,
 ): Promise<boolean> {
   const target = adoptOptions(config)
@@ -180,7 +185,7 @@ async function requireNoAdditions(db: Kysely<unknown>, places: AdoptionPlaces): 
 /** The other service would have factors without a secret. @throws Error that names the secrets whose key no setting has */
 async function requireKeys(
   db: Kysely<unknown>,
-  { places, switchedAt, encryptionKeys }: Pick<UndoAdoptionDeps, 'encryptionKeys'> & UndoMoment,
+  { places, switchedAt, encryptionKeys }: Pick<AdoptionDeps, 'encryptionKeys'> & UndoMoment,
 ): Promise<void> {
   const unopened = switchedAt === null ? [] : await listUnopened(db, places, encryptionKeys)
   if (unopened.length > 0)
@@ -210,4 +215,46 @@ async function restore(
   if (!hadPgcrypto) await dropPgcrypto(trx)
   await dropKept(trx, places, [])
   if (switchedAt === null) await dropStaging(trx, places)
+}
+
+/** The rows that `adopt --forget` would drop, for the operator who decides on it. */
+export interface ForgetCosts {
+  /** When this service took over. */
+  readonly switchedAt: Date
+  /** The tables that are dropped, with their schema, and how many rows each has. */
+  readonly rows: ReadonlyMap<string, number>
+}
+
+/**
+ * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them. Until an adoption is finished, the
+ * entries of the audit log may be there alone.
+ * @param confirm asked before anything is dropped; false drops nothing
+ * @returns whether it was done
+ * @throws Error where nothing was adopted, the adoption is not finished, or something of others depends on these tables
+ */
+export async function forgetAdoption(
+  { config }: Pick<AdoptionDeps, 'config'>,
+  confirm: (costs: ForgetCosts) => Promise<boolean>,
+): Promise<boolean> {
+  const target = adoptOptions(config)
+  const places = placesOf(target.names)
+  return underLock(target, async (db) => {
+    const record = await readRecord(db, places)
+    if (record === undefined) throw new Error(`the schema ${places.kept} is not there: there is nothing to forget`)
+    const { switchedAt, finishedAt } = record
+    if (switchedAt === null || (finishedAt === null && !(await isLeftOver(db, places, record))))
+      throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
+    const replaced = await listReplaced(target.names)
+    if (!(await confirm({ switchedAt, rows: await countKept(db, places, replaced) }))) return false
+    try {
+      await inLatest(db).execute((trx) => dropKeptTables(trx, places, replaced))
+    } catch (error) {
+      const dependents = readDependents(error)
+      if (dependents.length === 0) throw error
+      throw new Error(
+        `nothing was dropped: change or drop first what depends on the old tables\n${dependents.join('\n')}`,
+      )
+    }
+    return true
+  })
 }

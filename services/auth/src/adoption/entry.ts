@@ -1,0 +1,36 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { adoptOptions } from '../migrations.ts'
+import { type AdoptionDeps, findRecord, placesOf } from './adoption-record.ts'
+import { recoverRecord } from './prepare/recover-record.ts'
+import { listClosedSecrets } from './report/unreadable-values.ts'
+
+export { adoptCommand } from './commands/adopt.ts'
+export { askOn } from './commands/confirmation.ts'
+export { importCommand } from './commands/import-database.ts'
+
+const DAY_MS = 86_400_000
+/** After so many days, nobody gives an adopted database back to supabase/auth. */
+const REMINDED_AFTER_DAYS = 30
+
+/**
+ * Describes the adoption of the database, for `auth doctor`. It reads as a run does: the database may have functions and schemas
+ * of strangers.
+ * @throws Error while the adoption is not finished, or when no key opens a secret of supabase/auth
+ */
+export async function describeAdoption({
+  config,
+  encryptionKeys,
+  now,
+}: Omit<AdoptionDeps, 'randomBytes'>): Promise<string> {
+  const target = adoptOptions(config)
+  const places = placesOf(target.names)
+  return withDatabase(target, async (db) => {
+    const record = (await findRecord(db, places)) ?? (await recoverRecord(db, places))
+    if (record === undefined) return 'nothing to undo'
+    if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
+    const closed = await listClosedSecrets(db, places, encryptionKeys)
+    if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
+    const days = Math.floor((now().getTime() - new Date(record.switchedAt).getTime()) / DAY_MS)
+    return `${days} days ago${days < REMINDED_AFTER_DAYS ? '' : '; auth adopt --forget drops the old tables'}`
+  })
+}
