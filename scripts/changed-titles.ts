@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { titledCallsOf } from './asvs/titled-calls.ts'
+import { titledCallsOf } from './asvs/test-tags.ts'
 
 /** A test in one version of a file. */
 export interface TitledTest {

@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkLayout, rules } from './check-layout.ts'
@@ -30,8 +30,8 @@ it('reports the problems of every rule', async () => {
 it.each(globSync('layout/*.ts', { cwd: import.meta.dirname }).filter((file) => !file.endsWith('.test.ts')))(
   'asks the rule of %s, where it holds one',
   async (file) => {
-    const name = file.slice('layout/'.length, -'.ts'.length).replaceAll(/-(\w)/g, (_, letter) => letter.toUpperCase())
     const module: Readonly<Record<string, unknown>> = await import(join(import.meta.dirname, file))
-    if (module[name] !== undefined) expect(rules).toContain(module[name])
+    const text = readFileSync(join(import.meta.dirname, file), 'utf8')
+    for (const [, name = ''] of text.matchAll(/^export const (\w+): Rule\b/gm)) expect(rules).toContain(module[name])
   },
 )

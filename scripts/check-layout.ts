@@ -1,37 +1,26 @@
-// Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
+// Fails on a broken rule of layout: `node scripts/check-layout.ts`. The rules are in scripts/layout.
 import { join } from 'node:path'
-import { arrows } from './layout/arrows.ts'
-import { asciiSql } from './layout/ascii-sql.ts'
+import { arrows, nounOrder, portableCore } from './layout/arrows.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
 import { citations } from './layout/citations.ts'
-import { clockAndEnvironment } from './layout/clock-and-environment.ts'
-import { declaredDependencies } from './layout/declared-dependencies.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { functionFiles } from './layout/function-files.ts'
-import { imageFiles } from './layout/image-files.ts'
-import { importCycles } from './layout/import-cycles.ts'
-import { latestSnapshots } from './layout/latest-snapshots.ts'
-import { metricDocuments } from './layout/metric-documents.ts'
-import { metricQueries } from './layout/metric-queries.ts'
+import { importCycles } from './layout/import-graph.ts'
+import { metricDocuments, metricQueries } from './layout/metrics.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { moduleState } from './layout/module-state.ts'
-import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
-import { pinnedActions } from './layout/pinned-actions.ts'
-import { pinnedImages } from './layout/pinned-images.ts'
-import { portableCore } from './layout/portable-core.ts'
-import { pureFiles } from './layout/pure-files.ts'
+import { clockAndEnvironment, pureFiles } from './layout/pure-files.ts'
 import { returnTypes } from './layout/return-types.ts'
 import { sizes } from './layout/sizes.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { stateDiagrams } from './layout/state-diagrams.ts'
-import { statements } from './layout/statements.ts'
-import { testsBeside } from './layout/tests-beside.ts'
+import { asciiSql, latestSnapshots, statements } from './layout/statements.ts'
+import { imageFiles, pinnedActions, pinnedImages, unlicensedPackages } from './layout/supply-chain.ts'
+import { testsBeside, wholeValues } from './layout/tests.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
-import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
 import { useCaseHttp } from './layout/use-case-http.ts'
-import { wholeValues } from './layout/whole-values.ts'
 
 /** Every rule of layout that a program checks. */
 export const rules: readonly Rule[] = [
@@ -53,7 +42,6 @@ export const rules: readonly Rule[] = [
   pinnedImages,
   imageFiles,
   unlicensedPackages,
-  declaredDependencies,
   citations,
   importCycles,
   nounOrder,

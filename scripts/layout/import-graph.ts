@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { SourceFile, SourceTree } from './source-tree.ts'
+import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
 /** The files that each TypeScript file imports, by path. Types and `import()` count. */
@@ -53,4 +53,17 @@ export function shortestWay(
     }
   }
   return undefined
+}
+
+/** No file imports itself through others, types included: a reader could understand, move or test none of them alone. */
+export const importCycles: Rule = (tree) => {
+  const graph = graphOf(tree)
+  return [...graph.keys()].flatMap((path): Problem[] => {
+    const way = shortestWay(
+      path,
+      (from) => graph.get(from) ?? [],
+      (target) => target === path,
+    )
+    return way === undefined ? [] : [{ path, message: `imports itself: ${way.join(' → ')}` }]
+  })
 }

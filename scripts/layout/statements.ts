@@ -41,3 +41,59 @@ function queriesOf(file: SourceFile): readonly Problem[] {
 function messageOf(what: string): string {
   return `${what} stands in a repository, or in a file of the noun that owns the table: call it from here`
 }
+
+const BEYOND_ASCII = /[^\0-\x7f]/g
+
+/**
+ * SQL that a program sends has ASCII alone, in its comments too: PostgreSQL translates a whole text into the
+ * encoding of the database, and refuses one with a character that the encoding lacks. Others have made the
+ * databases that we adopt.
+ */
+export const asciiSql: Rule = (tree) => [
+  ...tree.files
+    .filter(({ path }) => /^migrations\/.*\.sql$/.test(path))
+    .flatMap((file) => charactersOf(file, file.text, 0)),
+  ...['migrations', 'packages', 'services'].flatMap((folder) =>
+    productionFiles(tree, folder).flatMap(templateProblems),
+  ),
+]
+
+function templateProblems(file: SourceFile): readonly Problem[] {
+  const problems: Problem[] = []
+  visitSyntax(file, {
+    TaggedTemplateExpression({ tag, quasi }) {
+      if (tag.type !== 'Identifier' || tag.name !== 'sql') return
+      problems.push(...quasi.quasis.flatMap(({ value, start }) => charactersOf(file, value.raw, start)))
+    },
+  })
+  return problems
+}
+
+function charactersOf({ path, text }: SourceFile, part: string, start: number): readonly Problem[] {
+  return [...part.matchAll(BEYOND_ASCII)].map(({ 0: character, index }) => ({
+    path,
+    line: lineAt(text, start + index),
+    message: `has ${character} in its SQL, which not every database can have: write it in ASCII`,
+  }))
+}
+
+/**
+ * Adoptions and imports wait for locks, and then read rows that others have changed meanwhile. If the
+ * `default_transaction_isolation` of the database is `repeatable read`, a transaction sees the rows from before its wait. So these
+ * transactions name their isolation level, mostly by `inLatest`.
+ */
+export const latestSnapshots: Rule = (tree) =>
+  productionFiles(tree, 'services').filter(isOfAdoption).flatMap(unnamedLevels)
+
+function isOfAdoption({ path }: SourceFile): boolean {
+  return /\/src\/(adoption|schema)\//.test(path)
+}
+
+function unnamedLevels({ path, text }: SourceFile): readonly Problem[] {
+  return [...text.matchAll(/\.transaction\(\)(?!\s*\.setIsolationLevel\()/g)].map(({ index }) => ({
+    path,
+    line: lineAt(text, index),
+    message:
+      'a transaction without an isolation level may see what was there before it waited for a lock: use inLatest',
+  }))
+}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { titledCallsOf } from './titled-calls.ts'
+import { titledCallsOf } from './test-tags.ts'
 
 const read = (text: string) =>
   titledCallsOf({ path: 'a.test.ts', text }).map(({ isGroup, title, form, start, titleEnd, end }) => ({

@@ -1,4 +1,4 @@
-import type { Problem, Rule, SourceFile } from './source-tree.ts'
+import { type Problem, productionFiles, type Rule, type SourceFile, serviceNames } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
 /** Matchers of vitest that look at a part of an object or a list. */
@@ -22,4 +22,16 @@ function partialMatchersOf(file: SourceFile): readonly Problem[] {
     },
   })
   return problems
+}
+
+/** A route or a controller has its guarantees beside it: `x.test.ts` beside `x.ts`, or `x.long.test.ts` where they take long. */
+export const testsBeside: Rule = (tree) => {
+  const paths = new Set(tree.files.map(({ path }) => path))
+  const services = serviceNames(tree)
+  const folders = services.flatMap((name) => ['routes', 'controllers'].map((kind) => `services/${name}/src/${kind}`))
+  return productionFiles(tree, ...folders).flatMap(({ path }): readonly Problem[] => {
+    const test = path.replace(/\.ts$/, '.test.ts')
+    const isTested = paths.has(test) || paths.has(path.replace(/\.ts$/, '.long.test.ts'))
+    return isTested ? [] : [{ path, message: `has no test beside it: write ${test}` }]
+  })
 }
