@@ -20,10 +20,10 @@ export const mutations: readonly Mutation[] = [
   },
   {
     breaks: 'the second child of a token is of its parent',
-    file: 'services/auth/src/sessions/refresh-token.ts',
+    file: 'services/auth/src/sessions/session.ts',
     text: 'parent}#',
     replacement: '0}#',
-    test: 'services/auth/src/sessions/refresh-token.test.ts',
+    test: 'services/auth/src/sessions/session.test.ts',
   },
   {
     breaks: 'the algorithm of an access token is that of its key',

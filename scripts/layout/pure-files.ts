@@ -11,7 +11,7 @@ const Reasons = z.record(z.string(), z.record(z.string(), z.array(z.string())))
 
 /** Folders and files that tie rules to the outside. */
 const OUTER =
-  /^services\/[^/]+\/src\/((adoption\/)?(routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi)\.ts$)/
+  /^services\/[^/]+\/src\/((adoption\/)?(routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi(-hooks)?)\.ts$)/
 /** Names that tell a reader that the file asks the database, alone or by a group commit, works on jobs, or calls a gateway. */
 const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
 

@@ -6,16 +6,27 @@ import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
 import { findContradictions, findUnknownSettings, listUnreadNames } from '@trestle/common/config/unknown-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type BehaviourProfile, type Behaviours, behavioursOf } from './config/behaviours.ts'
-import { dangerousSettings } from './config/dangers.ts'
+import {
+  dangerousSettings,
+  mailRules,
+  mailWarnings,
+  plainHttpSettings,
+  templateProblems,
+  templateWarnings,
+} from './config/dangers.ts'
 import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
 import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
 import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig, upstreamAudience } from './config/jwt.ts'
 import { type MailConfig, toMailConfig } from './config/mail.ts'
-import { mailRules, mailWarnings } from './config/mail-rules.ts'
-import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
-import { type OperatorsConfig, toOperatorsConfig } from './config/operators.ts'
-import { plainHttpSettings } from './config/plain-http.ts'
+import {
+  type MfaConfig,
+  toMfaConfig,
+  toWebauthnConfig,
+  type WebauthnConfig,
+  webauthnRules,
+  webauthnWarnings,
+} from './config/mfa.ts'
 import { profileRules, strictSettings, supabaseNames, supabaseSettings } from './config/profile.ts'
 import {
   type RateLimitConfig,
@@ -27,10 +38,9 @@ import {
 } from './config/security.ts'
 import { type ServerConfig, serverWarnings, toServerConfig } from './config/server.ts'
 import { type PasswordConfig, type SessionConfig, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
-import { settings } from './config/settings.ts'
+import { type OperatorsConfig, settings, toOperatorsConfig } from './config/settings.ts'
 import { type SignupConfig, toSignupConfig } from './config/signup.ts'
 import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
-import { templateProblems, templateWarnings } from './config/template-problems.ts'
 import {
   findWithoutEffect,
   listAliases,
@@ -39,7 +49,6 @@ import {
   PREFIXES,
   upstreamWarnings,
 } from './config/upstream-settings.ts'
-import { toWebauthnConfig, type WebauthnConfig, webauthnRules, webauthnWarnings } from './config/webauthn.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {

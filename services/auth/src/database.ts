@@ -1,6 +1,6 @@
 import type { ColumnType, Generated, Kysely, Transaction } from 'kysely'
-import type * as factors from './factors/factor-tables.ts'
-import type { ExternalAccount } from './identities/external-account.ts'
+import type * as factors from './factors/factor.ts'
+import type { ExternalAccount } from './identities/identity.ts'
 import type { MessagesTable } from './messages/message-record.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
 import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
@@ -12,9 +12,8 @@ import type {
   JsonObject,
   MetadataColumn,
   TimestampColumn,
-} from './records/column-types.ts'
+} from './records/timestamp.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
-import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './sessions/session-tables.ts'
 
 /**
  * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. It has the columns of
@@ -68,7 +67,7 @@ export interface UsersTable extends Record<'email_change_session_id' | 'phone_ch
 }
 
 /** The table that lists and searches of users read. A trigger writes it. Staged users are absent. */
-export interface UserDirectoryTable {
+interface UserDirectoryTable {
   user_id: string
   aud: string
   created_at: TimestampColumn
@@ -106,7 +105,7 @@ export interface OneTimeTokensTable {
 }
 
 /** One audit event (reference: Audit log). */
-export interface AuditLogEntriesTable {
+interface AuditLogEntriesTable {
   id: Generated<string>
   actor_id: string | null
   target_user_id: string | null
@@ -119,14 +118,14 @@ export interface AuditLogEntriesTable {
 }
 
 /** When a message of a kind was last asked for, by keyed hash of the address. */
-export interface SendThrottleTable {
+interface SendThrottleTable {
   key_hash: Buffer
   kind: string
   sent_at: TimestampColumn
 }
 
 /** Guesses at the codes of an address in a day, by keyed hash of the address. */
-export interface CodeGuessesTable {
+interface CodeGuessesTable {
   key_hash: Buffer
   guesses: number
   since: TimestampColumn
@@ -169,13 +168,13 @@ export interface FlowStateTable extends Record<'email_optional' | 'is_sso_user',
 }
 
 /** The content of the last request for an unconfirmed account, by the kind of its message (reference: Content of a sign-up). */
-export interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', string> {
+interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', string> {
   data: JsonObject
   password_hash: string | null
 }
 
 /** When a user changed to the email or phone that they have. */
-export interface AddressChangesTable {
+interface AddressChangesTable {
   user_id: string
   kind: string
   changed_at: TimestampColumn
@@ -192,7 +191,7 @@ export interface CustomProvidersTable {
 }
 
 /** A job that a SQL function has written, until a worker moves it to the queue. */
-export interface OutboxTable {
+interface OutboxTable {
   id: Generated<bigint>
   task: string
   data: JsonObject
@@ -200,7 +199,7 @@ export interface OutboxTable {
 }
 
 /** A change that an operator has made, with its answer. A row without an answer is seen by its own transaction alone. */
-export interface OperatorChangesTable extends Record<'id' | 'actor_id' | 'key', string> {
+interface OperatorChangesTable extends Record<'id' | 'actor_id' | 'key', string> {
   fingerprint: Buffer
   status: number | null
   sealed_body: SealedSecret | null
@@ -248,3 +247,62 @@ export type Db = Kysely<AuthTables>
  * (migrations/auth/functions) says where the intervals of messages stand in this order.
  */
 export type Trx = Transaction<AuthTables>
+
+// The tables of sessions, and of the keys that sign their access tokens.
+
+/** A sign-in. Deleting the row ends it. */
+interface SessionsTable {
+  id: string
+  user_id: string
+  /** NULL counts as aal1. */
+  aal: ColumnType<string | null, string | undefined, string>
+  factor_id: string | null
+  not_after: TimestampColumn | null
+  /** In UTC, without a time zone. Only SQL reads it. */
+  refreshed_at: ColumnType<Date | null, string | null | undefined, string | null>
+  user_agent: string | null
+  ip: string | null
+  last_ip: string | null
+  label: string | null
+  tag: string | null
+  oauth_client_id: string | null
+  scopes: string | null
+  created_at: FilledTimestamp
+  updated_at: FilledTimestamp
+}
+
+/** A refresh token by its hash; `counter` numbers the tokens of a session, from 0. */
+interface RefreshTokensTable {
+  id: Generated<bigint>
+  session_id: string
+  user_id: string
+  token_hash: Buffer
+  counter: bigint
+  parent_id: bigint | null
+  revoked: Generated<boolean>
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** A way in which the user behind a session has proven who they are. */
+interface AmrClaimsTable {
+  id: string
+  session_id: string
+  authentication_method: string
+  /** Since when the credential of the proof belongs to the account; null: since the account was made. */
+  credential_since: TimestampColumn | null
+  created_at: TimestampColumn
+  updated_at: TimestampColumn
+}
+
+/** A key of access tokens. `state` is next, active or retired. */
+interface SigningKeysTable {
+  kid: string
+  alg: string
+  state: string
+  private_sealed: SealedSecret
+  /** Null for a symmetric key. */
+  public_jwk: JsonObject | null
+  created_at: GeneratedTimestamp
+  retire_at: TimestampColumn | null
+}

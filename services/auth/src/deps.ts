@@ -20,9 +20,8 @@ import type { AuthConfig } from './config.ts'
 import type { AuthTables, Db } from './database.ts'
 import { createKeySets, type KeySets } from './external-providers/key-sets.ts'
 import { createHooks, type Hooks } from './hooks/hooks.ts'
-import { createMailer, type Mailer } from './messages/mailer.ts'
+import { createMailer, createTemplateLoader, type Mailer } from './messages/mailer.ts'
 import { createSmsGateway, type SmsGateway } from './messages/sms-gateway.ts'
-import { createTemplateLoader } from './messages/template-loader.ts'
 import { tasks } from './migrations.ts'
 import { expectMigrations, openAuthDatabase, openAuthJobs } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
@@ -32,11 +31,12 @@ import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import {
   createEncryptionKeys,
   deriveEncryptionKey,
+  deriveServerKeys,
   type EncryptionKeys,
   type RandomBytes,
   readUpstreamSecret,
+  type ServerKeys,
 } from './secrets/sealed-secret.ts'
-import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
 import {
   batchRefreshes,
@@ -44,7 +44,7 @@ import {
   type RefreshSession,
   toRefreshRules,
 } from './sessions/refresh-session.ts'
-import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
+import { deriveRefreshTokenKey } from './sessions/session.ts'
 import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.ts'
 
 /** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */

@@ -1,7 +1,7 @@
 import type { Json } from '@trestle/common/documents/complete-document.ts'
 import { z } from 'zod'
 import type { HookName } from './config/hooks.ts'
-import { AttemptVerdict, ClaimsAnswer, CustomisedClaims, Refusal } from './hooks/hook-answer.ts'
+import { AttemptVerdict, ClaimsAnswer, CustomisedClaims, Refusal } from './hooks/hooks.ts'
 import { UserView } from './users/user-view.ts'
 
 const Id = z.guid()

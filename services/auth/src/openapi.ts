@@ -12,8 +12,7 @@ import { describeHooks } from './openapi-hooks.ts'
 import { documentNotes } from './openapi-notes.ts'
 import { addWrongMethod, describeRequests } from './openapi-requests.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
-import { createEncryptionKeys } from './secrets/sealed-secret.ts'
-import { deriveServerKeys } from './secrets/server-key.ts'
+import { createEncryptionKeys, deriveServerKeys } from './secrets/sealed-secret.ts'
 
 /**
  * The API document, made from the schemas of the routes. Nothing is opened and nothing is called.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Insertable } from 'kysely'
-import type { MfaFactorsTable } from '../src/factors/factor-tables.ts'
+import type { MfaFactorsTable } from '../src/factors/factor.ts'
 
 type Row = Insertable<MfaFactorsTable>
 

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import type { JsonObject } from '../src/records/column-types.ts'
+import type { JsonObject } from '../src/records/timestamp.ts'
 import type { TestApp } from './auth-app.ts'
 import { addApp } from './authenticator-app.ts'
 import { anyId, errorBody, statusAndBody } from './bodies.ts'

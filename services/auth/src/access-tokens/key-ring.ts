@@ -1,26 +1,29 @@
 import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { Db } from '../database.ts'
-import { toLoggedNames } from '../records/logged-names.ts'
+import { toLoggedNames } from '../records/ids.ts'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import {
+  type FindKey,
+  fitClaims,
   isCurrent,
   signAccessToken,
+  type TokenRules,
   type Verification,
   type VerifiedClaims,
   verifyAccessToken,
 } from './access-token.ts'
-import { createKeySet, type KeySet, requireValidMethod } from './key-set.ts'
-import { openSigningKey, sealSigningKey } from './sealed-signing-key.ts'
-import { importSigningKey, type PrivateJwk, type PublicJwk, secretSigningKey } from './signing-key.ts'
+import { importSigningKey, type PrivateJwk, type PublicJwk, type SigningKey, secretSigningKey } from './signing-key.ts'
 import {
   findActiveKid,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
+  openSigningKey,
+  type SigningKeyState,
   type StoredSigningKey,
+  sealSigningKey,
 } from './signing-key-repository.ts'
-import { fitClaims, type TokenRules } from './token-size.ts'
 
 /**
  * Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table.
@@ -43,7 +46,7 @@ export interface KeyRing {
 }
 
 /** The dependencies of a key ring: the table of keys, the settings of access tokens, and the keys that seal private keys. */
-export interface KeyRingOptions extends Sealing {
+interface KeyRingOptions extends Sealing {
   readonly db: Db
   readonly jwt: JwtConfig
   readonly tokenRules: TokenRules
@@ -131,4 +134,50 @@ function expectSameKey(jwk: PrivateJwk, { find }: KeySet): void {
   const known = find(jwk.kid, key.alg)
   if (known?.kid !== jwk.kid || known.verify('', Buffer.from(key.sign(''), 'base64url'))) return
   throw new Error(`AUTH_JWT_KEYS has another key under the kid "${jwk.kid}" than the database: give it a new kid`)
+}
+
+/** How long clients may cache the key set, in seconds. A key that is younger cannot be promoted yet. */
+export const JWKS_MAX_AGE_SECONDS = 600
+
+/** The keys of access tokens at one moment. */
+interface KeySet {
+  /** Signs new tokens. */
+  readonly signer: SigningKey
+  readonly find: FindKey
+  /** The keys with which other services verify tokens: only asymmetric keys. */
+  readonly publicJwks: readonly PublicJwk[]
+}
+
+/** The keys that a key set is made of. */
+interface KeySetOptions {
+  /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (reference: Signing keys). */
+  readonly secretKey: SigningKey
+  readonly stored: readonly { readonly key: SigningKey; readonly state: SigningKeyState }[]
+  /** JWT_VALID_METHODS; undefined allows the algorithms of the keys. */
+  readonly validMethods: readonly string[] | undefined
+}
+
+/**
+ * Makes a key set. The active key signs, or JWT_SECRET where no key is active. JWT_SECRET also verifies HS256 tokens without a
+ * known `kid`.
+ */
+function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySet {
+  const byKid = new Map(stored.map(({ key }) => [key.kid, key]))
+  return {
+    signer: stored.find(({ state }) => state === 'active')?.key ?? secretKey,
+    find: (kid, alg) => {
+      if (validMethods !== undefined && !validMethods.includes(alg)) return undefined
+      const known = kid === undefined ? undefined : byKid.get(kid)
+      return known ?? (alg === 'HS256' ? secretKey : undefined)
+    },
+    publicJwks: stored.flatMap(({ key }) => key.publicJwk ?? []),
+  }
+}
+
+/**
+ * Requires that this service accepts the tokens which it signs with an algorithm.
+ * @throws Error when JWT_VALID_METHODS lacks the algorithm
+ */
+export function requireValidMethod({ validMethods }: Pick<KeySetOptions, 'validMethods'>, alg: string): void {
+  if (validMethods?.includes(alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${alg}`)
 }

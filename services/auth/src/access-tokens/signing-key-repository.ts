@@ -1,7 +1,13 @@
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
+import {
+  type EncryptionKeys,
+  openSecret,
+  type SealedSecret,
+  type Sealing,
+  sealSecret,
+} from '../secrets/sealed-secret.ts'
+import { importSigningKey, PrivateJwk, type PublicJwk, type SigningAlgorithm, type SigningKey } from './signing-key.ts'
 
 /**
  * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs; at most one
@@ -82,7 +88,7 @@ export async function lockSigningKeys(trx: Trx): Promise<void> {
 }
 
 /** A key that is about to be inserted. `publicJwk` is null for a symmetric key, which the key set must not show. */
-export interface NewSigningKey {
+interface NewSigningKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
   readonly sealed: SealedSecret
@@ -153,4 +159,26 @@ function toState(text: string): SigningKeyState {
   const state = STATES.find((known) => known === text)
   if (state === undefined) throw new Error(`the table holds a signing key in the state "${text}"`)
   return state
+}
+
+/** Seals a private key for its row. @throws Error when the key cannot sign */
+export function sealSigningKey(sealing: Sealing, jwk: PrivateJwk): NewSigningKey {
+  const { alg, publicJwk } = importSigningKey(jwk)
+  const text = JSON.stringify({ ...jwk, alg })
+  return { kid: jwk.kid, alg, sealed: sealSecret(sealing, jwk.kid, text), publicJwk }
+}
+
+/** Opens the key of a row. @throws Error that names the settings, one of which must be wrong */
+export function openSigningKey(
+  encryptionKeys: EncryptionKeys,
+  { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,
+): SigningKey {
+  try {
+    return importSigningKey(PrivateJwk.parse(JSON.parse(openSecret(encryptionKeys, kid, sealed))))
+  } catch (cause) {
+    throw new Error(
+      `signing key "${kid}" cannot be opened: all processes on a database need the same AUTH_SECURITY_DATABASE_ENCRYPTION_KEY, or without it the same AUTH_JWT_SECRET; a key of before belongs into AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS`,
+      { cause },
+    )
+  }
 }

@@ -1,16 +1,13 @@
-import type { AuditDeps } from '../audit/audit-log.ts'
-import { recordAudit } from '../audit/audit-log.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { NotifyDeps } from '../messages/notification.ts'
-import { notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
-import { confirmedMetadata } from '../users/address-metadata.ts'
 import { claimIdentifier, refuseTaken, releaseUnused } from '../users/claim-identifier.ts'
-import { setOwnIdentity } from '../users/own-identity.ts'
+import { confirmedMetadata } from '../users/metadata.ts'
 import type { User } from '../users/user.ts'
-import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
-import { type EmailChangeToken, emailChangeRule, judgeEmailChange } from './email-change.ts'
+import { setOwnIdentity, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 
 /** The dependencies of a change that is applied: it is recorded in the audit log, and the old address is notified. */
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
@@ -104,4 +101,50 @@ export async function applyPhoneChange(
   await notify(trx, deps, owner, isLinked ? linked : changed)
   await recordAudit(trx, deps, { action: 'user_modified', actor: owner, ip, traits: { provider: 'phone' } })
   return owner
+}
+
+/** The message of a pending change that was used: the message to the new address, or to the current address. */
+export type EmailChangeToken = 'email_change_new' | 'email_change_current'
+
+/**
+ * The effect of a used message on a pending change of email (reference: Change of email). `confirm-one`: the other address
+ * has yet to confirm. `refuse`: the current address alone proves nothing about the new one.
+ */
+type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
+
+/** The addresses whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
+type EmailChangeRule = 'both' | 'new' | 'either'
+
+/** Returns which addresses must agree to a change, by the settings and the profile. */
+function emailChangeRule({
+  behaviours,
+  mail,
+}: {
+  readonly behaviours: Pick<Behaviours, 'applyEmailChangeUnderAutoconfirm'>
+  readonly mail: Pick<AuthConfig['mail'], 'autoconfirm' | 'secureEmailChange'>
+}): EmailChangeRule {
+  if (mail.autoconfirm && behaviours.applyEmailChangeUnderAutoconfirm) return 'either'
+  return mail.secureEmailChange ? 'both' : 'new'
+}
+
+/**
+ * Judges a message of a change. An address that agrees loses all its messages, and gets no more of them. So the second message
+ * that is used is the message to the other address.
+ */
+export function judgeEmailChange(
+  user: Pick<User, 'email' | 'emailChangeConfirmStatus'>,
+  used: EmailChangeToken,
+  rule: EmailChangeRule,
+): EmailChangeVerdict {
+  if (user.emailChangeConfirmStatus > 0 || rule === 'either') return 'apply'
+  if (needsBothAddresses(user, { secureEmailChange: rule === 'both' })) return 'confirm-one'
+  return used === 'email_change_new' ? 'apply' : 'refuse'
+}
+
+/** Whether the current address must agree to a change too: where the settings ask for that, and the user has one. */
+export function needsBothAddresses(
+  { email }: Pick<User, 'email'>,
+  { secureEmailChange }: { readonly secureEmailChange: boolean },
+): boolean {
+  return secureEmailChange && email !== null
 }

@@ -1,20 +1,36 @@
 import { randomUUID } from 'node:crypto'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { countEmailChange } from '../messages/message-request.ts'
-import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
-import { takeSms } from '../messages/sms-allowance.ts'
-import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
-import { requireChangeIntervals } from '../rate-limits/change-intervals.ts'
+import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
+import { countEmailChange, type MessageRequest, type Sending } from '../messages/message-request.ts'
+import { issueSmsCode, type SmsAllowanceDeps, type SmsCode, type SmsCodeDeps, takeSms } from '../messages/sms-code.ts'
+import type { SmsChannel } from '../messages/sms-gateway.ts'
+import { queueSms } from '../messages/sms-job.ts'
+import {
+  deleteAnonymousChanges,
+  deleteEmailChangeTokens,
+  deleteTokensOfKinds,
+  findChangeAskedAt,
+  findFreePlaces,
+  type MessagePlace,
+} from '../one-time-tokens/one-time-token-repository.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
+import { claimResend, requireChangeIntervals } from '../rate-limits/send-interval.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { User } from '../users/user.ts'
-import { type ApplyDeps, applyEmailChange, applyPhoneChange } from './apply-address-change.ts'
-import { needsBothAddresses } from './email-change.ts'
-import { type EmailChangeDeps, type PhoneChangeDeps, sendEmailChange, sendPhoneChange } from './send-address-change.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { lockIdentifierOwner } from '../users/user-repository.ts'
+import {
+  type ApplyDeps,
+  applyEmailChange,
+  applyPhoneChange,
+  type EmailChangeToken,
+  needsBothAddresses,
+} from './apply-address-change.ts'
 
 export interface MessageAllowanceDeps extends SmsAllowanceDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'mail' | 'sms'>
@@ -99,4 +115,211 @@ export async function changeOwnAddresses(
 /** An anonymous user's first email is like a sign-up. Other users always confirm an email (reference: Anonymous users). */
 function isAppliedAtOnce({ config }: Pick<MessageAllowanceDeps, 'config'>, { isAnonymous }: User): boolean {
   return isAnonymous && config.mail.autoconfirm
+}
+
+/** The dependencies of `sendPhoneChange` and `resendPhoneChange`: settings of codes and SMS, and the jobs that send them. */
+export interface PhoneChangeDeps extends SmsCodeDeps {
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
+  readonly jobs: Jobs
+}
+
+/** The dependencies of `sendEmailChange` and `resendEmailChange`: those that make a link token, and the jobs that send mails. */
+export interface EmailChangeDeps extends MailTokenDeps {
+  readonly jobs: Jobs
+}
+
+/** The dependencies of a message that is sent again: those of the message, and the profile. */
+type ResendDeps = PhoneChangeDeps & AuditDeps & { readonly config: Pick<AuthConfig, 'behaviours'> }
+
+/** The messages of a change of email: one to the new address, and one to the current address for a secure change. */
+interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
+  readonly newEmail: string
+  readonly pkce: PkceChallenge | undefined
+  /** The session that asks; null for none. Undefined: the mails are sent again, and the change keeps its session and its time. */
+  readonly sessionId?: string | null
+  /** Whether a new address that another user has gets no mail. Always so for anonymous users. */
+  readonly onlyIfFree?: boolean
+}
+
+/**
+ * Stores a pending change of email, and mails the new address to confirm it; for a secure change the current address too
+ * (reference: Change of email). Forgets an earlier confirmation, because each mail can be used once.
+ * @param user locked
+ */
+export async function sendEmailChange(
+  trx: Trx,
+  deps: EmailChangeDeps,
+  user: User,
+  { newEmail, pkce, context, messageId, sessionId, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
+): Promise<void> {
+  const at = deps.now()
+  await deleteEmailChangeTokens(trx, user.id)
+  await updateUser(trx, user.id, {
+    email_change: newEmail,
+    email_change_sent_at: at,
+    ...(sessionId === undefined ? {} : { email_change_asked_at: at, email_change_session_id: sessionId }),
+    email_change_confirm_status: 0,
+    updated_at: at,
+  })
+  const places = changeKinds(user, deps).map((kind) => ({ kind, isResent: false }))
+  const named = messageId === undefined ? {} : { messageId }
+  await mailChange(trx, deps, user, { newEmail, pkce, context, ...named, onlyIfFree, places })
+}
+
+/** Mails the addresses of a change. The first mail has the id that the client knows. */
+async function mailChange(
+  trx: Trx,
+  deps: EmailChangeDeps,
+  user: User,
+  message: Omit<EmailChangeMessage, 'sessionId'> & { readonly places: readonly MessagePlace<EmailChangeToken>[] },
+): Promise<void> {
+  const { newEmail, pkce, context, messageId, onlyIfFree, places } = message
+  const mail = {
+    user,
+    mailKind: 'EMAIL_CHANGE',
+    linkType: 'email_change',
+    linkPath: deps.config.mail.linkPaths.emailChange,
+    flow: { method: 'email_change', pkce },
+    context,
+    change: { oldEmail: user.email ?? '', newEmail },
+  } as const
+  for (const [index, { kind, isResent }] of places.entries()) {
+    const isNew = kind === 'email_change_new'
+    await issueMailToken(trx, deps, {
+      ...mail,
+      email: isNew ? newEmail : (user.email ?? ''),
+      tokenKind: kind,
+      isResent,
+      ...(index === 0 && messageId !== undefined ? { messageId } : {}),
+      ...(isNew && onlyIfFree ? { onlyIfFree: true } : {}),
+    })
+  }
+}
+
+/** The messages that a change of email has. */
+function changeKinds(user: User, { config }: Pick<EmailChangeDeps, 'config'>): readonly EmailChangeToken[] {
+  return needsBothAddresses(user, config.mail) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
+}
+
+/** The message of a change of phone, which goes to the new number. */
+interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
+  readonly newPhone: string
+  /** The place of an SMS that is sent again and leaves other codes alone. Undefined: every earlier code of the change ends. */
+  readonly place?: MessagePlace | undefined
+  /** The session that asks; null for none. Undefined: the SMS is sent again, and the change keeps its session and its time. */
+  readonly sessionId?: string | null
+}
+
+/**
+ * Stores a pending change of phone, and sends the new number a code to confirm it (reference: Change of phone).
+ * @param user locked @returns false for a test phone, to which nothing is sent
+ */
+export async function sendPhoneChange(
+  trx: Trx,
+  deps: SmsCodeDeps & { readonly jobs: Jobs },
+  user: User,
+  { newPhone, sessionId, place, ...sms }: PhoneChangeMessage,
+): Promise<boolean> {
+  const at = deps.now()
+  if (!place) await deleteTokensOfKinds(trx, user.id, ['phone_change'])
+  await updateUser(trx, user.id, {
+    phone_change: newPhone,
+    phone_change_sent_at: at,
+    ...(sessionId === undefined ? {} : { phone_change_asked_at: at, phone_change_session_id: sessionId }),
+    updated_at: at,
+  })
+  const message = {
+    ...sms,
+    user,
+    phone: newPhone,
+    tokenKind: 'phone_change',
+    isResent: place?.isResent ?? false,
+  } as const
+  const job = await issueSmsCode(trx, deps, message)
+  if (job) await queueSms(trx, deps, user.isAnonymous ? { ...job, onlyIfFree: true } : job)
+  return job !== undefined
+}
+
+/** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change anew. */
+const YOUNG_MS = 86_400_000
+
+/** Whether a message that is sent again makes a change begin from the start: for an operator, and in the profile supabase. */
+function restartsChange(
+  { config }: { readonly config: Pick<AuthConfig, 'behaviours'> },
+  request: MessageRequest,
+): boolean {
+  return request.restartsChange === true || config.behaviours.restartChangeAtResend
+}
+
+/**
+ * Sends the mails of a pending change of email again. Anybody may ask for that, so nothing ends: an address that has agreed gets
+ * no mail, and the secrets of earlier mails live on. An address has at most two mails whose secrets are alive.
+ * @returns `nobody` where no young change is pending, each address has two mails already, or an interval of the change is not
+ * over; only this job knows the user
+ */
+export async function resendEmailChange(
+  trx: Trx,
+  deps: ResendDeps & EmailChangeDeps,
+  request: MessageRequest,
+): Promise<Sending> {
+  const user = await lockRecipient(trx, request)
+  if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return 'nobody'
+  const hasAgreed = user.emailChangeConfirmStatus > 0
+  const wanted = { kinds: changeKinds(user, deps), hasAgreed, now: deps.now() }
+  const { places, isLost } = await findFreePlaces(trx, user, wanted)
+  // A sign-in by another message has ended both mails. Nothing tells any more which address has agreed.
+  const restarts = isLost || restartsChange(deps, request)
+  if (places.length === 0 && !restarts) return 'nobody'
+  if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return 'nobody'
+  const { pkce, messageId } = request
+  const message = { newEmail: user.emailChange, pkce, context: request, messageId } as const
+  if (restarts) await sendEmailChange(trx, deps, user, message)
+  else {
+    await updateUser(trx, user.id, { email_change_sent_at: deps.now(), updated_at: deps.now() })
+    await mailChange(trx, deps, user, { ...message, onlyIfFree: user.isAnonymous, places })
+  }
+  await recordResend(trx, deps, user, { provider: 'email', ip: request.ip })
+  return 'sent'
+}
+
+/**
+ * Sends the code of a pending change of phone again. The codes of earlier SMS live on, as with a change of email.
+ * @returns `nobody` where no young change is pending, two codes are alive, or an interval of the change is not over;
+ * only this job knows the number
+ */
+export async function resendPhoneChange(trx: Trx, deps: ResendDeps, request: MessageRequest): Promise<Sending> {
+  const { channel = 'sms', messageId } = request
+  const user = await lockRecipient(trx, request)
+  if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return 'nobody'
+  const wanted = { kinds: ['phone_change'], hasAgreed: false, now: deps.now() } as const
+  const restarts = restartsChange(deps, request)
+  const [place] = restarts ? [] : (await findFreePlaces(trx, user, wanted)).places
+  if (!place && !restarts) return 'nobody'
+  if (!(await claimResend(trx, deps, user, { kind: 'sms', address: user.phoneChange }))) return 'nobody'
+  const message = { newPhone: user.phoneChange, channel, messageId, place } as const
+  await recordResend(trx, deps, user, { provider: 'phone', ip: request.ip })
+  return (await sendPhoneChange(trx, deps, user, message)) ? 'sent' : 'unsent'
+}
+
+function recordResend(
+  trx: Trx,
+  deps: AuditDeps,
+  user: User,
+  { ip, ...traits }: { readonly provider: IdentifierKind; readonly ip: string },
+): Promise<void> {
+  return recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip, traits })
+}
+
+/** Locks the user of a request. It names the user by a current email or phone, whichever of the two changes. */
+async function lockRecipient(
+  trx: Trx,
+  { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
+): Promise<User | undefined> {
+  const user = await lockIdentifierOwner(trx, identifier)
+  return user?.audience === audience && !user.isSsoUser ? user : undefined
+}
+
+async function isYoungChange(trx: Trx, now: Date, { id }: User, kind: IdentifierKind): Promise<boolean> {
+  const askedAt = await findChangeAskedAt(trx, id, kind)
+  return askedAt !== null && now.getTime() - Date.parse(askedAt) < YOUNG_MS
 }

@@ -1,8 +1,8 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { adoptOptions } from '../migrations.ts'
 import { type AdoptionDeps, findRecord, placesOf } from './adoption-record.ts'
-import { recoverRecord } from './prepare/recover-record.ts'
-import { listClosedSecrets } from './report/unreadable-values.ts'
+import { recoverRecord } from './prepare/begin-adoption.ts'
+import { listClosedSecrets } from './report.ts'
 
 export { adoptCommand } from './commands/adopt.ts'
 export { askOn } from './commands/confirmation.ts'

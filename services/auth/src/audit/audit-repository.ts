@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { AuditFilter } from './audit-query.ts'
+import { auditQueryMalformed } from '../request-errors.ts'
 
 /** A page of the audit log. `offset` counts entries. An undefined filter lists all entries. */
-export interface AuditList {
+interface AuditList {
   readonly filter: AuditFilter | undefined
   readonly limit: number
   readonly offset: number
@@ -65,4 +65,22 @@ export interface AuditEntry {
 /** The form in which clients see an entry of the audit log. */
 export function viewAuditEntry({ id, payload, createdAt, ipAddress }: AuditEntry): AuditEntryView {
   return { id, payload: { ...payload }, created_at: createdAt, ip_address: ipAddress }
+}
+
+const AUDIT_SCOPES = ['author', 'action', 'type'] as const
+
+/** The filter of `query=<scope>:<text>` (reference: Audit log). */
+interface AuditFilter {
+  readonly scope: (typeof AUDIT_SCOPES)[number]
+  /** Part of the searched value, in upper or lower case. */
+  readonly text: string
+}
+
+/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. @throws auditQueryMalformed */
+export function parseAuditQuery(query: string | undefined): AuditFilter | undefined {
+  if (query === undefined) return undefined
+  const [, name, text] = /^([^:]*):(.*)$/s.exec(query) ?? []
+  const scope = AUDIT_SCOPES.find((known) => known === name)
+  if (scope === undefined || text === undefined) throw auditQueryMalformed({ query })
+  return { scope, text }
 }

@@ -7,8 +7,7 @@ import {
 } from '@trestle/common/commands/operator-command.ts'
 import type { Answer } from '@trestle/common/commands/print-answer.ts'
 import { type Command, Option } from 'commander'
-import { POLL_MS } from '../access-tokens/key-ring.ts'
-import { JWKS_MAX_AGE_SECONDS } from '../access-tokens/key-set.ts'
+import { JWKS_MAX_AGE_SECONDS, POLL_MS } from '../access-tokens/key-ring.ts'
 import { KID, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import {
   findSigningKeyStatus,

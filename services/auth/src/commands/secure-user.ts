@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { SinceField } from '../requests/since-field.ts'
+import { SinceField } from '../requests/documented-fields.ts'
 import { type SecuredUser, secureUser } from '../use-cases/secure-user.ts'
 import { BY_COMMAND, OPERATOR, requireUserId } from './operator-context.ts'
 

@@ -1,13 +1,23 @@
+import {
+  keptSignInBehaviours,
+  keptSignUpBehaviours,
+  keptUserBehaviours,
+  sessionBehaviours,
+  signInBehaviours,
+  signUpBehaviours,
+  userBehaviours,
+} from './behaviours/accounts.ts'
 import type { Behaviour, BehaviourRows, Choice, KeptBehaviour } from './behaviours/behaviour.ts'
-import { hookBehaviours, keptHookBehaviours } from './behaviours/hooks.ts'
-import { keptMessageBehaviours, messageBehaviours } from './behaviours/messages.ts'
-import { operationBehaviours } from './behaviours/operation.ts'
 import { keptProviderBehaviours, providerBehaviours } from './behaviours/providers.ts'
-import { keptRequestBehaviours, requestBehaviours } from './behaviours/requests.ts'
-import { sessionBehaviours } from './behaviours/sessions.ts'
-import { keptSignInBehaviours, signInBehaviours } from './behaviours/sign-ins.ts'
-import { keptSignUpBehaviours, signUpBehaviours } from './behaviours/sign-ups.ts'
-import { keptUserBehaviours, userBehaviours } from './behaviours/users.ts'
+import {
+  hookBehaviours,
+  keptHookBehaviours,
+  keptMessageBehaviours,
+  keptRequestBehaviours,
+  messageBehaviours,
+  operationBehaviours,
+  requestBehaviours,
+} from './behaviours/requests.ts'
 
 /** The profiles, which exclude each other (reference: Profiles). */
 export const PROFILES = ['compatible', 'strict', 'supabase'] as const

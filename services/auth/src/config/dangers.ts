@@ -1,7 +1,12 @@
 import { isIPv4 } from 'node:net'
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
+import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
+import { MAIL_KINDS } from '../messages/default-templates.ts'
+import { templateProblem } from '../messages/mail-template.ts'
+import { behavioursOf } from './behaviours.ts'
 import { type externalSettings, PROVIDERS, toUpperCase } from './external.ts'
-import type { mailSettings } from './mail.ts'
+import { isElsewhere, type MailValues, type mailSettings } from './mail.ts'
+import type { ProfileValues } from './rules.ts'
 import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import type { signupSettings } from './signup.ts'
@@ -67,4 +72,114 @@ function trustedProviders(values: DangerValues): readonly string[] {
 function isEverything(entry: string): boolean {
   const [host = '', bits] = entry.split('/')
   return bits !== undefined && Number(bits) < (isIPv4(host) ? 8 : 7)
+}
+
+type UrlValues = SettingValues<typeof externalSettings> &
+  SettingValues<typeof mailSettings> &
+  SettingValues<typeof smsSettings> &
+  Pick<SettingValues<typeof serverSettings>, 'SITE_URL' | 'API_EXTERNAL_URL'> &
+  Pick<SettingValues<typeof securitySettings>, 'SECURITY_CAPTCHA_ENABLED' | 'SECURITY_CAPTCHA_URL'>
+
+/** Settings by which secrets, or data that decide who signs in, cross a network unencrypted, in either profile. */
+export function plainHttpSettings(values: UrlValues): readonly string[] {
+  const sms = values.SMS_PROVIDER && (`SMS_${toUpperCase(values.SMS_PROVIDER)}_API_URL` as const)
+  return [
+    ...plainHttpWarnings('AUTH_API_EXTERNAL_URL', values.API_EXTERNAL_URL, 'read passwords, codes and tokens'),
+    ...plainHttpWarnings('AUTH_SITE_URL', values.SITE_URL, 'replace the page that takes sessions over, and read them'),
+    ...plainHttpWarnings(
+      'AUTH_EXTERNAL_REDIRECT_URL',
+      values.EXTERNAL_REDIRECT_URL,
+      'read the sessions that end there',
+    ),
+    ...MAIL_KINDS.flatMap((kind) => {
+      const setting = `MAILER_TEMPLATES_${kind}` as const
+      // A path is under SITE_URL, which has a warning of its own.
+      return plainHttpWarnings(`AUTH_${setting}`, values[setting], 'write the mails that carry codes and links')
+    }),
+    ...(['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const).flatMap((kind) => {
+      const setting = `MAILER_URLPATHS_${kind}` as const
+      return plainHttpWarnings(`AUTH_${setting}`, values[setting], 'read the links of mails')
+    }),
+    ...(sms
+      ? plainHttpWarnings(`AUTH_${sms}`, values[sms], 'read the codes of SMS and the account that sends them')
+      : []),
+    ...(values.SECURITY_CAPTCHA_ENABLED
+      ? plainHttpWarnings(
+          'AUTH_SECURITY_CAPTCHA_URL',
+          values.SECURITY_CAPTCHA_URL,
+          'read the secret of the captcha, and answer for it',
+        )
+      : []),
+    ...PROVIDERS.flatMap((provider) => providerSettings(values, provider)),
+  ]
+}
+
+function providerSettings(values: UrlValues, provider: (typeof PROVIDERS)[number]): readonly string[] {
+  const name = toUpperCase(provider)
+  if (!values[`EXTERNAL_${name}_ENABLED`]) return []
+  const address = `EXTERNAL_${name}_URL` as const
+  const back = `EXTERNAL_${name}_REDIRECT_URI` as const
+  return [
+    ...plainHttpWarnings(`AUTH_${address}`, values[address], 'read the secret of the client, and sign in as anybody'),
+    ...plainHttpWarnings(`AUTH_${back}`, values[back], 'read the codes of sign-ins'),
+  ]
+}
+
+const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
+
+type WithHook = MailValues & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
+
+type JudgedMailValues = WithHook & ProfileValues & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
+
+const isMailNeeded = (values: JudgedMailValues): boolean =>
+  behavioursOf(values.PROFILE).refuseStartWithoutMailServer &&
+  values.EXTERNAL_EMAIL_ENABLED &&
+  !values.MAILER_AUTOCONFIRM &&
+  !values.HOOK_SEND_EMAIL_ENABLED
+
+/**
+ * Requires a mail server where mails are needed, and refuses two settings that contradict each other (reference: Environment).
+ */
+export const mailRules: readonly Rule<JudgedMailValues>[] = [
+  (values) =>
+    values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS
+      ? 'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true'
+      : undefined,
+  ...REQUIRED.map(
+    (name) => (values: JudgedMailValues) =>
+      values[name] === undefined && isMailNeeded(values) ? `AUTH_${name} is required` : undefined,
+  ),
+]
+
+/** Returns a warning when mails are dropped for want of a server, and when a strict service may send them without TLS. */
+export function mailWarnings(values: WithHook & ProfileValues): string[] {
+  if (values.HOOK_SEND_EMAIL_ENABLED) return []
+  const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
+  if (missing.length > 0) return [`mail is dropped, because ${missing.join(', ')} is not set`]
+  const { PROFILE, SMTP_HOST: host = '', SMTP_REQUIRE_TLS: requireTls } = values
+  return PROFILE === 'strict' && requireTls === false && isElsewhere(host)
+    ? [
+        `AUTH_SMTP_REQUIRE_TLS is false and ${host} is another machine: mails, and the codes in them, may travel in clear`,
+      ]
+    : []
+}
+
+type TemplateValues = MailValues & { readonly SMS_TEMPLATE: string; readonly MFA_PHONE_TEMPLATE: string }
+
+/** The subjects and texts of SMS that are no templates, each with its setting and the place of the mistake. */
+export function templateProblems(values: TemplateValues): readonly string[] {
+  const texts = [
+    ...MAIL_KINDS.map((kind) => [`MAILER_SUBJECTS_${kind}`, values[`MAILER_SUBJECTS_${kind}`]] as const),
+    ['SMS_TEMPLATE', values.SMS_TEMPLATE] as const,
+    ['MFA_PHONE_TEMPLATE', values.MFA_PHONE_TEMPLATE] as const,
+  ]
+  return texts.flatMap(([name, text]) => {
+    const problem = text === undefined ? undefined : templateProblem(text)
+    return problem === undefined ? [] : [`AUTH_${name} is no template: ${problem}`]
+  })
+}
+
+/** The same as warnings for the operator, which say what is sent instead. */
+export function templateWarnings(values: TemplateValues): readonly string[] {
+  return templateProblems(values).map((problem) => `${problem}; the built-in text is sent`)
 }

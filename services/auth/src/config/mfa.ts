@@ -1,10 +1,12 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, integer } from '@trestle/common/config/setting.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
+import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import type { z } from 'zod'
 import { parseOr, type Template } from '../messages/mail-template.ts'
-import { codeLength, limit, templateText } from './rules.ts'
+import type { RelyingParty } from '../passkeys/ceremony.ts'
+import { behavioursOf } from './behaviours.ts'
+import { codeLength, limit, type ProfileValues, templateText } from './rules.ts'
 import { DEFAULT_SMS_TEXT } from './sms.ts'
-import { hasRelyingParty, type webauthnSettings } from './webauthn.ts'
 
 /** Settings of second factors (docs/settings/auth.md): lifetimes, limits, and which types are switched on. */
 export const mfaSettings = group('Second factors', {
@@ -88,4 +90,108 @@ export function toMfaConfig(values: MfaValues): MfaConfig {
       intervalMs: values.MFA_PHONE_MAX_FREQUENCY,
     },
   }
+}
+
+const factorSettings = group('Second factors', {
+  MFA_WEBAUTHN_ENROLL_ENABLED: flag()
+    .prefault('false')
+    .meta({
+      aliases: ['AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED'],
+      description: 'Let users add security keys and other WebAuthn authenticators.',
+    }),
+  MFA_WEBAUTHN_VERIFY_ENABLED: flag()
+    .prefault('false')
+    .meta({
+      aliases: ['AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED'],
+      description: 'Let users show WebAuthn authenticators as a second factor.',
+    }),
+})
+
+const passkeySettings = group(
+  {
+    title: 'Passkeys and WebAuthn',
+    about:
+      'The relying party is required when passkeys or WebAuthn factors are on. In the profile supabase, they are off without it.',
+  },
+  {
+    PASSKEY_ENABLED: flag().prefault('false').describe('Let users add passkeys and sign in by them.'),
+    PASSKEY_MAX_PASSKEYS_PER_USER: integer(0).prefault('10').describe('Most passkeys of a user.'),
+    WEBAUTHN_RP_ID: text().optional().describe('Relying party: the domain that credentials are bound to.'),
+    WEBAUTHN_RP_DISPLAY_NAME: text().optional().describe('Relying party: its name for users.'),
+    WEBAUTHN_RP_ORIGINS: origins()
+      .default([])
+      .describe('Relying party: the origins of pages and apps that may use the credentials.'),
+    WEBAUTHN_CHALLENGE_EXPIRY_DURATION: duration()
+      .prefault('5m')
+      .describe('How long an authenticator may take to make or use a credential.'),
+  },
+)
+
+/** Settings of WebAuthn: second factors and passkeys (docs/settings/auth.md). */
+export const webauthnSettings = { ...factorSettings, ...passkeySettings } as const
+
+type WebauthnValues = SettingValues<typeof webauthnSettings>
+
+/** The settings of passkeys and WebAuthn factors. */
+export interface WebauthnConfig {
+  /** Undefined where one of its parts is missing. */
+  readonly relyingParty: RelyingParty | undefined
+  readonly challengeLifetimeMs: number
+  readonly passkeysEnabled: boolean
+  readonly passkeysMax: number
+}
+
+/** Returns the settings of passkeys and WebAuthn factors. */
+export function toWebauthnConfig(values: WebauthnValues): WebauthnConfig {
+  return {
+    relyingParty: toRelyingParty(values),
+    challengeLifetimeMs: values.WEBAUTHN_CHALLENGE_EXPIRY_DURATION,
+    passkeysEnabled: values.PASSKEY_ENABLED && hasRelyingParty(values),
+    passkeysMax: values.PASSKEY_MAX_PASSKEYS_PER_USER,
+  }
+}
+
+/** Whether the relying party is complete. Passkeys and WebAuthn factors are off without it. */
+const hasRelyingParty = (values: WebauthnValues): boolean => toRelyingParty(values) !== undefined
+
+function toRelyingParty(values: WebauthnValues): RelyingParty | undefined {
+  const { WEBAUTHN_RP_ID: id, WEBAUTHN_RP_DISPLAY_NAME: displayName, WEBAUTHN_RP_ORIGINS: origins } = values
+  return id === undefined || displayName === undefined || origins.length === 0
+    ? undefined
+    : { id, displayName, origins }
+}
+
+const PARTS = ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
+
+const isMissing = (values: WebauthnValues, part: (typeof PARTS)[number]): boolean => !values[part]?.length
+
+const isOn = (values: WebauthnValues): boolean =>
+  values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
+
+/** Passkeys and WebAuthn factors need the name and the origins of the relying party. */
+export const webauthnRules: readonly Rule<WebauthnValues & ProfileValues>[] = PARTS.map(
+  (part) => (values) =>
+    isMissing(values, part) && isOn(values) && behavioursOf(values.PROFILE).refuseStartWithoutRelyingParty
+      ? `AUTH_${part} is required when passkeys or WebAuthn factors are on`
+      : undefined,
+)
+
+/** Returns a warning when passkeys and WebAuthn factors are off because the relying party is not set. */
+export function webauthnWarnings(values: WebauthnValues): string[] {
+  const missing = PARTS.filter((part) => isMissing(values, part)).map((part) => `AUTH_${part}`)
+  return isOn(values) && missing.length > 0
+    ? [`passkeys and WebAuthn factors are off, because ${missing.join(', ')} is not set`]
+    : []
+}
+
+/** The origins of pages (RFC 6454) and of Android apps. */
+function origins(): z.ZodType<readonly string[], string> {
+  const error = 'must be a list of origins such as https://app.example.com'
+  return commaList()
+    .refine((entries) => entries.every(isOrigin), { error })
+    .meta({ form: 'list of origins' })
+}
+
+function isOrigin(entry: string): boolean {
+  return /^android:apk-key-hash:[\w-]+$/.test(entry) || URL.parse(entry)?.origin === entry
 }

@@ -1,17 +1,47 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { flag } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import type { OperatorKey } from '@trestle/operators/operator-keys.ts'
+import { operatorSettings as shared } from '@trestle/operators/operator-settings.ts'
 import { databaseSettings } from './database.ts'
 import { externalSettings } from './external.ts'
 import { hookSettings } from './hooks.ts'
 import { jwtSettings } from './jwt.ts'
 import { mailSettings } from './mail.ts'
-import { mfaSettings } from './mfa.ts'
-import { operatorSettings } from './operators.ts'
+import { mfaSettings, webauthnSettings } from './mfa.ts'
 import { profileSettings } from './profile.ts'
 import { securitySettings } from './security.ts'
 import { serverSettings, settingsWithoutEffect } from './server.ts'
 import { passwordSettings, sessionSettings } from './sessions.ts'
 import { signupSettings } from './signup.ts'
 import { smsSettings } from './sms.ts'
-import { webauthnSettings } from './webauthn.ts'
+
+/** Settings of operators. Auth verifies its own access tokens, so it needs no keys and no issuer of another service. */
+const operatorSettings = group('Operators', {
+  OPERATOR_KEYS: shared.OPERATOR_KEYS,
+  OPERATOR_REQUIRE_MFA: shared.OPERATOR_REQUIRE_MFA,
+  OPERATOR_SIGN_IN_AS: flag()
+    .prefault('false')
+    .describe('Operators with the role admin may make links that sign in as a user. Never as an operator.'),
+})
+
+/** The keys by which somebody calls as an operator. Without keys, nobody does. */
+export interface OperatorsConfig {
+  readonly keys: readonly OperatorKey[]
+  /** Whether the sign-in must have shown a second factor. */
+  readonly mfaRequired: boolean
+  /** Whether they may sign in as a user. */
+  readonly mayHaveSignInLinks: boolean
+}
+
+/** Returns who may call as an operator. */
+export function toOperatorsConfig(values: SettingValues<typeof operatorSettings>): OperatorsConfig {
+  return {
+    keys: values.OPERATOR_KEYS,
+    mfaRequired: values.OPERATOR_REQUIRE_MFA,
+    mayHaveSignInLinks: values.OPERATOR_SIGN_IN_AS,
+  }
+}
 
 /** Every setting of the service, by its name without `AUTH_`. */
 export const settings = {

@@ -1,17 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
 import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { authorizationCodeMissing, profileFailed, providerRefused, requestTokenWrong } from '../external-errors.ts'
-import {
-  type AnyConfiguredProvider,
-  type ConfiguredProvider,
-  isOAuth1,
-} from '../external-providers/configured-provider.ts'
-import { describeFailure, failExchange } from '../external-providers/describe-failure.ts'
-import { exchangeCode } from '../external-providers/exchange-code.ts'
-import { parseForeignJson } from '../external-providers/foreign-json.ts'
+import { exchangeCode } from '../external-providers/begin-sign-in.ts'
+import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../external-providers/custom-provider.ts'
 import { matchesAccessToken, verifyIdToken, verifyUserinfo } from '../external-providers/id-token.ts'
 import type { KeySets } from '../external-providers/key-sets.ts'
 import {
@@ -20,17 +16,25 @@ import {
   OAuth1Token,
   readOAuth1Profile,
 } from '../external-providers/oauth1-client.ts'
-import type {
-  ExternalProfile,
-  Grant,
-  OAuth1Provider,
-  OAuth2Provider,
-  ProviderApi,
+import {
+  describeFailure,
+  type ExternalProfile,
+  failExchange,
+  type Grant,
+  type OAuth1Provider,
+  type OAuth2Provider,
+  type ProviderApi,
+  parseForeignJson,
 } from '../external-providers/provider.ts'
 import type { AuthorizationFlow } from '../flows/flow-repository.ts'
-import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import { equalSecrets } from '../secrets/equal-secrets.ts'
-import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
+import type { Hooks } from '../hooks/hooks.ts'
+import { askBeforeUserCreated } from '../hooks/user-created-job.ts'
+import { type ExternalAccount, toExternalAccount, trustedEmails } from '../identities/identity.ts'
+import { findExternalIdentity, listOwnersOfEmails } from '../identities/identity-repository.ts'
+import { toTimestamp } from '../records/timestamp.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import { type EncryptionKeys, equalSecrets, openSecret } from '../secrets/sealed-secret.ts'
+import { buildUnconfirmedUser } from '../users/claim-identifier.ts'
 
 /** The dependencies of the exchange at a provider. The encryption keys open what the flow kept while its browser was away. */
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
@@ -58,7 +62,7 @@ export interface ProviderSignIn {
 }
 
 /** The id of a flow, and the secrets that it has kept for the answer of its provider. */
-export type ReturnedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
+type ReturnedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
 
 /**
  * Asks a provider who has signed in. Holds no connection to the database meanwhile.
@@ -179,4 +183,57 @@ export function readProfile(
     return claims
   }
   return provider.identify({ get, getClaims, idTokenClaims }, grant)
+}
+
+interface AskBeforeDeps {
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail'>
+  readonly db: Db
+  readonly hooks: Hooks
+  readonly now: () => Date
+}
+
+/**
+ * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
+ */
+export async function askBeforeExternalUser(
+  deps: AskBeforeDeps,
+  account: ExternalAccount,
+  context: Pick<RequestContext, 'audience' | 'ip'>,
+): Promise<void> {
+  if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return
+  const emails = trustedEmails(account, deps.config.mail.autoconfirm ? 'all' : 'verified')
+  if (await findExternalIdentity(deps.db, account)) return
+  if ((await listOwnersOfEmails(deps.db, emails)).length > 0) return
+  const { provider, subject, data, email } = account
+  const ids = { userId: randomUUID(), identityId: randomUUID() }
+  const fresh = { ...ids, audience: context.audience, role: deps.config.jwt.defaultRole, data, now: deps.now() }
+  const identifier = { kind: 'email', value: email?.email ?? '' } as const
+  const { user } = buildUnconfirmedUser({ ...fresh, identifier })
+  const at = toTimestamp(fresh.now)
+  await askBeforeUserCreated(
+    deps,
+    {
+      user: {
+        ...user,
+        email: email?.email ?? null,
+        confirmationSentAt: null,
+        appMetadata: { provider, providers: [provider] },
+      },
+      identities: [
+        {
+          id: fresh.identityId,
+          userId: fresh.userId,
+          provider,
+          providerId: subject,
+          data,
+          email: email?.email ?? null,
+          lastSignInAt: at,
+          createdAt: at,
+          updatedAt: at,
+        },
+      ],
+    },
+    context.ip,
+  )
 }

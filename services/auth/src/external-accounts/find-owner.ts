@@ -1,31 +1,47 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
+import { sendEmailChange } from '../address-changes/request-address-change.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { identityTaken, severalOwners } from '../external-errors.ts'
-import { CUSTOM_PREFIX } from '../external-providers/custom-provider.ts'
+import { overEmailRateLimit } from '../errors.ts'
+import {
+  externalEmailMailed,
+  externalEmailUnverified,
+  identityTaken,
+  linkedEmailUnverified,
+  severalOwners,
+} from '../external-errors.ts'
+import { CUSTOM_PREFIX, sharesSubjects } from '../external-providers/custom-provider.ts'
 import { lockSubjects } from '../external-providers/custom-provider-repository.ts'
-import { sharesSubjects } from '../external-providers/subjects.ts'
+import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
-import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
+import { type ExternalAccount, type Identity, identitySince, trustedEmails } from '../identities/identity.ts'
 import {
   findExternalIdentity,
   insertExternalIdentity,
   listOwnersOfEmails,
   updateExternalIdentity,
-} from '../identities/external-identity-repository.ts'
-import { type Identity, identitySince } from '../identities/identity.ts'
-import { toLoggedNames } from '../records/logged-names.ts'
+} from '../identities/identity-repository.ts'
+import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
+import { requireChangeIntervals } from '../rate-limits/send-interval.ts'
+import { toLoggedNames } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
-import { getUnchosenClaims } from '../users/chosen-metadata-repository.ts'
+import { type ActiveCallerDeps, lockLinkingUser, requireShownFactor } from '../sessions/active-caller.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-repository.ts'
 import { refuseTakenEmail, releaseUnused, StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
-import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
-import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
+import {
+  deleteStagedUser,
+  getUnchosenClaims,
+  insertUser,
+  updateProviders,
+  updateUser,
+} from '../users/user-change-repository.ts'
 import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 
 /** The user whom an external account signs in, locked, and how the user was found. */
@@ -243,4 +259,86 @@ async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id:
   if (!user || user.deletedAt !== null) throw new StaleView()
   requireNotBanned(user, now())
   return user
+}
+
+/**
+ * The dependencies of a sign-in with an unverified email: those that queue a confirmation, and those that
+ * find the caller of a linking flow.
+ */
+export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
+
+/** An email that its provider has not verified. The identity has been stored by then. */
+export interface UnverifiedEmail {
+  readonly provider: string
+  /** The user of the identity. */
+  readonly user: Pick<User, 'id' | 'audience'>
+  /** The account that the identity was linked to; undefined: it was to sign in. */
+  readonly linking: LinkingTarget | undefined
+  /** The email that a mail may confirm; undefined: only the provider can verify it. */
+  readonly mailTo?: string | undefined
+  /** The mail is sent in the audience of the user, whatever the request asks for. */
+  readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
+}
+
+/** Mails a confirmation, unless there is nothing to confirm, or the last mail is too recent. */
+export async function mailConfirmation(
+  deps: UnverifiedDeps,
+  { user: { audience }, mailTo, context }: Pick<UnverifiedEmail, 'user' | 'mailTo' | 'context'>,
+): Promise<void> {
+  if (mailTo === undefined) return
+  const request = { purpose: 'confirmation', identifier: { kind: 'email', value: mailTo }, pkce: undefined } as const
+  await requestMessage(deps, { ...request, context: { ...context, audience } }).catch(ignoreMailLimit)
+}
+
+function ignoreMailLimit(error: unknown): void {
+  if (!(error instanceof HttpError && error.code === overEmailRateLimit.code)) throw error
+}
+
+/**
+ * Mails a confirmation to the email of a linked identity, where the user has no email. It is a change of
+ * email, so the user gets the email by confirming it. Nothing reveals whether another user has it.
+ */
+async function mailEmailChange(
+  deps: UnverifiedDeps,
+  { user, mailTo: newEmail, context }: UnverifiedEmail,
+  target: LinkingTarget,
+): Promise<void> {
+  if (newEmail === undefined) return
+  const mail = { pkce: undefined, context: { ...context, audience: user.audience }, onlyIfFree: true } as const
+  const allowance = await deps.rateLimits.email.take(context.limitKey)
+  try {
+    await runHooked(deps, async (trx, repeatable) => {
+      // Like any change of an address, this one locks the user before the intervals.
+      const caller = await lockLinkingUser(trx, repeatable, target)
+      const owner = caller.user
+      if (owner.email !== null) return
+      await requireShownFactor(trx, caller)
+      await requireChangeIntervals(trx, repeatable, owner, { kind: 'email_change', address: newEmail })
+      await sendEmailChange(trx, repeatable, owner, { newEmail, ...mail, sessionId: target.sessionId })
+    })
+  } catch (error) {
+    await allowance.giveBack()
+    throw error
+  }
+}
+
+/**
+ * Mails a confirmation, unless there is nothing to confirm, and refuses until the email is verified.
+ * @throws externalEmailUnverified, externalEmailMailed or linkedEmailUnverified, always, tokenUserNotFound, userBanned,
+ * sessionNotFound, identitiesNeedSecondFactor
+ */
+export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
+  const { provider, linking, mailTo } = unverified
+  await (linking
+    ? mailEmailChange(deps, unverified, linking).catch(ignoreMailLimit)
+    : mailConfirmation(deps, unverified))
+  // Linking refuses only an identity that has an email, and mails that email.
+  if (linking) throw linkedEmailUnverified({ provider })
+  if (mailTo === undefined) return refuseUnverifiedEmail(provider)
+  throw externalEmailMailed({ provider })
+}
+
+/** Refuses an account whose email only the provider can verify. @throws externalEmailUnverified */
+export function refuseUnverifiedEmail(provider: string): never {
+  throw externalEmailUnverified({ provider })
 }

@@ -1,12 +1,45 @@
-import { recordAudit } from '../audit/audit-log.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import type { ExternalAccount } from '../identities/external-account.ts'
+import { manualLinkingDisabled } from '../errors.ts'
+import { identityLinked, invitedEmailElsewhere, inviteNotFound } from '../external-errors.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import type { LinkingTarget } from '../flows/flow-repository.ts'
+import { type ExternalAccount, identitySince } from '../identities/identity.ts'
+import {
+  deleteOtherIdentities,
+  findExternalIdentity,
+  insertExternalIdentity,
+} from '../identities/identity-repository.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { claimToken, deleteAnonymousChanges, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
+import { ACCEPTED_KINDS } from '../one-time-tokens/verify-request.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { User } from '../users/user.ts'
-import { confirmOwner } from './confirm-owner.ts'
-import { type FindOwnerDeps, findExternalOwner } from './find-owner.ts'
-import type { UnverifiedEmail } from './unverified-email.ts'
+import {
+  type ActiveCallerDeps,
+  lockLinkingUser,
+  requireIdentityFactor,
+  requireLinkable,
+  requireShownFactor,
+} from '../sessions/active-caller.ts'
+import { awaitsFirstSignIn, claimAccountEmail, releaseUnused } from '../users/claim-identifier.ts'
+import { confirmedMetadata } from '../users/metadata.ts'
+import { requireNotBanned, type User } from '../users/user.ts'
+import { deleteBelongings, updateProviders, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
+import { isUnclaimed, lockUserById } from '../users/user-repository.ts'
+import {
+  adoptProfile,
+  type ExternalOwner,
+  type FindOwnerDeps,
+  findExternalOwner,
+  freeEmail,
+  refuseCustomProvider,
+  refuseForeignIdentity,
+  requireSameIssuer,
+  requireSameSubjects,
+  type UnverifiedEmail,
+} from './find-owner.ts'
 
 /** The user whom an external account signs in, or why it signs nobody in. Either way the transaction is committed. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
@@ -70,4 +103,249 @@ export async function signInExternally(
 function needsNoConfirmation(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true
   return (user.email === null && !email) || (user.confirmedAt !== null && (user.email === null || !email))
+}
+
+/**
+ * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes what a stranger may have left in
+ * the account, and leaves an account alone whose email must stay (see `judgeConfirmation`).
+ * @throws StaleView
+ */
+async function confirmOwner(
+  trx: Trx,
+  deps: FindOwnerDeps,
+  owner: ExternalOwner,
+  account: ExternalAccount,
+): Promise<User> {
+  const { decision, user, identityId } = owner
+  const accountEmail = account.email?.email ?? null
+  const confirmation = judgeConfirmation(owner, account.email, await readProtection(trx, owner))
+  if (confirmation === 'keep-email') return user
+  const at = deps.now()
+  const takesOver = confirmation === 'take-over'
+  if (takesOver || confirmation === 'accept') {
+    await deleteBelongings(trx, user.id)
+    const keptProvider = takesOver || user.phone === null ? undefined : 'phone'
+    await deleteOtherIdentities(trx, user.id, { id: identityId, provider: keptProvider })
+    await updateUser(trx, user.id, { ...CLEARED_WAYS_IN, ...(takesOver ? CLEARED_PROFILE : {}), is_anonymous: false })
+  }
+  const email = user.email === accountEmail ? accountEmail : await freeEmail(trx, account, at)
+  if (decision !== 'create' && email !== null && email !== user.email) {
+    await upsertAddressChange(trx, user, { kind: 'email', at })
+  }
+  const isConfirmedNow = email !== null && user.emailConfirmedAt === null
+  const confirmedData = isConfirmedNow ? confirmedMetadata(deps.config, {}, 'email') : {}
+  const confirmed = await updateUser(trx, user.id, {
+    // A confirmed email replaces an email that was never confirmed. If another user has the confirmed email, the account has
+    // none.
+    email,
+    email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
+    ...(takesOver ? {} : { raw_user_meta_data: { ...user.userMetadata, ...confirmedData } }),
+    is_anonymous: false,
+    updated_at: at,
+  })
+  if (confirmation === 'accept') return updateProviders(trx, confirmed)
+  if (!takesOver) return deleteAnonymousChanges(trx, deps.config, user, confirmed)
+  const { provider, data } = account
+  const claims = { provider, data: { ...data, ...confirmedData } }
+  return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, claims)
+}
+
+/** The protection of an account against strangers: an owner who has claimed it, and a second factor. */
+interface Protection {
+  readonly isUnclaimed: boolean
+  readonly hasVerifiedFactor: boolean
+}
+
+/**
+ * Decides what the confirmation of an email does to an account (reference: Owner of an external account):
+ * - `take-over`: nobody has claimed the account, so a stranger may have made it and waits for the owner of the email. The owner
+ *   gets the account without what the stranger has left there. An account without an email was made by its provider, and loses
+ *   nothing when that provider gives an email for the first time.
+ * - `accept`: the same account, but an admin has invited its user, and the email is the invited one. The metadata and the phone
+ *   are those that the admin has given, so they stay. A stranger who comes with another email gets none of them.
+ * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
+ *   signs in, and the email of the account stays.
+ * - `confirm`: the account keeps everything, and gets the email.
+ * @param accountEmail the email that the account at the provider has; undefined: none
+ */
+export function judgeConfirmation(
+  {
+    user,
+    isFirstAddress,
+    credentialSince,
+  }: Pick<ExternalOwner, 'isFirstAddress' | 'credentialSince'> & {
+    readonly user: Pick<User, 'email' | 'invitedAt'>
+  },
+  accountEmail: ExternalAccount['email'],
+  protection: Protection,
+): 'keep-email' | 'take-over' | 'accept' | 'confirm' {
+  const isSame = user.email === (accountEmail?.email ?? null)
+  const mayBelongToStranger = protection.isUnclaimed && !(user.email === null && isFirstAddress)
+  if (mayBelongToStranger) {
+    return user.invitedAt !== null && isSame && accountEmail?.isVerified ? 'accept' : 'take-over'
+  }
+  const wasAddedLater = credentialSince !== null
+  return wasAddedLater && !isSame && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
+}
+
+/** Reads the protection of an account. This sign-in has just made a new one, so no stranger has been in it. */
+async function readProtection(trx: Trx, { decision, user }: ExternalOwner): Promise<Protection> {
+  if (decision === 'create') return { isUnclaimed: false, hasVerifiedFactor: false }
+  return { isUnclaimed: await isUnclaimed(trx, user), hasVerifiedFactor: await hasVerifiedFactor(trx, user.id) }
+}
+
+/** The members of the account's row by which a stranger may come in. */
+const CLEARED_WAYS_IN = {
+  encrypted_password: null,
+  email_change: '',
+  email_change_confirm_status: 0,
+  phone_change: '',
+} as const
+
+/** The other members of the row that a stranger may have written, where no admin has invited the user. */
+const CLEARED_PROFILE = { raw_user_meta_data: {}, chosen_metadata: null, phone: null } as const
+
+/** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
+interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
+  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
+}
+
+/** An external account, and the user whom it is to be linked to. */
+interface ExternalLink {
+  readonly account: ExternalAccount
+  readonly target: LinkingTarget
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/** Requires that users may link and unlink identities themselves. @throws manualLinkingDisabled */
+export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>): void {
+  if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
+}
+
+/** Requires that no user but this one has the identity of an external account. @throws identityTaken */
+function requireOwnIdentity(known: { readonly userId: string } | undefined, userId: string): void {
+  if (known && known.userId !== userId) refuseForeignIdentity()
+}
+
+/**
+ * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email
+ * gets the email of the account, if it is verified, because access tokens present it as the user's own. In
+ * that case a user with a second factor must have shown it. Runs in a transaction of `withUniqueAccount`.
+ * @throws ssoIdentity, consoleUserProtected,
+ * identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
+ * sessionNotFound, StaleView
+ */
+export async function linkExternalIdentity(
+  trx: Trx,
+  deps: LinkDeps,
+  { account, target, ip }: ExternalLink,
+): Promise<ExternalOutcome> {
+  const caller = await lockLinkingUser(trx, deps, target)
+  const owner = caller.user
+  requireLinkable(caller)
+  refuseCustomProvider(account, owner)
+  await requireIdentityFactor(trx, deps, caller)
+  await requireSameSubjects(trx, account)
+  const known = await findExternalIdentity(trx, account)
+  requireOwnIdentity(known, owner.id)
+  if (known) throw identityLinked()
+  // The account gets its first email, at once or after a mail. Like any change of email, that needs the second factor.
+  if (owner.email === null && account.email) await requireShownFactor(trx, caller)
+  const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
+  const adopted = await deleteAnonymousChanges(trx, deps.config, owner, await adoptEmail(trx, deps, owner, account))
+  const user = deps.config.behaviours.mergeProfileOnLinking
+    ? await adoptProfile(trx, deps, adopted, account)
+    : await updateProviders(trx, adopted)
+  const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
+  await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
+  await notify(trx, deps, user, { name: 'IDENTITY_LINKED', variables: { Provider: account.provider } })
+  const credentialSince = owner.isAnonymous ? null : deps.now()
+  return user.email === null && account.email
+    ? { verdict: 'unverified', user, mailTo: account.email.email }
+    : { verdict: 'signed-in', user, credentialSince }
+}
+
+async function adoptEmail(
+  trx: Trx,
+  { config, now }: Pick<LinkDeps, 'config' | 'now'>,
+  user: User,
+  account: ExternalAccount,
+): Promise<User> {
+  // An identity without an address signs the user in by itself, so clean-up must not delete the user as anonymous.
+  if (user.isAnonymous && !account.email) return updateUser(trx, user.id, { is_anonymous: false })
+  const isTrusted = account.email?.isVerified || config.mail.autoconfirm
+  if (user.email !== null || !account.email || !isTrusted) return user
+  const { email, isVerified } = account.email
+  if (isVerified) await releaseUnused(trx, { kind: 'email', value: email }, now())
+  await claimAccountEmail(trx, email, user.id)
+  await upsertAddressChange(trx, user, { kind: 'email', at: now() })
+  return updateUser(trx, user.id, {
+    email,
+    email_confirmed_at: now(),
+    raw_user_meta_data: confirmedMetadata(config, user.userMetadata, 'email'),
+    is_anonymous: false,
+  })
+}
+
+/** An invitation, and the external account by which its user accepts it. */
+interface AcceptedInvitation {
+  readonly account: ExternalAccount
+  readonly inviteTokenHash: Buffer
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so
+ * it confirms the user's email (reference: Invitations at a provider). Runs in a transaction of
+ * `withUniqueAccount`.
+ * @throws inviteNotFound, consoleUserProtected, invitedEmailElsewhere, userBanned, identityTaken, StaleView
+ */
+export async function acceptInvitation(
+  trx: Trx,
+  deps: FindOwnerDeps,
+  { account, inviteTokenHash, ip }: AcceptedInvitation,
+): Promise<ExternalOutcome> {
+  const invited = await lockInvitedUser(trx, deps, inviteTokenHash)
+  refuseCustomProvider(account, invited)
+  const matching = account.emails.find(({ email }) => email === invited.email)
+  if (!matching) throw invitedEmailElsewhere()
+  await requireSameSubjects(trx, account)
+  const known = await findExternalIdentity(trx, account)
+  requireOwnIdentity(known, invited.id)
+  if (known) requireSameIssuer(known, account)
+  const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
+  const credentialSince = identitySince(identity, invited)
+  const owner = {
+    credentialSince,
+    decision: 'link',
+    user: await adoptProfile(trx, deps, invited, account),
+    identityId: identity.id,
+    isFirstAddress: false,
+  } as const
+  // The token of the mail proves the email, whatever the provider says of it.
+  const user = await confirmOwner(trx, deps, owner, { ...account, email: { ...matching, isVerified: true } })
+  const traits = { provider: account.provider }
+  await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
+  return { verdict: 'signed-in', user, credentialSince }
+}
+
+async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, linkHash: Buffer): Promise<User> {
+  const token = await findTokenByLink(trx, linkHash, ACCEPTED_KINDS.invite)
+  const user = token && (await lockUserById(trx, token.userId))
+  const isValid = token && Date.parse(token.expiresAt) > now().getTime()
+  if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
+  // The identity would be a way into the account of an SSO user who has left the company.
+  if (user.isSsoUser) return refuseInvitation()
+  requireNotBanned(user, now())
+  // An account that somebody signs in to gets no further way in by a mail alone.
+  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, { id: token.id, linkHash }))
+  if (!isConsumed) refuseInvitation()
+  return user
+}
+
+/** Refuses an invitation that is unknown, too old or used. @throws inviteNotFound */
+function refuseInvitation(): never {
+  throw inviteNotFound()
 }

@@ -3,8 +3,7 @@ import type { CustomProvidersTable, Db, Trx } from '../database.ts'
 import { customProviderNotFound } from '../external-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import { CustomProviderSettings } from './custom-provider.ts'
-import { type Subjects, subjectsOf } from './subjects.ts'
+import { CustomProviderSettings, type Subjects, subjectsOf } from './custom-provider.ts'
 
 /** A custom provider, which an admin has added. */
 export interface CustomProvider {

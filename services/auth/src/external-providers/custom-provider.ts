@@ -1,6 +1,20 @@
+import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import { z } from 'zod'
+import { customProviderInUse } from '../external-errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { IssuerMetadata } from './discovery.ts'
+import { IssuerMetadata } from './key-sets.ts'
+import {
+  type ClientAccount,
+  type ExternalProfile,
+  type IdTokenClaims,
+  type IdTokenRules,
+  InexactNumber,
+  type ListedEmail,
+  type OAuth1Provider,
+  type OAuth2Provider,
+  type ProviderApi,
+  toForeignKey,
+} from './provider.ts'
 
 /** The attributes that a claim can be mapped to. */
 const ATTRIBUTES = [
@@ -137,7 +151,246 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
 export type CustomProviderSettings = z.output<typeof CustomProviderSettings>
 
 /** The claim of a custom provider for each member of the profile, by name or JSON pointer. */
-export type AttributeMapping = CustomProviderSettings['attribute_mapping']
+type AttributeMapping = CustomProviderSettings['attribute_mapping']
 
 /** The prefix of every custom provider's identifier. No fixed provider has it. */
 export const CUSTOM_PREFIX = 'custom:'
+
+type Attribute = keyof AttributeMapping
+
+/**
+ * The profile of a user at a custom provider, from the claims of one answer, or of several about the same user. What an earlier
+ * one does not tell, a later one completes.
+ */
+export function toCustomProfile(
+  settings: CustomProviderSettings,
+  parts: readonly [IdTokenClaims, ...IdTokenClaims[]],
+): ExternalProfile {
+  const { attribute_mapping: mapping, custom_claims_allowlist: names } = settings
+  const read = (name: Attribute) => findFirst(parts, (claims) => readAttribute(mapping, claims, name))
+  const custom = names.flatMap((name): [string, unknown][] => {
+    const value = findFirst(parts, (claims) => (Object.hasOwn(claims, name) ? claims[name] : undefined))
+    return value === undefined ? [] : [[name, value]]
+  })
+  return {
+    subject: findFirst(parts, (claims) => toForeignKey(findClaim(mapping, claims, 'sub')) || undefined) ?? '',
+    emails: [toEmail(mapping, parts)],
+    name: read('name'),
+    fullName: read('full_name'),
+    picture: read('picture'),
+    avatarUrl: read('avatar_url'),
+    userName: read('user_name'),
+    preferredUsername: read('preferred_username'),
+    nickname: read('nickname'),
+    // supabase/auth has none where a custom provider sends none of those that are allowed.
+    ...(custom.length > 0 && { customClaims: Object.fromEntries(custom) }),
+  }
+}
+
+/** Whether claims name an address, and say whether it is verified. */
+function describesEmail({ attribute_mapping: mapping }: CustomProviderSettings, claims: IdTokenClaims): boolean {
+  return readAttribute(mapping, claims, 'email') !== undefined && readVerified(mapping, claims) !== undefined
+}
+
+/**
+ * The address, and whether the answer that names it vouches for it. An answer that names no address, or the
+ * same one, may complete an answer that says nothing of the verification.
+ */
+function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): ListedEmail {
+  const from = parts.findIndex((claims) => readAttribute(mapping, claims, 'email') !== undefined)
+  const [carrier = {}, ...later] = parts.slice(from)
+  const email = readAttribute(mapping, carrier, 'email')
+  if (from === -1 || email === undefined) return { email: undefined, isVerified: false }
+  const vouching = [carrier, ...later].filter((claims) => {
+    const own = findClaim(mapping, claims, 'email') ?? ''
+    // What is no text, such as a list, may name another address.
+    return own === '' || lowerAToZ(readAttribute(mapping, claims, 'email') ?? '') === lowerAToZ(email)
+  })
+  return { email, isVerified: findFirst(vouching, (claims) => readVerified(mapping, claims)) === true }
+}
+
+function findFirst<Part, Found>(parts: readonly Part[], find: (part: Part) => Found | undefined): Found | undefined {
+  for (const part of parts) {
+    const found = find(part)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** An attribute as text, also of a number or a boolean. Undefined where it is missing or empty. */
+function readAttribute(mapping: AttributeMapping, claims: IdTokenClaims, name: Attribute): string | undefined {
+  const value = findClaim(mapping, claims, name)
+  const isText = ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumber
+  return isText && value !== '' ? String(value) : undefined
+}
+
+/** Whether an answer calls its address verified. Undefined where it says nothing. A text, such as `true`, says nothing. */
+function readVerified(mapping: AttributeMapping, claims: IdTokenClaims): boolean | undefined {
+  const value = findClaim(mapping, claims, 'email_verified')
+  return typeof value === 'boolean' ? value : undefined
+}
+
+function findClaim(mapping: AttributeMapping, claims: IdTokenClaims, name: Attribute): unknown {
+  const source = mapping[name] ?? name
+  return source.startsWith('/') ? resolvePointer(claims, source) : claims[source]
+}
+
+/** Finds a value by JSON pointer (RFC 6901). */
+function resolvePointer(document: unknown, pointer: string): unknown {
+  const steps = pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return steps.reduce<unknown>(
+    (value, step): unknown =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? Reflect.get(value, step) : undefined,
+    document,
+  )
+}
+
+/** The meaning of the subjects of a provider: the issuer within which they are unique, and the claim that they are. */
+export interface Subjects {
+  readonly issuer: string
+  readonly claim: string
+}
+
+/** The issuer of a custom provider, or the origin that answers who has signed in. */
+export function customIssuerOf(settings: CustomProviderSettings): string {
+  return settings.provider_type === 'oidc' ? settings.discovery_document.issuer : new URL(settings.userinfo_url).origin
+}
+
+/** The meaning of the subjects of a custom provider. */
+export function subjectsOf(settings: CustomProviderSettings): Subjects {
+  return { issuer: customIssuerOf(settings), claim: settings.attribute_mapping.sub ?? 'sub' }
+}
+
+/** Whether the same subject is the same account at both providers (OpenID Connect Core, section 2). */
+export function sharesSubjects(one: Subjects, other: Subjects): boolean {
+  return one.issuer === other.issuer && one.claim === other.claim
+}
+
+/** Refuses settings by which the subjects of identities would be other people. @throws customProviderInUse */
+export function refuseOtherSubjects(): never {
+  throw customProviderInUse()
+}
+
+/** A provider at which users may sign in. */
+export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider> {
+  readonly name: string
+  readonly provider: Kind
+  readonly account: ClientAccount
+  /** The accepted audiences of id_tokens: the client id of the account, and the client ids of other apps. */
+  readonly clientIds: readonly string[]
+  /** Whether a user may have no email address. */
+  readonly emailOptional: boolean
+  readonly checksNonce: boolean
+  /** The origin of the URLs of the provider: `operator` for settings and the source code, `data` for the database. */
+  readonly origin: 'operator' | 'data'
+  /** The meaning of the subjects of a custom provider, which an admin may change during a sign-in. */
+  readonly subjects?: Subjects
+}
+
+/** A provider with the service's account there. The protocol tells OAuth 2.0 and OAuth 1.0a apart. */
+export type AnyConfiguredProvider = ConfiguredProvider<OAuth2Provider> | ConfiguredProvider<OAuth1Provider>
+
+/** Whether a provider speaks OAuth 1.0a. */
+export function isOAuth1(configured: AnyConfiguredProvider): configured is ConfiguredProvider<OAuth1Provider> {
+  return configured.provider.protocol === 'oauth1a'
+}
+
+type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
+const Claims = z.record(z.string(), z.unknown())
+
+/** The service's account at a custom provider, with its secret in the clear. */
+interface CustomAccount {
+  readonly identifier: string
+  readonly settings: CustomProviderSettings
+  readonly secret: string
+  readonly externalUrl: string
+}
+
+/** A custom provider in the form of a fixed one. Its URLs are data, so they must be https. */
+export function defineCustomProvider(account: CustomAccount): ConfiguredProvider<OAuth2Provider> {
+  const { identifier, settings, secret } = account
+  return {
+    name: identifier,
+    provider: settings.provider_type === 'oidc' ? defineOidc(settings, secret) : defineOAuth2(settings),
+    account: { clientId: settings.client_id, secret, redirectUri: redirectUriOf(account), baseUrl: '' },
+    clientIds: [settings.client_id, ...settings.acceptable_client_ids],
+    emailOptional: settings.email_optional,
+    checksNonce: !settings.skip_nonce_check,
+    origin: 'data',
+    subjects: subjectsOf(settings),
+  }
+}
+
+/** The redirect URI of a custom provider. It is the service's own, so that an admin cannot send codes elsewhere. */
+export function redirectUriOf({ identifier, settings, externalUrl }: Omit<CustomAccount, 'secret'>): string {
+  const shared = `${externalUrl.replace(/\/$/, '')}/callback`
+  return settings.callback === 'own' ? `${shared}/${identifier}` : shared
+}
+
+const sharedSettings = ({
+  scopes,
+  pkce_enabled: usesPkce,
+  authorization_params: authorizeParams,
+}: CustomProviderSettings) => ({ protocol: 'oauth2', scopes, takesScopes: true, usesPkce, authorizeParams }) as const
+
+function defineOAuth2(settings: Exclude<CustomProviderSettings, Oidc>): OAuth2Provider {
+  return {
+    ...sharedSettings(settings),
+    issuer: customIssuerOf(settings),
+    authorizeUrl: settings.authorization_url,
+    tokenUrl: settings.token_url,
+    clientAuth: 'basic-or-post',
+    identify: async ({ get }) => toCustomProfile(settings, [await get(settings.userinfo_url, Claims)]),
+  }
+}
+
+function defineOidc(settings: Oidc, secret: string): OAuth2Provider {
+  const { discovery_document: metadata } = settings
+  const takesBasic = metadata.token_endpoint_auth_methods_supported?.includes('client_secret_basic') ?? true
+  return {
+    ...sharedSettings(settings),
+    issuer: customIssuerOf(settings),
+    authorizeUrl: metadata.authorization_endpoint,
+    tokenUrl: metadata.token_endpoint,
+    clientAuth: takesBasic ? 'basic-or-post' : 'post',
+    promisesIss: metadata.authorization_response_iss_parameter_supported === true,
+    idTokens: {
+      keysOf: (issuer) => (issuer === metadata.issuer ? { jwksUrl: metadata.jwks_uri, origin: 'data' } : undefined),
+      nonce: 'checked',
+      secret: findTokenSecret(settings, secret),
+      readProfile: (claims) => toCustomProfile(settings, [claims]),
+    },
+    identify: (api) => readProfile(settings, api),
+  }
+}
+
+/** Takes the profile from the id_token, and asks the provider for what it does not say of the email address. */
+async function readProfile(settings: Oidc, { getClaims, idTokenClaims }: ProviderApi): Promise<ExternalProfile> {
+  const claims = await idTokenClaims()
+  const { userinfo_endpoint: userinfo } = settings.discovery_document
+  if (userinfo === undefined || describesEmail(settings, claims)) return toCustomProfile(settings, [claims])
+  const profile = await getClaims(userinfo)
+  const [asked, described] = [claims, profile].map(({ sub }) => toForeignKey(sub))
+  // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
+  if (asked === undefined || asked !== described) throw new Error('the profile is of another user than the id_token')
+  return toCustomProfile(settings, [claims, profile])
+}
+
+/** The shortest secret whose guesses take longer than a token is worth (RFC 7518, section 3.2). */
+const HMAC_BYTES_MIN = 32
+
+/**
+ * The secret that may sign id_tokens, where the metadata or the operator say that the provider uses it. The client must have a
+ * secret that is its own: not one that apps hold, and not one that is short.
+ */
+function findTokenSecret(settings: Oidc, secret: string): IdTokenRules['secret'] {
+  const { discovery_document: metadata, id_token_signed_response_alg: chosen, client_id: clientId } = settings
+  const isListed = metadata.id_token_signing_alg_values_supported?.includes('HS256')
+  const isUsed = chosen === undefined ? isListed : chosen === 'HS256'
+  const isPublic = metadata.token_endpoint_auth_methods_supported?.every((method) => method === 'none')
+  const bytes = new TextEncoder().encode(secret)
+  return isUsed && !isPublic && bytes.length >= HMAC_BYTES_MIN ? { bytes, clientId } : undefined
+}

@@ -1,11 +1,44 @@
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import type { ExternalConfig, ProviderConfig, ProviderName } from '../config/external.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
+import {
+  customProviderAddressRefused,
+  customProviderFieldForeign,
+  customProviderIssuerMissing,
+  discoveryFailed,
+} from '../external-errors.ts'
+import { toFieldError } from '../field-errors.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
-import { builtInProviders } from './built-in-providers.ts'
-import type { AnyConfiguredProvider } from './configured-provider.ts'
-import { CUSTOM_PREFIX } from './custom-provider.ts'
+import { hasOwnCallback, namesIssuer } from './begin-sign-in.ts'
+import {
+  type AnyConfiguredProvider,
+  CUSTOM_PREFIX,
+  type CustomProviderChanges,
+  CustomProviderSettings,
+  defineCustomProvider,
+} from './custom-provider.ts'
 import { findCustomProvider } from './custom-provider-repository.ts'
-import { defineCustomProvider } from './define-custom-provider.ts'
+import { discoverMetadata } from './key-sets.ts'
+import { type DefineProvider, describeFailure, type OAuth1Provider } from './provider.ts'
+import { apple } from './providers/apple.ts'
+import { azure } from './providers/azure.ts'
+import { bitbucket } from './providers/bitbucket.ts'
+import { discord } from './providers/discord.ts'
+import { facebook } from './providers/facebook.ts'
+import { figma } from './providers/figma.ts'
+import { github } from './providers/github.ts'
+import { gitlab } from './providers/gitlab.ts'
+import { google } from './providers/google.ts'
+import { keycloak } from './providers/keycloak.ts'
+import { linkedin } from './providers/linkedin.ts'
+import { notion } from './providers/notion.ts'
+import { slack } from './providers/slack.ts'
+import { snapchat } from './providers/snapchat.ts'
+import { spotify } from './providers/spotify.ts'
+import { twitch } from './providers/twitch.ts'
+import { twitter } from './providers/twitter.ts'
+import { workos } from './providers/workos.ts'
 
 export interface FindProviderDeps {
   readonly config: Pick<AuthConfig, 'external' | 'server'>
@@ -29,4 +62,132 @@ export async function findProvider(deps: FindProviderDeps, name: string): Promis
     secret: openSecret(deps.encryptionKeys, id, found.secret),
     externalUrl: server.externalUrl,
   })
+}
+
+const DEFINITIONS: Readonly<Record<ProviderName, DefineProvider | DefineProvider<OAuth1Provider>>> = {
+  apple,
+  azure,
+  bitbucket,
+  discord,
+  facebook,
+  figma,
+  github,
+  gitlab,
+  google,
+  keycloak,
+  linkedin,
+  notion,
+  slack,
+  snapchat,
+  spotify,
+  twitch,
+  twitter,
+  workos,
+}
+
+/** The fixed providers that the settings switch on. */
+export function builtInProviders({ providers }: Pick<ExternalConfig, 'providers'>): readonly AnyConfiguredProvider[] {
+  return [...providers].flatMap(([name, config]) => configure(name, config) ?? [])
+}
+
+/** The issuer of a provider's id_tokens, whether the provider is switched on or not. */
+export function issuerOf(name: ProviderName): string {
+  return DEFINITIONS[name](NO_ACCOUNT).issuer
+}
+
+/** Whether users can sign in by id_tokens of a provider, where it is switched on. */
+export function takesIdTokens(name: ProviderName): boolean {
+  const provider = DEFINITIONS[name](NO_ACCOUNT)
+  return provider.protocol === 'oauth2' && provider.idTokens !== undefined
+}
+
+const NO_ACCOUNT = { clientId: '', secret: '', redirectUri: '', baseUrl: '' }
+
+function configure(name: ProviderName, config: ProviderConfig): AnyConfiguredProvider | undefined {
+  const { enabled, clientIds, secret, redirectUri, url = '', emailOptional, checksNonce } = config
+  const [clientId] = clientIds
+  // The service does not start with an enabled provider that lacks one of these.
+  if (!enabled || clientId === undefined || secret === undefined || redirectUri === undefined) return undefined
+  const account = {
+    clientId,
+    secret,
+    redirectUri,
+    baseUrl: url.replace(/\/$/, ''),
+    trustedConnections: config.trustedConnections,
+  }
+  const accepted = [...clientIds, ...config.extraAudiences]
+  const common = { name, account, clientIds: accepted, emailOptional, checksNonce, origin: 'operator' } as const
+  const provider = DEFINITIONS[name](account)
+  return provider.protocol === 'oauth1a' ? { ...common, provider } : { ...common, provider }
+}
+
+const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 'userinfo_url'] as const
+const FOR_OIDC = ['issuer', 'discovery_url', 'id_token_signed_response_alg'] as const
+const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
+
+export interface CompleteSettingsDeps {
+  readonly outbound: Outbound
+}
+
+type WantedSettings = CustomProviderChanges & Pick<CustomProviderSettings, 'provider_type'>
+
+/**
+ * Checks the members that a type of provider needs, and adds the defaults. Fetches the metadata of an OpenID provider, also
+ * where `wanted` has older ones.
+ * @throws customProviderFieldForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * and what `toFieldError` makes
+ */
+export async function completeSettings(
+  { outbound }: CompleteSettingsDeps,
+  wanted: WantedSettings,
+): Promise<CustomProviderSettings> {
+  const { provider_type: type } = wanted
+  const foreign = (type === 'oidc' ? FOR_OAUTH2 : FOR_OIDC).find((name) => wanted[name] !== undefined)
+  if (foreign) throw customProviderFieldForeign({ field: foreign, type })
+  for (const name of ADDRESSES) {
+    const url = wanted[name]
+    if (url === undefined || outbound.mayCall({ url, origin: 'data' })) continue
+    throw customProviderAddressRefused({ field: name })
+  }
+  const parsed = CustomProviderSettings.safeParse(type === 'oidc' ? await addMetadata(outbound, wanted) : wanted)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw toFieldError(issue?.path.join('.') ?? '', issue)
+}
+
+async function addMetadata(outbound: Outbound, wanted: WantedSettings): Promise<object> {
+  const { issuer, discovery_url: discoveryUrl } = wanted
+  if (issuer === undefined) throw customProviderIssuerMissing()
+  try {
+    return { ...wanted, discovery_document: await discoverMetadata(outbound, { issuer, discoveryUrl }) }
+  } catch (error) {
+    throw discoveryFailed({ cause: describeFailure(error) })
+  }
+}
+
+interface Named {
+  readonly identifier: string
+  readonly settings: CustomProviderSettings
+}
+
+/**
+ * Warns of custom providers at `/callback` beside a provider whose answers name no issuer (reference: Custom providers): who runs
+ * one could use its flow for an answer of the other. Empty where nothing is shared.
+ */
+export function warnOfSharedCallback(
+  { external, server }: Pick<AuthConfig, 'external' | 'server'>,
+  rows: readonly Named[],
+): readonly string[] {
+  const enabled = external.custom.enabled ? rows.filter(({ settings }) => settings.enabled) : []
+  const custom = enabled.map((row) => defineCustomProvider({ ...row, secret: '', externalUrl: server.externalUrl }))
+  const sharing = [...builtInProviders(external), ...custom].filter((provider) => !hasOwnCallback(provider))
+  const anonymous = sharing.filter((provider) => !namesIssuer(provider))
+  const warned = sharing.filter(
+    ({ name }) => name.startsWith(CUSTOM_PREFIX) && anonymous.some((other) => other.name !== name),
+  )
+  if (warned.length === 0) return []
+  const [names, others] = [warned, anonymous].map((providers) => providers.map(({ name }) => name).join(', '))
+  return [
+    `the custom providers ${names} share /callback, and answers of ${others} name no issuer: who runs one could sign in as users of another. Register /callback/<identifier> there, and set callback to own`,
+  ]
 }

@@ -2,10 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { JWTVerifyOptions } from 'jose'
 import { z } from 'zod'
-import { equalSecrets } from '../secrets/equal-secrets.ts'
-import { parseForeignJson } from './foreign-json.ts'
+import { equalSecrets } from '../secrets/sealed-secret.ts'
 import type { KeySets } from './key-sets.ts'
-import type { IdTokenClaims, IdTokenRules } from './provider.ts'
+import { type IdTokenClaims, type IdTokenRules, parseForeignJson } from './provider.ts'
 
 /** An id_token whose signature, issuer, audience and times are valid. Its nonce has not been compared yet. */
 export interface VerifiedIdToken {

@@ -3,9 +3,8 @@ import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { z } from 'zod'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import type { ConfiguredProvider } from './configured-provider.ts'
-import { parseForeignJson } from './foreign-json.ts'
-import type { ExternalProfile, OAuth1Provider } from './provider.ts'
+import type { ConfiguredProvider } from './custom-provider.ts'
+import { type ExternalProfile, type OAuth1Provider, parseForeignJson } from './provider.ts'
 
 /** The dependencies of a call by OAuth 1.0a: each request has its own nonce and time. */
 export interface OAuth1Deps {

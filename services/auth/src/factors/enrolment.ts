@@ -1,6 +1,23 @@
+import { Secret, TOTP } from 'otpauth'
+import { renderSVG } from 'uqr'
+import { z } from 'zod'
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
-import { enrolNeedsSecondFactor, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
-import type { Factor } from './factor.ts'
+import type { AuthConfig } from '../config.ts'
+import {
+  enrolNeedsSecondFactor,
+  phoneEnrolDisabled,
+  phoneFactorExists,
+  phoneVerifyDisabled,
+  recoveryEnrolDisabled,
+  tooManyFactors,
+  totpEnrolDisabled,
+  totpVerifyDisabled,
+  webauthnEnrolDisabled,
+  webauthnVerifyDisabled,
+} from '../factor-errors.ts'
+import { type EncryptionKeys, openSecret, type RandomBytes, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { type Factor, requireFactor } from './factor.ts'
+import type { FactorWithSecrets } from './factor-repository.ts'
 
 /** A factor that a user wants to enrol. */
 export interface WantedFactor {
@@ -11,7 +28,7 @@ export interface WantedFactor {
 }
 
 /** How many factors a user may have: AUTH_MFA_MAX_ENROLLED_FACTORS and AUTH_MFA_MAX_VERIFIED_FACTORS. */
-export interface FactorLimits {
+interface FactorLimits {
   readonly enrolledFactorsMax: number
   readonly verifiedFactorsMax: number
 }
@@ -20,7 +37,7 @@ export interface FactorLimits {
 export type EnrolmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
 
 /** Whether a factor may become verified, or why not. */
-export type ActivationVerdict = Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'>
+type ActivationVerdict = Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'>
 
 /** Requires that a user may have one more way to prove themselves. @throws tooManyFactors, enrolNeedsSecondFactor */
 export function requireAllowed(verdict: ActivationVerdict): void {
@@ -77,4 +94,167 @@ function isVerified({ status }: Factor): boolean {
 /** Refuses a phone number that another factor of the user has. @throws phoneFactorExists */
 export function refuseTakenPhone(): never {
   throw phoneFactorExists()
+}
+
+/** The types of factors that are enrolled and challenged. Recovery codes are not. */
+export type EnrolledType = 'totp' | 'phone' | 'webauthn'
+
+/** Refuses to enrol a type that is switched off. @throws totpEnrolDisabled, phoneEnrolDisabled, webauthnEnrolDisabled */
+export function requireEnrolEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
+  if (mfa[type].enrolEnabled) return
+  if (type === 'totp') throw totpEnrolDisabled()
+  throw type === 'phone' ? phoneEnrolDisabled() : webauthnEnrolDisabled()
+}
+
+/** Refuses to use a type that is switched off. @throws totpVerifyDisabled, phoneVerifyDisabled, webauthnVerifyDisabled */
+export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
+  if (mfa[type].verifyEnabled) return
+  if (type === 'totp') throw totpVerifyDisabled()
+  throw type === 'phone' ? phoneVerifyDisabled() : webauthnVerifyDisabled()
+}
+
+/** Refuses to make recovery codes where they are switched off. @throws recoveryEnrolDisabled */
+export function requireRecoveryCodesEnabled({ mfa }: Pick<AuthConfig, 'mfa'>): void {
+  if (!mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
+}
+
+/** Requires a factor that can be challenged. Recovery codes are used without a challenge. @throws factorNotFound */
+export function requireEnrolled<F extends Pick<Factor, 'factorType'>>(
+  factor: F | undefined,
+): F & { readonly factorType: EnrolledType } {
+  return requireFactor(factor && isEnrolled(factor) ? factor : undefined)
+}
+
+/** Whether a factor can be challenged. */
+export function isEnrolled<F extends Pick<Factor, 'factorType'>>(
+  factor: F,
+): factor is F & { readonly factorType: EnrolledType } {
+  return factor.factorType !== 'recovery_code'
+}
+
+/**
+ * Whether a factor has what a challenge asks for. A verified WebAuthn factor without a credential was
+ * inserted by SQL of others. It is not usable, because a new credential would be a second factor that nobody
+ * has shown.
+ */
+export function isUsable({ factorType, status, credential }: FactorWithSecrets): boolean {
+  return factorType !== 'webauthn' || status === 'unverified' || credential !== null
+}
+
+const SECRET_BYTES = 20
+const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
+/** The steps before and after the current one whose codes are accepted: clocks differ, and users type slowly. */
+const SKEW_STEPS = 1
+const BASE32 = /^[A-Z2-7]+=*$/
+
+/** Generates a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in base32 without padding. */
+export function generateTotpSecret(randomBytes: RandomBytes): string {
+  return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
+}
+
+/** The secret and the names that an authenticator app stores. The secret is base32 without padding. */
+interface TotpAccount {
+  /** The name of the service, as the app shows it. */
+  readonly issuer: string
+  /** The name of the account: an email or a phone. */
+  readonly account: string
+  readonly secret: string
+}
+
+/** The URI in the QR code of an authenticator app, in the Key Uri Format (reference: Enrolment). */
+export function totpUri({ issuer, account, secret }: TotpAccount): string {
+  const { algorithm, digits, period } = FORM
+  // The first colon ends the issuer for many apps, an escaped one too.
+  const [name, label] = [issuer, account].map((text) => encodeURIComponent(text.replaceAll(':', '-')))
+  return `otpauth://totp/${name}:${label}?algorithm=${algorithm}&digits=${digits}&issuer=${name}&period=${period}&secret=${secret}`
+}
+
+/**
+ * The secret of an authenticator app, in base32. SQL of others inserts it unencrypted, and supabase/auth may have sealed it.
+ * @returns undefined where it is neither, so that no code of the factor is right
+ */
+export function readTotpSecret(
+  { encryptionKeys }: { readonly encryptionKeys: EncryptionKeys },
+  { id, secret, plainSecret }: Pick<FactorWithSecrets, 'id' | 'secret' | 'plainSecret'>,
+): string | undefined {
+  if (secret !== null) return openSecret(encryptionKeys, id, secret)
+  const opened = readUpstreamSecret(encryptionKeys, id, plainSecret ?? '')
+  return BASE32.test(opened ?? '') ? opened : undefined
+}
+
+/** The time step of a code; undefined for a code of no step near `now`. */
+export function findTotpStep(secret: string, code: string, now: Date): number | undefined {
+  // The library compares bytes, and throws for six characters that are more than six bytes.
+  if (!/^[0-9]{6}$/.test(code)) return undefined
+  const timestampMs = now.getTime()
+  const delta = new TOTP({ ...FORM, secret }).validate({ token: code, timestamp: timestampMs, window: SKEW_STEPS })
+  return delta === null ? undefined : Math.floor(timestampMs / 1_000 / FORM.period) + delta
+}
+
+/** A factor right after its enrolment. Its secret is shown this once (reference: Enrolment). */
+export const EnrolledFactorView = z.object({
+  id: z.guid(),
+  type: z.enum(['totp', 'phone', 'webauthn']),
+  friendly_name: z.string(),
+  totp: z
+    .object({
+      qr_code: z.string().meta({ description: 'The secret as a QR code: an SVG' }),
+      secret: z.string().meta({ description: 'The secret of the authenticator app, in base32' }),
+      uri: z.string(),
+    })
+    .optional(),
+  phone: z.string().optional(),
+})
+
+/** The members of a factor that are shown right after its enrolment. `totpSecret` is base32; undefined for other types. */
+interface EnrolledFactorParts {
+  readonly id: string
+  readonly type: EnrolledType
+  readonly friendlyName: string
+  readonly phone: string | undefined
+  readonly issuer: string
+  readonly account: string
+  readonly totpSecret: string | undefined
+}
+
+/** The form in which clients see a factor right after its enrolment. A TOTP factor has its secret, also as a QR code. */
+export function viewEnrolledFactor(factor: EnrolledFactorParts): z.output<typeof EnrolledFactorView> {
+  const { id, type, friendlyName, phone, totpSecret, issuer, account } = factor
+  const view = { id, type, friendly_name: friendlyName }
+  if (totpSecret === undefined) return phone === undefined ? view : { ...view, phone }
+  const uri = totpUri({ issuer, account, secret: totpSecret })
+  return { ...view, totp: { qr_code: qrCodeSvg(uri), secret: totpSecret, uri } }
+}
+
+/** The white border around the code, in modules, as the standard requires. */
+const BORDER = 4
+const PIXELS_PER_MODULE = 5
+
+/**
+ * A QR code as an SVG, with as much error correction as fits its size. Clients put the SVG into a data URI unescaped, so it must
+ * not contain `#`. @param text at most 2,953 bytes
+ */
+function qrCodeSvg(text: string): string {
+  return renderSVG(text, { ecc: 'L', boostEcc: true, border: BORDER, pixelSize: PIXELS_PER_MODULE })
+}
+
+/** A set of recovery codes with its codes, which are shown this once (reference: Recovery codes). */
+export const RecoveryCodesView = z.object({
+  id: z.guid(),
+  type: z.literal('recovery_code'),
+  friendly_name: z.string(),
+  total: z.int(),
+  codes: z.array(z.string()),
+})
+
+/** The form in which clients see new recovery codes, in the clear. */
+export function viewRecoveryCodes({
+  factor,
+  codes,
+}: {
+  readonly factor: Factor
+  readonly codes: readonly string[]
+}): z.output<typeof RecoveryCodesView> {
+  const { id, friendlyName } = factor
+  return { id, type: 'recovery_code', friendly_name: friendlyName ?? '', total: codes.length, codes: [...codes] }
 }

@@ -1,8 +1,11 @@
+import { createHmac } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
-import type { Db } from '../database.ts'
-import type { Factor } from './factor.ts'
-import { toFactor } from './factor-repository.ts'
-import type { MfaRecoverySetsTable } from './factor-tables.ts'
+import type { Db, Trx } from '../database.ts'
+import { readDigits } from '../requests/identifier.ts'
+import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
+import { isEnrolled } from './enrolment.ts'
+import type { Factor, MfaRecoverySetsTable } from './factor.ts'
+import { deleteFactor, listFactors, toFactor } from './factor-repository.ts'
 
 /** The guesses within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
 const GUESSES_MAX = 5
@@ -51,7 +54,7 @@ export async function countRecoveryCodes(
 }
 
 /** Replaces the codes of a set, and forgets wrong guesses, so that a locked set can be used again. */
-export async function replaceRecoveryCodes(
+async function replaceRecoveryCodes(
   trx: Db,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
 ): Promise<void> {
@@ -125,4 +128,80 @@ export async function claimRecoveryCode(
 async function forgetGuesses(trx: Db, factorId: string, times: { updated_at: Date; codes_at?: Date }): Promise<void> {
   const values = { guesses: 0, failing_since: null, ...times }
   await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
+}
+
+/** A set of codes, which are shown this once. */
+export interface RecoveryCodes {
+  readonly factor: Factor
+  readonly codes: readonly string[]
+}
+
+/** Letters and digits without 0 and 1, which look like letters. */
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'
+const CODE_LENGTH = 16
+const RANDOM_BYTES = 24
+const CODES = 10
+
+/** Generates a set of codes. Each comes from 192 random bits, so that its bias is below 2^-110. */
+export function generateCodeSet(randomBytes: RandomBytes): readonly string[] {
+  return Array.from({ length: CODES }, () => toCode(randomBytes(RANDOM_BYTES)))
+}
+
+function toCode(random: Buffer): string {
+  let rest = BigInt(`0x${random.toString('hex')}`)
+  const base = BigInt(ALPHABET.length)
+  return Array.from({ length: CODE_LENGTH }, () => {
+    const letter = ALPHABET.charAt(Number(rest % base))
+    rest /= base
+    return letter
+  }).join('')
+}
+
+/** Normalises a typed code: case, white space, `-` and the script of digits do not matter. */
+export function normaliseRecoveryCode(typed: string): string {
+  return readDigits(typed)
+    .toLowerCase()
+    .replaceAll(/[\s\p{Cf}-]/gu, '')
+}
+
+/** The hash of a code, as it is stored (reference: Secrets at rest). @param code normalised */
+export function hashRecoveryCode(serverKey: Buffer, factorId: string, code: string): Buffer {
+  return createHmac('sha256', serverKey).update(`recovery-code\0${factorId}\0${code}`).digest()
+}
+
+/** The dependencies of new codes: the source of every secret, and the key of their hashes. */
+export interface IssueRecoveryCodesDeps {
+  readonly now: () => Date
+  readonly randomBytes: RandomBytes
+  readonly serverKeys: Pick<ServerKeys, 'hmac'>
+}
+
+/**
+ * Makes the codes of a factor, in place of its earlier codes. Only the hashes of codes are stored.
+ * @returns the codes, to be shown once
+ */
+export async function issueRecoveryCodes(
+  trx: Trx,
+  { now, randomBytes, serverKeys }: IssueRecoveryCodesDeps,
+  factorId: string,
+): Promise<readonly string[]> {
+  const codes = generateCodeSet(randomBytes)
+  const hashes = codes.map((code) => hashRecoveryCode(serverKeys.hmac, factorId, code))
+  await replaceRecoveryCodes(trx, { factorId, hashes, now: now() })
+  return codes
+}
+
+/**
+ * Unenrols a factor of a user, who is locked. Recovery codes go with the last other factor: they replace it, and are no factor of
+ * their own.
+ */
+export async function unenrolLockedFactor(
+  trx: Trx,
+  { now }: { readonly now: () => Date },
+  { userId, factor }: { readonly userId: string; readonly factor: Factor },
+): Promise<void> {
+  await deleteFactor(trx, factor, now())
+  const left = (await listFactors(trx, userId)).filter(({ status }) => status === 'verified')
+  if (left.some(isEnrolled)) return
+  for (const recoveryCodes of left) await deleteFactor(trx, recoveryCodes, now())
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findTotpStep, generateTotpSecret, totpUri } from './totp.ts'
+import { findTotpStep, generateTotpSecret, totpUri } from './enrolment.ts'
 
 /** The secret of RFC 6238, appendix B: the ASCII text 12345678901234567890. */
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
 import type { Db, FlowStateTable, Trx } from '../database.ts'
-import type { ExternalAccount } from '../identities/external-account.ts'
+import type { ExternalAccount } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { PkceChallenge } from './pkce.ts'
@@ -67,7 +67,7 @@ export async function insertAuthorizationFlow(db: Db, flow: NewAuthorizationFlow
 }
 
 /** Whether a request has claimed a flow. `used`: another request was first. `unknown`: there is no such flow. */
-export type ClaimedFlow =
+type ClaimedFlow =
   | { readonly verdict: 'claimed'; readonly flow: AuthorizationFlow & { readonly startedAt: Timestamp } }
   | { readonly verdict: 'used' | 'unknown' }
 
@@ -247,4 +247,16 @@ export async function deleteFinishedFlows(trx: Trx, userId: string): Promise<voi
 /** The hash of an auth code as its row holds it. */
 export function hashAuthCode(code: string): Buffer {
   return createHash('sha256').update(code).digest()
+}
+
+/**
+ * The unfinished work of sessions (reference: Work of sessions). `all`: whatever waits for the user, also without a session.
+ * `session`: what one session has started.
+ */
+type SessionWork = { readonly scope: 'all' } | { readonly scope: 'session'; readonly sessionId: string }
+
+/** Ends pending changes of address, nonces, challenges, linking flows and auth codes of a user, who is locked. */
+export async function callEndSessionWork(trx: Trx, userId: string, work: SessionWork): Promise<void> {
+  const sessionId = work.scope === 'session' ? work.sessionId : null
+  await sql`SELECT ${sql.table('end_session_work')}(${userId}, ${work.scope}, ${sessionId}::uuid)`.execute(trx)
 }

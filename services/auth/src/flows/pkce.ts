@@ -8,8 +8,7 @@ import {
   pkceIncomplete,
 } from '../request-errors.ts'
 import { withTexts } from '../requests/documented-fields.ts'
-import { equalSecrets } from '../secrets/equal-secrets.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import { equalSecrets, type RandomBytes } from '../secrets/sealed-secret.ts'
 
 const CODE_CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
 /** s256 or plain in any case. */

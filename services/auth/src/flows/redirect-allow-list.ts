@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Glob } from './glob.ts'
+import { type PkceChallenge, type PkceRule, parsePkce, pkceParameters, requirePkce } from './pkce.ts'
 
 /** The addresses to which redirects may go: SITE_URL, and what matches URI_ALLOW_LIST (reference: Redirect rules). */
 export interface RedirectPolicy {
@@ -14,7 +15,7 @@ export interface RedirectPolicy {
 }
 
 /** The rule that refuses a redirect, by the name in the log and the answer (reference: Redirect rules). */
-export type RedirectRule =
+type RedirectRule =
   | 'not-absolute'
   | 'too-long'
   | 'unsafe-characters'
@@ -205,4 +206,40 @@ function isNumeric(host: string): boolean {
 /** Whether a host is a dotted address in 127.0.0.0/8, in its canonical form. */
 function isLoopback(host: string): boolean {
   return /^127(\.(0|[1-9][0-9]{0,2})){3}$/.test(host) && URL.parse(`http://${host}`)?.hostname === host
+}
+
+/** The query that starts a sign-in at a provider. Parameters that it does not name are passed on to the provider. */
+export const AuthorizeQuery = z
+  .object({
+    provider: z.string().optional().meta({ minLength: 1, description: 'The name of the provider' }),
+    scopes: z
+      .string()
+      .optional()
+      .meta({ description: 'Further scopes to ask the provider for, separated by commas or spaces' }),
+    redirect_to: RedirectQuery.shape.redirect_to.meta({
+      description: 'Where the browser goes at the end; AUTH_SITE_URL by default',
+    }),
+    ...pkceParameters,
+  })
+  .catchall(z.string())
+
+interface AuthorizeRequest {
+  readonly provider: string
+  readonly scopes: string
+  readonly pkce: PkceChallenge | undefined
+  readonly query: Readonly<Record<string, string>>
+}
+
+/**
+ * Reads the query, all but its redirect, which `readContext` resolves.
+ * @throws pkceRequired, pkceIncomplete, codeChallengeLength, codeChallengeCharacters, codeChallengeMethodUnsupported
+ */
+export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule: PkceRule): AuthorizeRequest {
+  const { provider = '', scopes = '' } = query
+  const parameters = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
+  const pkce = parsePkce(query, rule)
+  requirePkce(pkce, rule)
+  return { provider, scopes, pkce, query: Object.fromEntries(parameters) }
 }

@@ -1,7 +1,7 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import type { Db, IdentitiesTable } from '../database.ts'
+import type { Db, IdentitiesTable, Trx } from '../database.ts'
 import { NO_TIME } from '../records/timestamp.ts'
-import { type Identity, toMetadata } from './identity.ts'
+import { type ExternalAccount, type Identity, toMetadata } from './identity.ts'
 
 /** Lists the identities of a user, oldest first. A user has a handful. */
 export async function listIdentities(db: Db, userId: string): Promise<Identity[]> {
@@ -90,4 +90,115 @@ export async function updateDeletedIdentity(
     .set({ provider_id: providerId, identity_data: {}, last_sign_in_at: null, updated_at: now })
     .where('id', '=', id)
     .execute()
+}
+
+type Account = Pick<ExternalAccount, 'provider' | 'subject'>
+
+/** Finds the identity of an external account by provider and subject, without a lock. Undefined for an unknown account. */
+export async function findExternalIdentity(db: Db, { provider, subject }: Account): Promise<Identity | undefined> {
+  const row = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('provider', '=', provider)
+    .where('provider_id', '=', subject)
+    .executeTakeFirst()
+  return row && toIdentity(row)
+}
+
+/** Whether users have identities of a provider. */
+export async function hasIdentitiesOf(db: Db, provider: string): Promise<boolean> {
+  const query = db.selectFrom('identities').select('id').where('provider', '=', provider)
+  return (await query.limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Whether users have identities of a provider whose data name another issuer than this one. */
+export async function hasIdentitiesOfOtherIssuer(db: Db, provider: string, issuer: string): Promise<boolean> {
+  const query = db.selectFrom('identities').select('id').where('provider', '=', provider)
+  const isOther = sql<boolean>`identity_data ->> 'iss' <> ${issuer}`
+  return (await query.where(isOther).limit(1).executeTakeFirst()) !== undefined
+}
+
+/** Inserts the identity of an external account. @throws the unique violation of ACCOUNT_KEY when the account has an identity */
+export function insertExternalIdentity(
+  trx: Trx,
+  userId: string,
+  { provider, subject, data }: Pick<ExternalAccount, 'provider' | 'subject' | 'data'>,
+  at: Date,
+): Promise<Identity> {
+  return insertIdentity(trx, {
+    user_id: userId,
+    provider,
+    provider_id: subject,
+    identity_data: { ...data },
+    last_sign_in_at: at,
+    created_at: at,
+    updated_at: at,
+  })
+}
+
+/** Merges the provider's current claims. Earlier claims stay, since some providers send a name only the first time. */
+export async function updateExternalIdentity(
+  trx: Trx,
+  id: string,
+  data: ExternalAccount['data'],
+  at: Date,
+): Promise<void> {
+  await trx
+    .updateTable('identities')
+    .set({
+      identity_data: sql`identity_data || ${JSON.stringify(data)}::jsonb`,
+      last_sign_in_at: at,
+      updated_at: at,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Removes every identity of a user but one, and but those of a provider where one is named. */
+export async function deleteOtherIdentities(
+  trx: Trx,
+  userId: string,
+  kept: { readonly id: string; readonly provider?: 'phone' | undefined },
+): Promise<void> {
+  const others = trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '<>', kept.id)
+  await (kept.provider === undefined ? others : others.where('provider', '<>', kept.provider)).execute()
+}
+
+/** Removes the identities of a user at providers that have not verified an address. @returns whether there were any */
+export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('identities')
+    .where('user_id', '=', userId)
+    .where('provider', 'not in', ['email', 'phone'])
+    .where(sql<boolean>`NOT identity_data @> '{"email_verified": true}'`)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/**
+ * Lists the users to whom one of some trusted addresses belongs, at most two. An unconfirmed own address does not count where
+ * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider
+ * has verified it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an
+ * import or an adopted database may hold any address there. Staged users are no users yet.
+ *
+ * Anybody can sign up with addresses of somebody else. So an account that nobody has claimed counts only where no other user
+ * does, and of several such accounts that of the first address: otherwise a stranger could keep the owner of the addresses out.
+ */
+export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Promise<readonly string[]> {
+  if (emails.length === 0) return []
+  const { rows } = await sql<{ id: string; is_claimed: boolean }>`
+    SELECT o.id, bool_or(o.is_claimed) AS is_claimed FROM (
+      SELECT u.id, u.email_confirmed_at IS NOT NULL OR u.claimed_at IS NOT NULL AS is_claimed, lower(u.email) AS email
+      FROM ${sql.table('users')} u
+      WHERE lower(u.email) = ANY(${emails}::text[]) AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+        AND (u.email_confirmed_at IS NOT NULL OR u.confirmed_at IS NULL)
+      UNION ALL
+      SELECT u.id, true, i.email FROM ${sql.table('identities')} i JOIN ${sql.table('users')} u ON u.id = i.user_id
+      WHERE i.email = ANY(${emails}::text[]) AND i.provider NOT IN ('email', 'phone')
+        AND i.identity_data @> '{"email_verified": true}'
+        AND u.staged_at IS NULL AND u.deleted_at IS NULL AND NOT u.is_sso_user
+    ) o
+    GROUP BY o.id ORDER BY is_claimed DESC, min(array_position(${emails}::text[], o.email)), o.id LIMIT 2`.execute(db)
+  const isOwner = (row: { readonly is_claimed: boolean }, place: number) => place === 0 || row.is_claimed
+  return rows.filter(isOwner).map(({ id }) => id)
 }

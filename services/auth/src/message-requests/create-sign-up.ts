@@ -4,26 +4,42 @@ import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import { userAlreadyExists, userAlreadyRegistered } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
-import { failHook } from '../hooks/hook-answer.ts'
-import { announceUser, holdUserCreated, type UserCreatedDeps } from '../hooks/user-created-job.ts'
+import { failHook } from '../hooks/hooks.ts'
+import { announceUser, askBeforeUserCreated, holdUserCreated, type UserCreatedDeps } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { type SmsAllowanceDeps, takeSms } from '../messages/sms-allowance.ts'
+import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
+import { type MailJob, mailTask, queueMail } from '../messages/mail-job.ts'
+import { prepareMailToken } from '../messages/mail-token.ts'
+import { describeMail, describeSms } from '../messages/message-record.ts'
+import { messageRequestTask } from '../messages/message-request.ts'
+import { prepareSmsCode, type SmsAllowanceDeps, takeSms } from '../messages/sms-code.ts'
+import type { SmsChannel } from '../messages/sms-gateway.ts'
+import { queueSms, type SmsJob, smsTask } from '../messages/sms-job.ts'
+import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { type Allowance, NOTHING_TAKEN, type RateLimits } from '../rate-limits/rate-limits.ts'
-import { confirmationInterval, refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
+import {
+  confirmationInterval,
+  hashIntervalKey,
+  intervalMs,
+  refuseTooSoon,
+  restOfInterval,
+} from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
-import type { IssuedSession } from '../sessions/session.ts'
-import type { SignUp, SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
-import { signUpMetadata } from '../users/address-metadata.ts'
+import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken, type IssuedSession } from '../sessions/session.ts'
+import {
+  type InsertSignUp,
+  insertSignUpWithin,
+  type SignUp,
+  type SignUpOutcome,
+} from '../sign-ups/sign-up-repository.ts'
+import { buildUnconfirmedUser, type UnconfirmedUser } from '../users/claim-identifier.ts'
+import { signUpMetadata } from '../users/metadata.ts'
 import { findProfileById } from '../users/profile-repository.ts'
-import { buildUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
-import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
+import { type MessageRequestDeps, sendRequested, toMessageRequest } from './request-message.ts'
 
 /**
  * The dependencies of a sign-up: it hashes the password, takes a share of the message limits, and wakes the
@@ -49,7 +65,7 @@ export interface NewSignUp {
 }
 
 /** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
-export type CreatedSignUp =
+type CreatedSignUp =
   | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
 
@@ -216,4 +232,88 @@ function takeAllowance(
 
 function isAutoconfirmed({ config }: Pick<CreateSignUpDeps, 'config'>, { kind }: UserIdentifier): boolean {
   return kind === 'email' ? config.mail.autoconfirm : config.sms.autoconfirm
+}
+
+/** The dependencies of a sign-up whose identifier has to be confirmed. */
+interface ConfirmationDeps extends MessageRequestDeps {
+  readonly insertSignUp: InsertSignUp
+}
+
+/** A sign-up that waits for the confirmation of its identifier. */
+interface ConfirmedSignUp {
+  readonly identifier: UserIdentifier
+  readonly pkce: PkceChallenge | undefined
+  readonly channel: SmsChannel
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+/**
+ * Stores a sign-up with the message that confirms it, or with the request that sends the message to a user who has not confirmed.
+ * @throws what `InsertSignUp` and `runHooked` throw
+ */
+async function insertUnconfirmed(
+  deps: ConfirmationDeps,
+  signUp: Omit<SignUp, 'confirmation'>,
+  input: ConfirmedSignUp,
+): Promise<SignUpOutcome> {
+  const { identifier, pkce, context, channel } = input
+  const interval = confirmationInterval(identifier, context)
+  const { kind } = interval
+  const { secrets, mail, sms } = prepareMessage(deps, input, signUp.userId)
+  const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
+  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, kind))
+  const confirmation = {
+    interval: { kind, key: hashIntervalKey(deps, interval), dueBefore },
+    secrets,
+    pkce,
+    message: undefined,
+    messageAgain: undefined,
+  } as const
+  if (!isSentInRequest(deps, identifier.kind === 'email' ? 'email' : 'sms')) {
+    const message = mail
+      ? { ...(await deps.jobs.prepare(mailTask, mail)), message: describeMail(mail) }
+      : sms && { ...(await deps.jobs.prepare(smsTask, sms)), message: describeSms(sms) }
+    const messageAgain = await deps.jobs.prepare(messageRequestTask, again)
+    return deps.insertSignUp({ ...signUp, confirmation: { ...confirmation, message, messageAgain } })
+  }
+  return runHooked(deps, async (trx, repeatable) => {
+    const outcome = await insertSignUpWithin(trx, { ...signUp, confirmation })
+    const { verdict } = outcome
+    if (verdict === 'sent' || verdict === 'sent-again') repeatable.recordInterval?.(interval)
+    if (verdict === 'sent-again') await sendRequested(trx, repeatable, again)
+    if (verdict === 'sent' && mail) await queueMail(trx, repeatable, mail)
+    if (verdict === 'sent' && sms) await queueSms(trx, repeatable, sms)
+    return outcome
+  })
+}
+
+interface PreparedMessage {
+  readonly secrets: MessageSecrets
+  readonly mail?: MailJob
+  /** Undefined for a test phone, to which nothing is sent. */
+  readonly sms?: SmsJob | undefined
+}
+
+function prepareMessage(deps: ConfirmationDeps, input: ConfirmedSignUp, userId: string): PreparedMessage {
+  const { identifier, channel, data, pkce, context } = input
+  if (identifier.kind === 'phone') {
+    return prepareSmsCode(deps, {
+      user: { id: userId },
+      phone: identifier.value,
+      tokenKind: 'sms',
+      channel,
+      messageId: randomUUID(),
+    })
+  }
+  return prepareMailToken(deps, {
+    user: { id: userId, userMetadata: data },
+    email: identifier.value,
+    tokenKind: 'confirmation',
+    mailKind: 'CONFIRMATION',
+    linkType: 'signup',
+    linkPath: deps.config.mail.linkPaths.confirmation,
+    flow: { method: 'email/signup', pkce },
+    context,
+  })
 }

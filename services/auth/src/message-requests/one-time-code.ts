@@ -1,6 +1,7 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { otpDisabled } from '../errors.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
 import {
   magicLinkInterval,
   type ReservedInterval,
@@ -10,10 +11,11 @@ import {
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
-import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-repository.ts'
 import { isStaged } from '../users/user.ts'
 import { findUserByIdentifier, hasClaimedEmail } from '../users/user-repository.ts'
 import { type CreateSignUpDeps, createSignUp, type NewSignUp } from './create-sign-up.ts'
+import { type MessageRequestDeps, requestMessage } from './request-message.ts'
 
 /** A code to sign in with, as a request wants it. */
 export interface WantedCode {
@@ -92,4 +94,26 @@ async function reserveUnrevealedInterval(
   if (identifier.kind !== 'email' || mail.autoconfirm || behaviours.revealRepeatedSignUp) return []
   const key = magicLinkInterval(behaviours, { identifier: identifier.value, audience: context.audience })
   return [await reserveInterval(deps.db, deps, key)]
+}
+
+/** The dependencies of a request for a magic link. Where it creates the user, it is a sign-up too. */
+export type MagicLinkDeps = CreateSignUpDeps & SessionViewDeps & MessageRequestDeps
+
+/** A mail to sign in with. */
+interface WantedMagicLink extends WantedCode {
+  readonly pkce: PkceChallenge | undefined
+}
+
+/**
+ * Requests a mail with a link and a code to sign in with, for `POST /magiclink` and `POST /otp`.
+ * @throws what `decideStaging`, `signUpUnlessKnown` and `requestMessage` throw
+ */
+export async function mailMagicLink(deps: MagicLinkDeps, { pkce, ...wanted }: WantedMagicLink): Promise<void> {
+  const { identifier, context } = wanted
+  const stage = await decideStaging(deps, wanted)
+  const { createUserOnCodeRequest } = deps.config.behaviours
+  if (createUserOnCodeRequest && (await signUpUnlessKnown(deps, { ...wanted, pkce, channel: 'sms' })) !== 'known')
+    return
+  const request = { purpose: 'magiclink', identifier, pkce, context } as const
+  await requestMessage(deps, createUserOnCodeRequest ? request : { ...request, stage })
 }

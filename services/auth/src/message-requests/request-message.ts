@@ -1,9 +1,25 @@
 import { randomUUID } from 'node:crypto'
+import {
+  type EmailChangeDeps,
+  type PhoneChangeDeps,
+  resendEmailChange,
+  resendPhoneChange,
+} from '../address-changes/request-address-change.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
+import type { Trx } from '../database.ts'
 import { type HookedDeps, isSentInRequest, isSmsUnsendable, runHooked } from '../messages/hooked-transaction.ts'
-import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
-import { countSms } from '../messages/sms-allowance.ts'
-import { findTestCode } from '../messages/test-code.ts'
+import { issueMailToken } from '../messages/mail-token.ts'
+import {
+  countMessages,
+  type MessagePurpose,
+  type MessageRequest,
+  messageMedium,
+  messageRequestTask,
+  type Sending,
+} from '../messages/message-request.ts'
+import { countSms, findTestCode, issueSmsCode } from '../messages/sms-code.ts'
+import { queueSms } from '../messages/sms-job.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import {
   confirmationInterval,
@@ -14,7 +30,11 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type SendDeps, sendRequested } from './send-requested.ts'
+import { lockOrStageUser, type StageDeps } from '../sign-ups/insert-own-user.ts'
+import { upsertSignUpContent } from '../sign-ups/sign-up-repository.ts'
+import { isStaged, type User } from '../users/user.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
 /** The dependencies of a request for a message. The limits count each message, whether or not it has a recipient. */
 export interface MessageRequestDeps extends SendDeps, HookedDeps {
@@ -29,8 +49,7 @@ export interface MessageRequestDeps extends SendDeps, HookedDeps {
  * The message that a client asks for, with the values of the request that its job needs. Nothing else of the
  * request is stored.
  */
-export interface RequestMessageInput
-  extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
+interface RequestMessageInput extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
@@ -129,4 +148,110 @@ function requestIntervals(
   if (purpose === 'phone_change') return { own: { ...key, kind: 'sms', scope: 'resend' } }
   const own = confirmationInterval({ kind, value }, { audience })
   return kind === 'email' ? { own } : { own, before: { ...key, kind: 'sms' } }
+}
+
+/** The dependencies of all kinds of requested messages, because the purpose of a request is known only when its job runs. */
+type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & StageDeps
+
+/** Sends the message of a request, in the transaction of the request. */
+export function sendRequested(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
+  return SENDERS[request.purpose](trx, deps, request)
+}
+
+type Sender = (trx: Trx, deps: SendDeps, request: MessageRequest) => Promise<Sending>
+
+const SENDERS: Readonly<Record<MessagePurpose, Sender>> = {
+  magiclink: sendMagicLink,
+  recovery: sendRecovery,
+  confirmation: resendConfirmation,
+  email_change: resendEmailChange,
+  phone_change: resendPhoneChange,
+}
+
+/** Mails a link and a code to sign in with (reference: POST /otp). */
+async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
+  const { identifier, audience, stage, ip, pkce } = request
+  const user = await lockOrStageUser(trx, deps, { identifier, audience, stage })
+  if (!user) return 'nobody'
+  await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
+  await issueMailToken(trx, deps, {
+    user,
+    email: identifier.value,
+    tokenKind: 'recovery',
+    mailKind: 'MAGIC_LINK',
+    linkType: 'magiclink',
+    linkPath: deps.config.mail.linkPaths.recovery,
+    flow: { method: 'magiclink', pkce },
+    context: request,
+    messageId: request.messageId,
+  })
+  const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
+  await recordAudit(trx, deps, { action, actor: user, ip })
+  return 'sent'
+}
+
+/** Mails a link and a code that open a session in which the user can set a new password (reference: POST /recover). */
+async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
+  const { audience, identifier, ip, pkce } = request
+  const user = await lockIdentifierOwner(trx, identifier)
+  if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return 'nobody'
+  await upsertSignUpContent(trx, user, { kind: 'recovery', audience: audience, data: {}, passwordHash: null })
+  await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
+  await issueMailToken(trx, deps, {
+    user,
+    email: identifier.value,
+    tokenKind: 'recovery',
+    mailKind: 'RECOVERY',
+    linkType: 'recovery',
+    linkPath: deps.config.mail.linkPaths.recovery,
+    flow: { method: 'recovery', pkce },
+    context: request,
+    messageId: request.messageId,
+  })
+  await recordAudit(trx, deps, { action: 'user_recovery_requested', actor: user, ip })
+  return 'sent'
+}
+
+/**
+ * Sends the pending confirmation of an email or a phone again (reference: POST /resend): the confirmation of a sign-up, or for
+ * a staged user the code that was asked for.
+ */
+async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
+  const { audience, identifier, ip } = request
+  const user = await lockIdentifierOwner(trx, identifier)
+  if (!user || user.isSsoUser || user.audience !== audience) return 'nobody'
+  if ((identifier.kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== null) return 'nobody'
+  if (identifier.kind === 'phone') return resendCode(trx, deps, user, request)
+  if (isStaged(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: user.userMetadata } })
+  await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })
+  await issueMailToken(trx, deps, {
+    user,
+    email: identifier.value,
+    tokenKind: 'confirmation',
+    mailKind: 'CONFIRMATION',
+    linkType: 'signup',
+    linkPath: deps.config.mail.linkPaths.confirmation,
+    flow: { method: 'email/signup', pkce: request.pkce },
+    context: request,
+    messageId: request.messageId,
+  })
+  await recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip })
+  return 'sent'
+}
+
+/**
+ * Sends a code by SMS again: to sign in, or to confirm a phone.
+ * @returns `unsent` for a test phone, to which nothing is sent
+ */
+export async function resendCode(
+  trx: Trx,
+  deps: SendDeps,
+  user: User,
+  { identifier, channel = 'sms', messageId, ip }: MessageRequest,
+): Promise<Sending> {
+  await updateUser(trx, user.id, isStaged(user) ? { staged_at: deps.now() } : { confirmation_sent_at: deps.now() })
+  const sms = await issueSmsCode(trx, deps, { user, phone: identifier.value, tokenKind: 'sms', channel, messageId })
+  if (sms) await queueSms(trx, deps, sms)
+  await recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip })
+  return sms === undefined ? 'unsent' : 'sent'
 }

@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
+import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
+import { HOOK_REJECTED } from '../external-errors.ts'
+import type { Hooks } from '../hooks/hooks.ts'
+import { findProfileById } from '../users/profile-repository.ts'
+import { type UserView, viewUser } from '../users/user-view.ts'
 import { MAIL_KINDS } from './default-templates.ts'
-import type { HookedMail } from './message-hooks.ts'
+import type { Mail } from './mailer.ts'
 import { describeMail } from './message-record.ts'
 import { insertMessage } from './message-repository.ts'
+import { type Sms, SmsRefused } from './sms-gateway.ts'
 
 /** A mail in the queue. Its job is sealed, because it carries links and codes. */
 export interface MailJob extends HookedMail {
@@ -46,4 +53,145 @@ export async function queueMail(
   const job = { messageId: randomUUID(), ...mail }
   await insertMessage(trx, describeMail(job))
   await jobs.send(trx, mailTask, job)
+}
+
+/** The settings and the database that the payload of a hook is made from. */
+interface MessagePayloadDeps {
+  readonly config: Pick<AuthConfig, 'behaviours' | 'server'>
+  readonly db: Db
+}
+
+/** The hooks that send messages, and the settings and the database for their payloads. */
+export interface MessageHookDeps extends MessagePayloadDeps {
+  readonly hooks: Hooks
+}
+
+/** A mail with what only its hook needs. */
+interface HookedMail extends Mail {
+  /** The user who gets the mail. */
+  readonly userId: string
+  /** The base of its links. Undefined where it has none. */
+  readonly linkBase?: string
+}
+
+type OwnedSms = Sms & { readonly userId: string; readonly purpose: string }
+
+/** The name of a kind of mail in hooks, where that is not its name in lower case. */
+const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
+  CONFIRMATION: 'signup',
+  MAGIC_LINK: 'magiclink',
+}
+
+/** The variables of a mail, by the names that hooks use. */
+const FIELDS = {
+  token: 'Token',
+  token_hash: 'TokenHash',
+  redirect_to: 'RedirectTo',
+  site_url: 'SiteURL',
+  new_email: 'NewEmail',
+  old_email: 'OldEmail',
+  phone: 'Phone',
+  old_phone: 'OldPhone',
+  provider: 'Provider',
+  factor_type: 'FactorType',
+  passkeys: 'Passkeys',
+  since: 'Since',
+} as const
+
+/**
+ * Sends a mail by the hook SEND_EMAIL. One call is one mail, to one address.
+ * @returns false where its user no longer exists @throws Error when the hook does not take it; the queue tries again
+ */
+export async function sendMailByHook(deps: MessageHookDeps, mail: HookedMail): Promise<boolean> {
+  const payload = await buildMailPayload(deps, [mail])
+  if (payload) await deliver(deps, 'SEND_EMAIL', payload)
+  return payload !== undefined
+}
+
+/**
+ * Sends an SMS by the hook SEND_SMS.
+ * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
+ */
+export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promise<boolean> {
+  const payload = await buildSmsPayload(deps, sms)
+  if (payload) await deliver(deps, 'SEND_SMS', payload)
+  return payload !== undefined
+}
+
+/**
+ * Builds the body of a call of SEND_EMAIL for a mail, or for the two mails of a change of email. Reads the user as `db` sees it.
+ * @returns `{ user, email_data }` (reference: Hooks); undefined where the user no longer exists
+ */
+export async function buildMailPayload(
+  deps: MessagePayloadDeps,
+  mails: readonly [HookedMail, ...HookedMail[]],
+): Promise<object | undefined> {
+  const { config } = deps
+  const user = await findUserView(deps, mails[0].userId)
+  if (!user) return undefined
+  if (config.behaviours.messageHookPayload === 'all members') return { user, email_data: toAllMembers(config, mails) }
+  const { kind, to, variables } = mails[0]
+  const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
+  return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
+}
+
+/**
+ * Builds the body of a call of SEND_SMS.
+ * @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists
+ */
+export async function buildSmsPayload(
+  deps: MessagePayloadDeps,
+  { to, text, code, channel, userId, purpose }: OwnedSms,
+): Promise<object | undefined> {
+  const user = await findUserView(deps, userId)
+  if (!user) return undefined
+  const sms = { otp: code, phone: to }
+  if (deps.config.behaviours.messageHookPayload === 'all members')
+    return { user, sms: purpose === 'second_factor' ? { ...sms, sms_type: 'mfa' } : sms }
+  return { user, sms: { ...sms, channel, message: text } }
+}
+
+/**
+ * The members that supabase/auth sends. Its change of email names the code of one address beside the link token of the other:
+ * `token` and `token_hash_new` are those of the present address, `token_new` and `token_hash` those of the new one.
+ */
+function toAllMembers({ server }: Pick<AuthConfig, 'server'>, mails: readonly [HookedMail, ...HookedMail[]]): object {
+  const toNew = mails.find(({ to, variables }) => to === variables.NewEmail) ?? mails[0]
+  const toCurrent = mails.find((mail) => mail !== toNew)
+  const { kind, linkBase = server.externalUrl, variables } = toNew
+  return {
+    email_action_type: toActionType(kind),
+    token: (toCurrent ?? toNew).variables.Token ?? '',
+    token_hash: variables.TokenHash ?? '',
+    token_new: toCurrent ? variables.Token : '',
+    token_hash_new: toCurrent?.variables.TokenHash ?? '',
+    redirect_to: variables.RedirectTo ?? variables.SiteURL,
+    site_url: linkBase,
+    old_email: variables.OldEmail ?? '',
+    old_phone: variables.OldPhone ?? '',
+    provider: variables.Provider ?? '',
+    factor_type: variables.FactorType ?? '',
+  }
+}
+
+function toActionType(kind: Mail['kind']): string {
+  return ACTION_TYPES[kind] ?? kind.toLowerCase()
+}
+
+async function findUserView({ config, db }: MessagePayloadDeps, userId: string): Promise<UserView | undefined> {
+  const profile = await findProfileById(db, userId)
+  return profile && viewUser(profile, config.behaviours)
+}
+
+/** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */
+async function deliver({ hooks }: MessageHookDeps, name: 'SEND_EMAIL' | 'SEND_SMS', payload: object): Promise<void> {
+  try {
+    await hooks.call(name, payload)
+  } catch (error) {
+    const { code, status, message } = error instanceof HttpError ? error : { code: 'failed', status: 500, message: '' }
+    if (name === 'SEND_SMS' && HOOK_REJECTED.some((refusal) => refusal === code)) {
+      throw new SmsRefused('the hook', { reason: message, code: String(status) })
+    }
+    throw new Error(`hook ${code}`)
+  }
 }

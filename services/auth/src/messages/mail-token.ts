@@ -14,12 +14,11 @@ import {
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
+import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
 import type { User } from '../users/user.ts'
-import { confirmationUrl } from './confirmation-url.ts'
 import type { MailKind } from './default-templates.ts'
 import { type MailJob, queueMail } from './mail-job.ts'
+import { confirmationUrl } from './mail-template.ts'
 
 /** A mail with a link and a code, before its secrets are made. */
 export interface MailToken {

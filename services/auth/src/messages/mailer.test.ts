@@ -8,8 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
 import { DEFAULT_TEXTS } from './default-templates.ts'
 import { parseTemplate } from './mail-template.ts'
-import { createMailer, htmlToText } from './mailer.ts'
-import { createTemplateLoader } from './template-loader.ts'
+import { createMailer, createTemplateLoader, htmlToText } from './mailer.ts'
 
 const sink = await startMailSink()
 let template: { status: number; body: string } | undefined

@@ -1,7 +1,9 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { GeneratedTimestamp } from '../records/column-types.ts'
+import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
+import type { GeneratedTimestamp } from '../records/timestamp.ts'
 import type { MailKind } from './default-templates.ts'
-import type { SmsChannel } from './gateway-protocol.ts'
+import type { SmsChannel } from './sms-gateway.ts'
 
 /** The purposes of SMS. A mail has a kind in their place. */
 export const SMS_PURPOSES = ['one_time_code', 'phone_change', 'reauthentication', 'second_factor'] as const
@@ -81,4 +83,32 @@ export function maskAddress(address: string): string {
   if (at === -1) return `…${address.slice(-2)}`
   const [first = ''] = address
   return `${first}…${address.slice(at)}`
+}
+
+/** The answer of an endpoint that sends a message. */
+export const SentMessageAnswer = z.object({
+  message_id: z
+    .guid()
+    .optional()
+    .meta({ description: 'Of every `POST /resend`; in the profile supabase of every SMS, and of no mail' }),
+})
+
+/** The answer of an endpoint that sends a message. */
+export type SentMessageAnswer = z.output<typeof SentMessageAnswer>
+
+/** A message that an endpoint has sent, or seems to have. */
+interface SentMessage {
+  readonly endpoint: 'resend' | 'other'
+  readonly medium: 'email' | 'sms'
+  /** Our own id, by which the log names the message. */
+  readonly messageId: string
+}
+
+/** The member `message_id` of the answer of an endpoint that sends a message, where the answer has it. */
+export function showMessageId(
+  { showMessageIdOf }: Pick<Behaviours, 'showMessageIdOf'>,
+  { endpoint, medium, messageId }: SentMessage,
+): SentMessageAnswer {
+  const isShown = showMessageIdOf === 'SMS' ? medium === 'sms' : endpoint === 'resend'
+  return isShown ? { message_id: messageId } : {}
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Cursor } from '../pagination/cursor.ts'
+import type { Cursor } from '../pagination/page-query.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { MessagesTable, NewMessage } from './message-record.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import { SMS_CHANNELS, type SmsChannel } from './gateway-protocol.ts'
+import { SMS_CHANNELS, type SmsChannel } from './sms-gateway.ts'
 
 const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phone_change'] as const
 

@@ -1,6 +1,8 @@
 import type { AuthConfig } from '../config.ts'
 import { emailMessagesDisabled, emailSignInsDisabled, phoneCodesDisabled, phoneMessagesDisabled } from '../errors.ts'
+import { channelUnsupported } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
+import type { SmsChannel } from './sms-gateway.ts'
 
 type MessageSwitches = Pick<AuthConfig['signup'], 'emailEnabled' | 'phoneEnabled'>
 
@@ -22,4 +24,11 @@ export function requireOneTimeCodesEnabled(
 /** Requires that users may sign in by email, by a code or by a password. @throws emailSignInsDisabled */
 export function requireEmailSignIns({ emailEnabled }: Pick<MessageSwitches, 'emailEnabled'>): void {
   if (!emailEnabled) throw emailSignInsDisabled()
+}
+
+/** The channel that a body asks for. Only Twilio has `whatsapp`. @throws channelUnsupported */
+export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
+  if (!channel || channel === 'sms') return 'sms'
+  if (channel === 'whatsapp' && provider === 'twilio') return channel
+  throw channelUnsupported()
 }

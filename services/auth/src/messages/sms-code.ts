@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto'
+import type { SmsConfig } from '../config/sms.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
+import { smsProviderMissing } from '../errors.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { generateCode, generateSalt, hashCode, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
+import { type Allowance, NOTHING_TAKEN, type RateLimits } from '../rate-limits/rate-limits.ts'
+import { equalSecrets, type RandomBytes, type ServerKeys } from '../secrets/sealed-secret.ts'
 import type { User } from '../users/user.ts'
-import type { SmsChannel } from './gateway-protocol.ts'
 import { renderText } from './mail-template.ts'
+import type { SmsChannel, SmsGateway } from './sms-gateway.ts'
 import type { SmsJob } from './sms-job.ts'
-import { findTestCode } from './test-code.ts'
 
 /** An SMS with a code, before the code is made. */
 export interface SmsCode {
@@ -34,7 +37,7 @@ export interface SmsCodeDeps {
 }
 
 /** The code of an SMS as it is stored, and the SMS itself; undefined for a test phone, to which nothing is sent. */
-export interface PreparedSmsCode {
+interface PreparedSmsCode {
   readonly secrets: MessageSecrets
   readonly sms: SmsJob | undefined
 }
@@ -78,4 +81,103 @@ export async function issueSmsCode(trx: Trx, deps: SmsCodeDeps, message: SmsCode
   const { user, sessionId, isResent } = message
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null, sessionId, isResent })
   return sms
+}
+
+/** The test code of a phone (SMS_TEST_OTP); undefined for a phone that has none, and once test codes have expired. */
+export function findTestCode(
+  { testCodes, testCodesValidUntil }: Pick<SmsConfig, 'testCodes' | 'testCodesValidUntil'>,
+  phone: string,
+  now: Date,
+): string | undefined {
+  const isOver = testCodesValidUntil !== undefined && testCodesValidUntil <= now
+  return isOver ? undefined : testCodes.get(phone)
+}
+
+interface CountDeps {
+  readonly config: Pick<AuthConfig, 'sms'>
+  readonly now: () => Date
+  readonly rateLimits: Pick<RateLimits, 'sms'>
+}
+
+/** The dependencies of a counted SMS. The hook SEND_SMS takes the place of a gateway. */
+export interface SmsAllowanceDeps extends CountDeps {
+  readonly hooks: Hooks
+  /** Undefined where no gateway is set. */
+  readonly sms: SmsGateway | undefined
+}
+
+/**
+ * Counts an SMS before anything else is done for it (reference: Message limits). A test phone needs neither a gateway nor an
+ * allowance.
+ * @param limitKey the key of the client's limits
+ * @throws smsProviderMissing, overSmsRateLimit
+ */
+export async function takeSms(deps: SmsAllowanceDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
+  if (isTestPhone(deps, phone)) return NOTHING_TAKEN
+  if (!deps.sms && !deps.hooks.isOn('SEND_SMS')) throw smsProviderMissing()
+  return deps.rateLimits.sms.take(limitKey)
+}
+
+/** Counts an SMS that may turn out to have no recipient. @throws overSmsRateLimit */
+export async function countSms(deps: CountDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
+  return isTestPhone(deps, phone) ? NOTHING_TAKEN : deps.rateLimits.sms.take(limitKey)
+}
+
+function isTestPhone({ config, now }: CountDeps, phone: string): boolean {
+  return findTestCode(config.sms, phone, now()) !== undefined
+}
+
+interface FactorSmsDeps {
+  readonly config: Pick<AuthConfig, 'mfa' | 'sms'>
+  readonly now: () => Date
+  readonly randomBytes: RandomBytes
+  readonly serverKeys: ServerKeys
+}
+
+/** The SMS of a phone factor's challenge. */
+interface FactorSms {
+  readonly userId: string
+  readonly challengeId: string
+  /** Normalised: its digits. */
+  readonly phone: string
+  readonly channel: SmsChannel
+  readonly expiresAt: Date
+}
+
+/** The code of a challenge as it is stored, and its SMS; undefined for a test phone. */
+interface PreparedFactorSms {
+  readonly codeHash: Buffer
+  readonly sms: SmsJob | undefined
+}
+
+/** Makes the code of a challenge of a phone factor, and its SMS. */
+export function prepareFactorSms(
+  { config, now, randomBytes, serverKeys }: FactorSmsDeps,
+  { userId, challengeId, phone, channel, expiresAt }: FactorSms,
+): PreparedFactorSms {
+  const { codeLength, template } = config.mfa.phone
+  const testCode = findTestCode(config.sms, phone, now())
+  const code = testCode ?? generateCode(randomBytes, codeLength)
+  const codeHash = hashFactorCode(serverKeys.hmac, { challengeId, phone, code })
+  if (testCode !== undefined) return { codeHash, sms: undefined }
+  const text = renderText(template, { Code: code })
+  const message = { messageId: randomUUID(), expiresAt: expiresAt.toISOString(), userId }
+  return { codeHash, sms: { to: phone, text, code, channel, ...message, purpose: 'second_factor' } }
+}
+
+/** Whether a code is the code of a challenge. */
+export function matchesFactorSms(
+  { serverKeys }: Pick<FactorSmsDeps, 'serverKeys'>,
+  answer: { readonly challengeId: string; readonly phone: string; readonly code: string },
+  codeHash: Buffer | null,
+): boolean {
+  return codeHash !== null && serverKeys.hmacs.some((key) => equalSecrets(codeHash, hashFactorCode(key, answer)))
+}
+
+/** The salt is the id of the challenge, which is random and used once. */
+function hashFactorCode(
+  key: Buffer,
+  { challengeId, phone, code }: { readonly challengeId: string; readonly phone: string; readonly code: string },
+): Buffer {
+  return hashCode(key, Buffer.from(challengeId), phone, code)
 }

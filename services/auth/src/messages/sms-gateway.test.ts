@@ -2,12 +2,11 @@ import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { serverSettings } from '../config/server.ts'
-import type { Sms } from './gateway-protocol.ts'
 import { messagebird } from './gateways/messagebird.ts'
 import { textlocal } from './gateways/textlocal.ts'
 import { twilio } from './gateways/twilio.ts'
 import { vonage } from './gateways/vonage.ts'
-import { createSmsGateway, SmsRefused } from './sms-gateway.ts'
+import { createSmsGateway, type Sms, SmsRefused } from './sms-gateway.ts'
 
 let answer: StubAnswer = {}
 const peer = await startStubProvider(() => answer)

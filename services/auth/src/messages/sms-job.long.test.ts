@@ -11,10 +11,8 @@ import type { AuthTables } from '../database.ts'
 import { overSmsRateLimit } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import { insertUser } from '../users/user-change-repository.ts'
-import { sendHeldSms } from './deliver-sms.ts'
-import { takeSms } from './sms-allowance.ts'
-import { issueSmsCode } from './sms-code.ts'
-import { type HeldSms, holdSms, queueSms, type SmsJob, smsTask } from './sms-job.ts'
+import { issueSmsCode, takeSms } from './sms-code.ts'
+import { type HeldSms, holdSms, queueSms, type SmsJob, sendHeldSms, smsTask } from './sms-job.ts'
 
 const app = await openMailApp({
   AUTH_SMS_TEST_OTP: '15005550001:123456',

@@ -1,7 +1,7 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
-import { checkTemplates, createTemplateLoader } from './template-loader.ts'
+import { checkTemplates, createTemplateLoader } from './mailer.ts'
 
 const { mail } = loadAuthConfig({
   AUTH_SITE_URL: 'https://app.example.com',

@@ -1,3 +1,6 @@
+import { z } from 'zod'
+import type { AuditAction } from '../audit/audit-log.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import { linkWithoutPkce } from '../errors.ts'
 import type { FlowKind } from '../flows/pkce.ts'
 import {
@@ -10,10 +13,11 @@ import {
   verifyTypeMissing,
   verifyTypeUnsupported,
 } from '../request-errors.ts'
-import { isEmail, normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
-import { readCode } from '../requests/typed-code.ts'
-import { isPkceToken } from './one-time-token.ts'
-import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
+import { isEmail, normaliseEmail, readCode, type UserIdentifier } from '../requests/identifier.ts'
+import type { Profile } from '../users/profile-repository.ts'
+import type { User } from '../users/user.ts'
+import { UserView, viewUser } from '../users/user-view.ts'
+import { isPkceToken, type TokenKind } from './one-time-token.ts'
 
 /** The body of POST /verify, or the query of GET /verify. */
 export interface VerifyFields {
@@ -26,7 +30,7 @@ export interface VerifyFields {
 }
 
 /** A typed code with the address that got it, or the token of a link. A phone number is as it was typed. */
-export type VerifyRequest =
+type VerifyRequest =
   | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
   | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
 
@@ -61,7 +65,7 @@ export function parseLink(fields: VerifyFields): ParsedLink {
 }
 
 /** The headers of a request, by their names in lower case. */
-export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Headers by which browsers and previews say that the user has not opened the page yet. */
 const PREFETCH_MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
@@ -110,4 +114,154 @@ function toIdentifier(email: string | undefined, phone: string | undefined): Use
   if (!email) return { kind: 'phone', value: phone ?? '' }
   if (!isEmail(email)) throw badEmailAtVerify()
   return { kind: 'email', value: normaliseEmail(email) }
+}
+
+/** The types of POST /verify. `email` is any code or link of an address. */
+export const VERIFY_TYPES = [
+  'signup',
+  'invite',
+  'recovery',
+  'magiclink',
+  'email',
+  'email_change',
+  'sms',
+  'phone_change',
+] as const
+
+/** The `type` of `POST /verify` (reference: Verification types). */
+export type VerifyType = (typeof VERIFY_TYPES)[number]
+
+/** The kinds of message that a type accepts, before the user is known (reference: Verification types). */
+export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> = {
+  signup: ['confirmation', 'invitation', 'recovery'],
+  invite: ['confirmation', 'invitation'],
+  recovery: ['recovery'],
+  magiclink: ['recovery'],
+  email: ['confirmation', 'invitation', 'recovery'],
+  email_change: ['email_change_new', 'email_change_current'],
+  sms: ['sms'],
+  phone_change: ['phone_change'],
+}
+
+/** Whether a client's text is a verification type. */
+function isVerifyType(type: string): type is VerifyType {
+  return VERIFY_TYPES.some((known) => known === type)
+}
+
+/** Whether a type's message goes to a phone. Such a message has no link. */
+export function isPhoneType(type: VerifyType): boolean {
+  return type === 'sms' || type === 'phone_change'
+}
+
+/**
+ * Whether a message answers a type.
+ * @param owner the user who has the address; undefined for the new address of a change
+ */
+export function isAccepted(
+  type: VerifyType,
+  { kind, userId }: { readonly kind: TokenKind; readonly userId: string },
+  owner: Pick<User, 'id' | 'invitedAt' | 'stagedAt' | 'confirmedAt'> | undefined,
+): boolean {
+  if (type === 'email_change' || type === 'phone_change') return true
+  if (owner?.id !== userId) return false
+  if (type === 'invite') return owner.invitedAt !== null
+  // A sign-up may have taken the place of a staged user since the message went out.
+  return !(type === 'signup' && kind === 'recovery') || owner.stagedAt !== null || owner.confirmedAt === null
+}
+
+/** The address that a message of a kind would go to at present. A message to another address is out of date. */
+export function addressFor(
+  kind: TokenKind,
+  user: Pick<User, 'email' | 'phone' | 'emailChange' | 'phoneChange'>,
+): string | null {
+  if (kind === 'email_change_new') return user.emailChange
+  if (kind === 'phone_change') return user.phoneChange
+  return kind === 'sms' ? user.phone : user.email
+}
+
+/** The `type` of the answer; undefined for a message to a phone (reference: Session object). */
+export function answeredType(type: VerifyType, kind: TokenKind): string | undefined {
+  if (isPhoneType(type)) return undefined
+  if (type === 'email') return kind === 'recovery' ? 'magiclink' : 'signup'
+  return type
+}
+
+/** The types of links that `POST /admin/generate_link` makes (reference: Generated links). */
+export const LINK_TYPES = [
+  'signup',
+  'invite',
+  'magiclink',
+  'recovery',
+  'email_change_current',
+  'email_change_new',
+] as const
+
+/** The `type` of a link that an admin asks for. */
+export type LinkType = (typeof LINK_TYPES)[number]
+
+/** How a type of link is stored and logged. */
+interface LinkRule {
+  /** The message whose place the link takes. */
+  readonly kind: TokenKind & ('confirmation' | 'invitation' | 'recovery' | 'email_change_current' | 'email_change_new')
+  /** The `type` in the link itself, which `GET /verify` takes. */
+  readonly linkType: 'signup' | 'invite' | 'magiclink' | 'recovery' | 'email_change'
+  /** The column of the user that holds when the link was made. */
+  readonly sentAt: 'confirmation_sent_at' | 'recovery_sent_at' | 'email_change_sent_at'
+  readonly action: AuditAction
+  /** Whether the link makes a user for an address that nobody has. */
+  readonly makesUser: boolean
+}
+
+const CONFIRMATION = { kind: 'confirmation', sentAt: 'confirmation_sent_at', makesUser: true } as const
+const RECOVERY = { kind: 'recovery', sentAt: 'recovery_sent_at', action: 'user_recovery_requested' } as const
+const EMAIL_CHANGE = {
+  linkType: 'email_change',
+  sentAt: 'email_change_sent_at',
+  action: 'user_modified',
+  makesUser: false,
+} as const
+
+/** How each type of link is stored and logged (reference: Generated links). */
+export const LINK_RULES: Readonly<Record<LinkType, LinkRule>> = {
+  signup: { ...CONFIRMATION, linkType: 'signup', action: 'user_confirmation_requested' },
+  invite: { ...CONFIRMATION, kind: 'invitation', linkType: 'invite', action: 'user_invited' },
+  magiclink: { ...RECOVERY, linkType: 'magiclink', makesUser: true },
+  recovery: { ...RECOVERY, linkType: 'recovery', makesUser: false },
+  email_change_current: { ...EMAIL_CHANGE, kind: 'email_change_current' },
+  email_change_new: { ...EMAIL_CHANGE, kind: 'email_change_new' },
+}
+
+/** A link and a code, which an admin sends by other means than our mail. */
+export interface GeneratedLink extends Profile {
+  readonly url: string
+  /** The token of the link, as the link shows it. */
+  readonly token: string
+  readonly code: string
+  /** `type` of the link. */
+  readonly linkType: string
+  /** The type that was made: a magic link for an unknown address becomes a sign-up. */
+  readonly verificationType: LinkType
+}
+
+/** The user and the link in one object (reference: Generated links). */
+export const GeneratedLinkView = UserView.extend({
+  action_link: z.string(),
+  email_otp: z.string(),
+  hashed_token: z.string().meta({ description: 'The token in the link' }),
+  verification_type: z.enum(LINK_TYPES),
+  redirect_to: z.string(),
+  token: z.string().optional(),
+  type: z.string().optional(),
+})
+
+/** The form in which an admin sees a link. @param redirectTo where the link ends */
+export function viewGeneratedLink(
+  link: GeneratedLink,
+  redirectTo: string,
+  behaviours: Pick<Behaviours, 'keepSentTimesOfChanges' | 'showGeneratedLinkToken'>,
+): z.output<typeof GeneratedLinkView> {
+  const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
+  const secrets = { action_link, email_otp, hashed_token: token, verification_type }
+  const tokenMembers = behaviours.showGeneratedLinkToken ? { token, type } : {}
+  return { ...viewUser(link, behaviours), ...secrets, redirect_to: redirectTo, ...tokenMembers }
 }

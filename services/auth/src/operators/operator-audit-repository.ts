@@ -1,10 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AuditEntry } from '../audit/audit-repository.ts'
 import type { Db } from '../database.ts'
-import type { Cursor } from '../pagination/cursor.ts'
+import { countAll, countFound, EXACT_ROWS_MAX, estimateRows } from '../pagination/count-rows.ts'
+import type { Cursor } from '../pagination/page-query.ts'
 
 /** The entries that operators list, in the order of creation. An undefined filter filters nothing. */
-export interface OperatorAuditList {
+interface OperatorAuditList {
   /** The user who acted, or on whose account somebody acted. Leaves refreshes out. */
   readonly user: string | undefined
   /** The action of an entry; of a change of operators also without `operator.`. */
@@ -63,4 +64,66 @@ function page(
   const all = isAfter === undefined ? conditions : [...conditions, isAfter]
   return sql`(SELECT id, payload, created_at, ip_address FROM ${sql.table('audit_log_entries')}
     WHERE ${all.length === 0 ? sql`true` : sql.join(all, sql` AND `)} ORDER BY created_at ${order}, id ${order} LIMIT ${limit})`
+}
+
+/** How many users there are, without staged ones. */
+export interface UserCounts {
+  readonly total: number
+  readonly confirmed: number
+  readonly banned: number
+  readonly anonymous: number
+}
+
+/** Counts users: exactly up to 100,000 of them, beyond that all by the planner's estimate. */
+export async function countUserStates(db: Db, now: Date): Promise<UserCounts> {
+  const usersWhich = (which: RawBuilder<boolean>) =>
+    sql`FROM ${sql.table('users')} WHERE staged_at IS NULL AND ${which}`
+  const total = await countAll(db, usersWhich(sql`true`))
+  // An exact count of the few banned users would read all users.
+  const count = total > EXACT_ROWS_MAX ? estimateRows : countFound
+  return {
+    total,
+    confirmed: await count(db, usersWhich(sql`confirmed_at IS NOT NULL`)),
+    banned: await count(db, usersWhich(sql`banned_until > ${now}`)),
+    anonymous: await count(db, usersWhich(sql`is_anonymous`)),
+  }
+}
+
+/** The numbers of sign-ups and sign-ins on a UTC day. */
+export interface DayCounts {
+  /** YYYY-MM-DD. */
+  readonly date: string
+  /** Users who were made, and are still there. */
+  readonly signUps: number
+  readonly signIns: number
+}
+
+const DAYS = 30
+
+/** Counts the users and the sign-ins of the last 30 UTC days, the oldest first. The audit log knows the sign-ins. */
+export async function listDayCounts(db: Db, now: Date): Promise<readonly DayCounts[]> {
+  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length)
+  const ofDay = sql`created_at >= day AT TIME ZONE 'UTC' AND created_at < (day + interval '1 day') AT TIME ZONE 'UTC'`
+  const { rows } = await sql<DayCounts>`
+    SELECT to_char(day, 'YYYY-MM-DD') AS date,
+      (SELECT count(*)::int FROM ${sql.table('user_directory')} WHERE ${ofDay}) AS "signUps",
+      (SELECT count(*)::int FROM ${sql.table('audit_log_entries')} WHERE action = 'login' AND ${ofDay}) AS "signIns"
+    FROM generate_series(${today}::timestamp - make_interval(days => ${sql.lit(DAYS - 1)}), ${today}::timestamp,
+      interval '1 day') AS day ORDER BY day`.execute(db)
+  return rows
+}
+
+/** How many messages of the last 30 days wait or have failed. */
+export interface MessageCounts {
+  readonly waiting: number
+  /** Their jobs are dead, or they are not sent (console reference: Messages of operators). */
+  readonly failed: number
+}
+
+/** Counts the messages that wait, and the messages that have failed. */
+export async function countUnsentMessages(db: Db): Promise<MessageCounts> {
+  const { rows } = await sql<MessageCounts>`
+    SELECT count(*) FILTER (WHERE status = 'waiting')::int AS waiting, count(*) FILTER (WHERE status = 'failed')::int AS failed
+    FROM ${sql.table('messages')} WHERE status <> 'sent'`.execute(db)
+  return rows[0] ?? { waiting: 0, failed: 0 }
 }

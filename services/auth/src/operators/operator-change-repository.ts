@@ -4,7 +4,7 @@ import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { idempotencyKeyReused } from '../operator-errors.ts'
 import { openSecret, type SealedSecret, sealSecret } from '../secrets/sealed-secret.ts'
-import { findLiveSessionOfLocked } from '../sessions/live-session.ts'
+import { findLiveSessionOfLocked } from '../sessions/active-caller.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import {
@@ -12,8 +12,8 @@ import {
   type OperatorChange,
   type OperatorEffect,
   requireSameOperator,
+  toOperatorActor,
 } from './operator-change.ts'
-import { toOperatorActor } from './operator-session.ts'
 
 /**
  * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under

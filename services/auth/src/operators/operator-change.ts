@@ -1,10 +1,12 @@
 import type { Operator, OperatorActor } from '@trestle/operators/operator.ts'
-import { lowerRole, type OperatorAction } from '@trestle/operators/operator-roles.ts'
+import { lowerRole, mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import type { SigningKeyStatus } from '../access-tokens/signing-key-repository.ts'
+import { viewSigningKey } from '../access-tokens/signing-key-view.ts'
+import { operatorForbidden, operatorUnauthorized, signingKeyNotFound } from '../operator-errors.ts'
 import type { Sealing } from '../secrets/sealed-secret.ts'
+import type { FoundSession, SessionLimits } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Manager, requireUser, type User } from '../users/user.ts'
-import type { OperatorSession } from './operator-session.ts'
-import { refuseAction, requireOperator } from './require-action.ts'
 
 /** A change that an operator asks for (console reference: Changes). */
 export interface OperatorChange {
@@ -107,4 +109,60 @@ export function isProtected(
   { adminRoles }: AdminRules,
 ): boolean {
   return consoleRole !== null || adminRoles.includes(role)
+}
+
+/** Requires that the role of an operator may do an action (console reference: Actions). @throws operatorForbidden */
+export function requireAction(role: OperatorRole, action: OperatorAction): void {
+  if (!mayDo(role, action)) refuseAction(role, action)
+}
+
+/** Refuses an operator whose role may not do an action, or not to this user. @throws operatorForbidden */
+function refuseAction(role: OperatorRole, action: OperatorAction): never {
+  throw operatorForbidden({ details: { action, role } })
+}
+
+/** Requires the operator of a request, or what belongs to them. @throws operatorUnauthorized */
+export function requireOperator<Found>(found: Found | undefined): Found {
+  if (found === undefined) throw operatorUnauthorized()
+  return found
+}
+
+/**
+ * The answer and the audit entry for a change of a signing key. The answer is the key as it is after the change.
+ * @param changes how the key was changed, for the audit log
+ */
+export function toKeyEffect(key: SigningKeyStatus, changes: object, status = 200): OperatorEffect {
+  return { status, answer: { key: viewSigningKey(key) }, object: { kind: 'signing-key', id: key.kid }, changes }
+}
+
+/** Refuses a kid that no key ever had. @throws signingKeyNotFound */
+export function refuseUnknownKey(): never {
+  throw signingKeyNotFound()
+}
+
+/** The session that an operator acts with, as their access token names it, and the rules by which it is judged. */
+export interface OperatorSession {
+  readonly userId: string
+  readonly sessionId: string
+  /** Whether the token is of level aal2. */
+  readonly hasRaisedToken: boolean
+  readonly limits: SessionLimits
+  /** AUTH_OPERATOR_REQUIRE_MFA. */
+  readonly mfaRequired: boolean
+}
+
+/**
+ * The operator of a session, as the database has it at this moment: its user is not banned and has a console
+ * role, and a second factor was shown where one is required or set up. Undefined for any other session.
+ */
+export function toOperatorActor(
+  { userId: id, hasRaisedToken, mfaRequired }: OperatorSession,
+  session: FoundSession | undefined,
+): OperatorActor | undefined {
+  if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
+  const hasShownFactor = hasRaisedToken && session.hasShownFactor
+  // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth
+  // more than its owner believes.
+  if ((mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
+  return { id, email: session.email, role: session.consoleRole }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { pageOutOfRange } from '../request-errors.ts'
+import type { Timestamp } from '../records/timestamp.ts'
+import { cursorMalformed, pageOutOfRange } from '../request-errors.ts'
 
 /** The page that a client asks for. */
 export interface Page {
@@ -66,4 +67,73 @@ export function parseCount(
   const count = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= max) return count
   throw pageOutOfRange({ name, max })
+}
+
+/** A page of a list with a total, whose neighbours the header `Link` names. */
+export interface LinkedPage extends Page {
+  /** Path of the request. */
+  readonly path: string
+  /** The number of all rows. */
+  readonly total: number
+  /** Further parameters of the query, which every page shares. */
+  readonly query: Readonly<Record<string, string | undefined>>
+}
+
+/** The headers of a page: the number of all rows, and the neighbours. */
+export function pageHeaders(page: LinkedPage): Record<string, string> {
+  return { 'x-total-count': String(page.total), link: pageLinks(page) }
+}
+
+/** The header `Link` of a list that is read by cursors, undefined after its last row. */
+export function cursorLink(path: string, query: LinkedPage['query'] & { readonly cursor: string }): string {
+  return toLink(path, query, 'next')
+}
+
+/**
+ * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients split it at every `,`, `;`
+ * and `=`, so `page` comes first and values are percent-encoded (reference: Lists of users).
+ */
+function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {
+  const last = Math.max(1, Math.ceil(total / perPage))
+  const link = (number: number, relation: string) =>
+    toLink(path, { page: String(number), per_page: String(perPage), ...query }, relation)
+  return [...(page < last ? [link(page + 1, 'next')] : []), link(last, 'last')].join(', ')
+}
+
+function toLink(path: string, query: LinkedPage['query'], relation: string): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  )
+  return `<${path}?${pairs.join('&')}>; rel="${relation}"`
+}
+
+/** A place in a list that is ordered by creation: after this row. */
+export interface Cursor {
+  readonly createdAt: Timestamp
+  readonly id: string
+}
+
+const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+/** Formats a cursor for clients: base64url, without a signature. It tells only what the row itself tells. */
+export function formatCursor({ createdAt, id }: Cursor): string {
+  return Buffer.from(`${createdAt} ${id}`).toString('base64url')
+}
+
+/** The position after which a page begins. @throws cursorMalformed when the text is not one that `formatCursor` makes */
+export function parseCursor(text: string): Cursor {
+  const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
+  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) refuseCursor()
+  return { createdAt, id }
+}
+
+/** Refuses a text that is no cursor of the list. @throws cursorMalformed */
+export function refuseCursor(): never {
+  throw cursorMalformed()
+}
+
+/** Whether a time exists. PostgreSQL refuses February 30, which `Date` takes for a day of March. */
+function isOfCalendar(timestamp: Timestamp): boolean {
+  const ms = Date.parse(timestamp)
+  return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, -1) === timestamp.slice(0, -'000+00:00'.length)
 }

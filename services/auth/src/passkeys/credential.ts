@@ -1,7 +1,8 @@
 import type { ColumnType, Generated } from 'kysely'
 import { z } from 'zod'
+import { passkeyRefused, tooManyPasskeys } from '../factor-errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import type { GeneratedTimestamp, TimestampColumn } from '../records/column-types.ts'
+import type { GeneratedTimestamp, Timestamp, TimestampColumn } from '../records/timestamp.ts'
 
 /** A public key credential as it is stored; bytes are base64url. */
 export const StoredCredential = z.object({
@@ -78,4 +79,24 @@ export interface WebauthnChallengesTable {
   session_id: string | null
   challenge: string
   expires_at: TimestampColumn
+}
+
+/** A credential with which a user signs in. */
+export interface Passkey {
+  readonly id: string
+  readonly userId: string
+  readonly friendlyName: string
+  readonly credential: StoredCredential
+  readonly createdAt: Timestamp
+  readonly lastUsedAt: Timestamp | null
+}
+
+/** Refuses an answer that is no valid answer of a passkey, without the reason. @throws passkeyRefused */
+export function refusePasskey(): never {
+  throw passkeyRefused()
+}
+
+/** Requires that a user with these passkeys may have one more. @throws tooManyPasskeys */
+export function requireRoom(passkeys: readonly Passkey[], { passkeysMax }: { readonly passkeysMax: number }): void {
+  if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
 }

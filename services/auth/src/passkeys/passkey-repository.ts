@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import { passkeyNotFound } from '../factor-errors.ts'
-import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
-import type { Passkey } from './passkey.ts'
+import { passkeyChallengeExpired, passkeyChallengeNotFound, passkeyNotFound } from '../factor-errors.ts'
+import { parseId } from '../records/ids.ts'
+import type { CredentialRequest } from './ceremony.ts'
+import type { CredentialOptions, Passkey, StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 
 /** All passkeys of a user, oldest first. A setting limits their number. */
 export async function listPasskeys(db: Db, userId: string): Promise<Passkey[]> {
@@ -18,7 +20,7 @@ export async function findPasskeyByCredential(db: Db, credentialId: string): Pro
 }
 
 /** A passkey that is about to be inserted. Its credential has been verified. */
-export interface NewPasskey {
+interface NewPasskey {
   readonly userId: string
   /** The session that registers it. */
   readonly sessionId: string
@@ -149,4 +151,67 @@ function toPasskey(row: Selectable<WebauthnCredentialsTable>): Passkey {
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
   }
+}
+
+/** A challenge of a passkey, and until when it may be answered. */
+export interface PasskeyQuestion {
+  readonly id: string
+  readonly options: CredentialOptions
+  readonly expiresAt: Date
+}
+
+/** The user who registers a passkey, and the session in which they do. */
+interface Registrant {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+/** Inserts a challenge. @param registrant null for a sign-in: the answer of the authenticator names the user */
+export async function insertPasskeyChallenge(
+  db: Db,
+  registrant: Registrant | null,
+  { options, challenge, expiresAt }: CredentialRequest & { readonly expiresAt: Date },
+): Promise<PasskeyQuestion> {
+  const id = randomUUID()
+  const owner = { user_id: registrant?.userId ?? null, session_id: registrant?.sessionId ?? null }
+  await db
+    .insertInto('webauthn_challenges')
+    .values({ id, ...owner, challenge, expires_at: expiresAt })
+    .execute()
+  return { id, options, expiresAt }
+}
+
+/** A challenge that was deleted, so that nobody can answer it again. */
+interface ClaimedChallenge {
+  readonly challenge: string
+  readonly isExpired: boolean
+}
+
+/** Deletes a challenge of a user or of a sign-in, and returns it. Of concurrent requests one gets it. */
+async function claimPasskeyChallenge(
+  db: Db,
+  { id, userId, now }: { readonly id: string; readonly userId: string | null; readonly now: Date },
+): Promise<ClaimedChallenge | undefined> {
+  const row = await db
+    .deleteFrom('webauthn_challenges')
+    .where('id', '=', id)
+    .where('user_id', 'is not distinct from', userId)
+    .returning(['challenge', 'expires_at'])
+    .executeTakeFirst()
+  return row && { challenge: row.challenge, isExpired: Date.parse(row.expires_at) <= now.getTime() }
+}
+
+/**
+ * Takes the challenge that a request answers. It can be answered once.
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired
+ */
+export async function requirePasskeyChallenge(
+  { db, now }: { readonly db: Db; readonly now: () => Date },
+  { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },
+): Promise<string> {
+  const id = parseId(challengeId)
+  const claimed = id === undefined ? undefined : await claimPasskeyChallenge(db, { id, userId, now: now() })
+  if (!claimed) throw passkeyChallengeNotFound()
+  if (claimed.isExpired) throw passkeyChallengeExpired()
+  return claimed.challenge
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { CredentialOptions } from './credential.ts'
-import type { Passkey } from './passkey.ts'
-import type { PasskeyQuestion } from './passkey-challenge-repository.ts'
+import { CredentialOptions, type Passkey } from './credential.ts'
+import type { PasskeyQuestion } from './passkey-repository.ts'
 
 const Timestamp = z.string().meta({ format: 'date-time' })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { toStoredFirebaseHash } from './firebase-scrypt.ts'
+import { toStoredFirebaseHash } from './stored-hash.ts'
 
 // The example of the project firebase/scrypt: the password is user1password.
 const SIGNER_KEY = 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='

@@ -1,8 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import { serverBusy } from '../errors.ts'
-import { parseHashOfRow } from './firebase-scrypt.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
-import { ARGON2_COST, isOutdated, type PasswordAlgorithm, type StoredHash } from './stored-hash.ts'
+import { ARGON2_COST, isOutdated, type PasswordAlgorithm, parseHashOfRow, type StoredHash } from './stored-hash.ts'
 
 /**
  * Hashes and verifies passwords, a few at a time. The type is what callers need; `deps.ts` builds the real one, which hashes in

@@ -13,8 +13,7 @@ import {
 } from '../../test/operators.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { buildApp } from '../app.ts'
-import { createEncryptionKeys } from '../secrets/sealed-secret.ts'
-import { deriveServerKeys } from '../secrets/server-key.ts'
+import { createEncryptionKeys, deriveServerKeys } from '../secrets/sealed-secret.ts'
 
 let test: TestApp
 let chief: SignedInOperator

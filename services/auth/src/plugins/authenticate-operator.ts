@@ -10,14 +10,16 @@ import { idempotencyKeyMalformed, idempotencyKeyMissing, operatorChangeRunning }
 import {
   type OperatorAnswer,
   type OperatorChange,
+  type OperatorSession,
+  requireAction,
+  requireOperator,
   requireSameOperator,
+  toOperatorActor,
   toOperatorAdmin,
 } from '../operators/operator-change.ts'
 import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
-import { type OperatorSession, toOperatorActor } from '../operators/operator-session.ts'
-import { requireAction, requireOperator } from '../operators/require-action.ts'
+import { findLiveSession } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { findLiveSession } from '../sessions/live-session.ts'
 import { refusePath } from './refuse-path.ts'
 
 /** How an operator authenticates, for the API document: both together. */

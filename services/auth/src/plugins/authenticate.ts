@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthDeps } from '../deps.ts'
-import type { Admin } from '../sessions/admin.ts'
-import { checkAdmin, checkFreshAdmin } from '../sessions/check-admin.ts'
+import { type Admin, checkAdmin, checkFreshAdmin } from '../sessions/admin.ts'
 import { readBearer, type TokenUser, toTokenUser } from '../sessions/token-user.ts'
 
 /** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */

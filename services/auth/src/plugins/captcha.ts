@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
 import { captchaFailed, captchaRefused, captchaUnreachable } from '../external-errors.ts'
-import { checkAdmin } from '../sessions/check-admin.ts'
+import { checkAdmin } from '../sessions/admin.ts'
 import { findBearer } from '../sessions/token-user.ts'
 
 type CaptchaDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>

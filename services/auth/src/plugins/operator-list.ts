@@ -3,9 +3,14 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { serverBusy } from '../errors.ts'
-import { type Cursor, formatCursor, parseCursor, refuseCursor } from '../pagination/cursor.ts'
-import { cursorLink } from '../pagination/page-links.ts'
-import { parseCount } from '../pagination/page-query.ts'
+import {
+  type Cursor,
+  cursorLink,
+  formatCursor,
+  parseCount,
+  parseCursor,
+  refuseCursor,
+} from '../pagination/page-query.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
 export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'

@@ -9,9 +9,9 @@ import {
 } from '../flows/redirect-allow-list.ts'
 import { audienceUnknown } from '../request-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { checkAdmin } from '../sessions/check-admin.ts'
+import { checkAdmin } from '../sessions/admin.ts'
 import { findBearer, isAdmin } from '../sessions/token-user.ts'
-import { requireAudience } from '../users/audience.ts'
+import { requireAudience } from '../users/admin-user-request.ts'
 import { readUserAgent, readWantedAudience } from './session-origin.ts'
 
 /** The dependencies of a context: an audience beyond the settings needs the checks of an admin. */

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { upstreamForm } from '../records/upstream-form.ts'
-import { sessionHeaders } from '../sessions/session-headers.ts'
+import { sessionHeaders } from '../sessions/session.ts'
 
 /** The members of a session by which its headers are known. */
 interface Tokens {

@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { memoryStore, openLimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
 import { openTestDatabase } from '../../test/auth-database.ts'
+import { outcomeOf, wrongPassword } from '../../test/bodies.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 import { overRequestRateLimit } from '../errors.ts'
-import { createRateLimits } from './rate-limits.ts'
+import { createRateLimits, retryAfterSeconds, toWindow } from './rate-limits.ts'
 
 const database = await openTestDatabase('app')
 afterAll(() => database.drop())
@@ -146,4 +149,56 @@ describe('createRateLimits with everything off', () => {
       expect(await limit.isBlocked('x')).toBe(false)
     }
   })
+})
+
+describe('toWindow', () => {
+  it.each([
+    [30, 300, 30, { points: 30, durationSeconds: 300 }],
+    [150, 300, 30, { points: 30, durationSeconds: 60 }],
+    [15, 60, 30, { points: 30, durationSeconds: 120 }],
+    [30, 3600, 30, { points: 30, durationSeconds: 3600 }],
+    [1, 300, 30, { points: 30, durationSeconds: 9_000 }],
+    [7, 300, 30, { points: 30, durationSeconds: 1_286 }],
+    [7_000, 300, 30, { points: 23, durationSeconds: 1 }],
+    [1_000_000, 300, 30, { points: 3_333, durationSeconds: 1 }],
+    [0.5, 3_600, 1, { points: 1, durationSeconds: 7_200 }],
+    [30, 0.3, 30, { points: 100, durationSeconds: 1 }],
+    ['off', 300, 30, undefined],
+  ] as const)('counts %s per %s s with a burst of %s as %j', (value, period, burst, window) => {
+    expect(toWindow(value, period, burst)).toEqual(window)
+  })
+})
+
+describe('retryAfterSeconds', () => {
+  it.each([
+    [0, 1],
+    [1, 1],
+    [1_000, 1],
+    [1_001, 2],
+  ])('tells a client with %d ms to wait to try again after %d s', (ms, seconds) => {
+    expect(retryAfterSeconds(ms)).toBe(seconds)
+  })
+})
+
+const test = await openTestApp({
+  settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '2', AUTH_SECURITY_FORWARDED_FOR_ENABLED: 'true' },
+})
+afterAll(() => test.close())
+
+// ASVS 6.3.1
+it.each([
+  ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:db8:1:3::1'],
+  ['192.0.2.1', '192.0.2.1', '192.0.2.2'],
+])('refuses the right password after guesses from %s and %s, and accepts it from %s', async (one, other, elsewhere) => {
+  const { email, password } = await createSignedUp(test.deps)
+  const tryPassword = async (guess: string, address: string) => {
+    const headers = { 'auth-forwarded-for': address }
+    const payload = { email, password: guess }
+    return outcomeOf(await test.app.inject({ method: 'POST', url: '/token?grant_type=password', headers, payload }))
+  }
+  expect([await tryPassword('guess 1', one), await tryPassword('guess 2', other)]).toEqual([
+    wrongPassword,
+    wrongPassword,
+  ])
+  expect([await tryPassword(password, one), await tryPassword(password, elsewhere)]).toEqual([wrongPassword, 200])
 })

@@ -1,10 +1,11 @@
-import { hash } from 'node:crypto'
-import type { Limiter, LimiterStore } from '@trestle/rate-limits/limiter-store.ts'
+import { createHmac, hash } from 'node:crypto'
+import { addressKey } from '@trestle/common/server/address-key.ts'
+import type { Limiter, LimiterStore, Window } from '@trestle/rate-limits/limiter-store.ts'
 import { z } from 'zod'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
-import { retryAfterSeconds, toWindow } from './windows.ts'
+import type { ServerKeys } from '../secrets/sealed-secret.ts'
 
 /**
  * The request buckets, each with its own count (reference: Request limits): the setting that bounds it, the
@@ -30,7 +31,7 @@ const BUCKETS = {
 /** A limit that some endpoints share. Clients are counted in each bucket apart (reference: Request limits). */
 export type Bucket = keyof typeof BUCKETS
 /** A sign-up without an identifier is counted as anonymous, once its body has been read. */
-export type ReturnableBucket = 'signup'
+type ReturnableBucket = 'signup'
 
 /** A message that was counted. */
 export interface Allowance {
@@ -49,7 +50,7 @@ const nothing = async () => {}
 export const NOTHING_TAKEN: Allowance = { giveBack: nothing, giveBackUnsent: nothing }
 
 /** A limit for messages of one kind, for all users together. A client may use half of it at most. */
-export interface MessageLimit {
+interface MessageLimit {
   /**
    * Counts a message. @param limitKey the key of the client's limits; undefined: of no client
    * @throws overEmailRateLimit or overSmsRateLimit
@@ -79,7 +80,7 @@ export interface RateLimits {
 }
 
 /** Failed checks of passwords and codes, by a keyed hash of identifier and address. */
-export interface FailedCheckLimit {
+interface FailedCheckLimit {
   isBlocked(key: string): Promise<boolean>
   record(key: string): Promise<void>
 }
@@ -232,4 +233,84 @@ export async function takeAllowances(takes: readonly (() => Promise<Allowance>)[
     throw error
   }
   return { giveBack, giveBackUnsent }
+}
+
+/**
+ * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate
+ * gives as many. Stores count in whole seconds. Where that time is less than a second, the points follow the
+ * rate instead.
+ * @param value points per `periodSeconds`; `off` is no window
+ * @returns undefined for no window
+ */
+export function toWindow(value: number | 'off', periodSeconds: number, burst: number): Window | undefined {
+  if (value === 'off') return undefined
+  const durationSeconds = Math.max(1, Math.round((burst * periodSeconds) / value))
+  return { points: Math.max(1, Math.round((value * durationSeconds) / periodSeconds)), durationSeconds }
+}
+
+/** Whole seconds to wait, at least one: the header Retry-After (RFC 9110, section 10.2.3). */
+export function retryAfterSeconds(waitMs: number): number {
+  return Math.max(1, Math.ceil(waitMs / 1_000))
+}
+
+/**
+ * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `client`:
+ * the client's address, or the text under which it counts.
+ */
+export interface FailedCheckKey {
+  readonly identifier: string
+  readonly client: string
+}
+
+/** The dependencies of counted checks. The store holds keyed hashes, never an identifier or an address. */
+export interface FailedCheckDeps {
+  readonly rateLimits: Pick<RateLimits, 'failedChecks' | 'failedFactorChecks'>
+  readonly serverKeys: Pick<ServerKeys, 'hmac'>
+}
+
+/** Whether so many checks have failed that a right secret is answered like a wrong one (reference: Failed checks). */
+export function isBlocked(deps: FailedCheckDeps, check: FailedCheckKey): Promise<boolean> {
+  return deps.rateLimits.failedChecks.isBlocked(toKey(deps, check))
+}
+
+/** Counts a failed check for the identifier and the client's address together, known or not. */
+export function recordFailedCheck(deps: FailedCheckDeps, check: FailedCheckKey): Promise<void> {
+  return deps.rateLimits.failedChecks.record(toKey(deps, check))
+}
+
+/** The counters of wrong answers to a second factor. */
+export interface FailedFactorChecks {
+  /** Whether there were too many wrong answers. */
+  readonly isBlocked: () => Promise<boolean>
+  /** Counts a wrong answer. */
+  readonly record: () => Promise<void>
+}
+
+/**
+ * Returns the counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
+ * together, because somebody who has the password could guess six digits from a thousand addresses. The signature of an
+ * authenticator cannot be guessed.
+ */
+export function createFailedFactorChecks(
+  deps: FailedCheckDeps,
+  check: FailedCheckKey,
+  factorType: string,
+): FailedFactorChecks {
+  const { failedChecks, failedFactorChecks } = deps.rateLimits
+  const ofPair = { limit: failedChecks, key: toKey(deps, check) }
+  const ofUser = { limit: failedFactorChecks, key: toKey(deps, { ...check, client: '' }) }
+  const counts = factorType === 'webauthn' ? [ofPair] : [ofPair, ofUser]
+  return {
+    isBlocked: async () => (await Promise.all(counts.map(({ limit, key }) => limit.isBlocked(key)))).includes(true),
+    record: async () => {
+      await Promise.all(counts.map(({ limit, key }) => limit.record(key)))
+    },
+  }
+}
+
+/** A keyed hash, so that the limiter's store does not list who signs in from where. An IPv6 address counts by its network. */
+function toKey({ serverKeys }: FailedCheckDeps, { identifier, client }: FailedCheckKey): string {
+  return createHmac('sha256', serverKeys.hmac)
+    .update(`${identifier}\0${addressKey(client)}`)
+    .digest('base64url')
 }

@@ -4,8 +4,8 @@ import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
-import { retryAfterSeconds } from './windows.ts'
+import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import { retryAfterSeconds } from './rate-limits.ts'
 
 /** Messages whose intervals have the same length: that of a magic link is as long as that of a recovery. */
 export type IntervalKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
@@ -34,7 +34,7 @@ export interface IntervalDeps {
  * `reauthentication`: nonces of such a user. `new-address`: messages to an address that somebody wants and does not
  * have, whoever asks.
  */
-export type IntervalScope = 'confirmation' | 'magiclink' | 'resend' | 'user' | 'reauthentication' | 'new-address'
+type IntervalScope = 'confirmation' | 'magiclink' | 'resend' | 'user' | 'reauthentication' | 'new-address'
 
 /** A kind of message to a normalised email or phone, or for a user. */
 export interface IntervalKey {
@@ -210,4 +210,98 @@ export function hashIntervalKey(
   const name = scope === undefined ? kind : `${kind}/${scope}`
   const key = `throttle\0${name}\0${identifier}${audience === config.jwt.audience ? '' : `\0${audience}`}`
   return createHmac('sha256', serverKeys.hmac).update(key).digest()
+}
+
+interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
+  readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'startIntervalAtGeneratedLink'> }
+  readonly db: Db
+}
+
+/** A link that an admin gets, by the kind of its token, and its user. */
+interface AdminLink extends Omit<IntervalKey, 'kind' | 'scope'> {
+  /** Null where the kind is no change of email. */
+  readonly userId: string | null
+  readonly kind: 'confirmation' | 'invitation' | 'recovery' | 'email_change_new' | 'email_change_current'
+}
+
+const INTERVALS_OF_LINKS = {
+  confirmation: 'confirmation',
+  invitation: 'confirmation',
+  recovery: 'recovery',
+  email_change_new: 'email_change',
+  email_change_current: 'email_change',
+} as const satisfies Record<AdminLink['kind'], IntervalKind>
+
+/**
+ * Starts the interval of a link that an admin gets, where such links count. The caller has committed: a
+ * sign-up locks the interval before its user, and the caller has locked the user first.
+ */
+export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
+  if (!deps.config.behaviours.startIntervalAtGeneratedLink) return
+  const kind = INTERVALS_OF_LINKS[link.kind]
+  const { identifier, audience } = link
+  const keys: IntervalKey[] =
+    kind === 'email_change' && link.userId !== null
+      ? [
+          { kind, scope: 'user', identifier: link.userId, audience },
+          { kind, scope: 'resend', identifier, audience },
+        ]
+      : [{ kind, identifier, audience }]
+  const sentAt = deps.now()
+  await deps.db
+    .insertInto('send_throttle')
+    .values(keys.map((key) => ({ key_hash: hashIntervalKey(deps, key), kind, sent_at: sentAt })))
+    .onConflict((conflict) => conflict.columns(['key_hash', 'kind']).doUpdateSet({ sent_at: sentAt }))
+    .execute()
+}
+
+/** A user whose address changes. */
+interface ChangingUser {
+  readonly id: string
+  readonly email: string | null
+  readonly phone: string | null
+  readonly audience: string
+}
+
+/** The address that a user wants. `email_change`: an email. `sms`: a phone. */
+interface WantedAddress {
+  readonly kind: 'email_change' | 'sms'
+  readonly address: string
+}
+
+/**
+ * Uses up the intervals of a change of address: that of the user, so that nobody mails any number of addresses, and that of the
+ * wanted address, so that no number of users mails one address. `POST /resend` waits for the change too.
+ * @throws emailTooSoon or smsTooSoon
+ */
+export async function requireChangeIntervals(
+  trx: Trx,
+  deps: IntervalDeps,
+  user: ChangingUser,
+  { kind, address }: WantedAddress,
+): Promise<void> {
+  const { audience } = user
+  await requireInterval(trx, deps, { kind, scope: 'user', identifier: user.id, audience })
+  await requireInterval(trx, deps, { kind, scope: 'new-address', identifier: address, audience: undefined })
+  // A request to send the message again names the user by the email or the phone that the user has.
+  for (const identifier of [user.email, user.phone]) {
+    if (identifier !== null) await touchInterval(trx, deps, { kind, scope: 'resend', identifier, audience })
+  }
+}
+
+/**
+ * Uses up the interval of the wanted address, for a message that a stranger may have asked for again. The interval of the user
+ * has to be over, and stays so: a stranger must not hold off a change that the user asks for.
+ * @returns false while an interval is not over
+ */
+export async function claimResend(
+  trx: Trx,
+  deps: IntervalDeps,
+  user: Pick<ChangingUser, 'id' | 'audience'>,
+  { kind, address }: WantedAddress,
+): Promise<boolean> {
+  const { id, audience } = user
+  if (await restOfInterval(trx, deps, { kind, scope: 'user', identifier: id, audience })) return false
+  const key = { kind, scope: 'new-address', identifier: address, audience: undefined } as const
+  return (await touchInterval(trx, deps, key)) === undefined
 }

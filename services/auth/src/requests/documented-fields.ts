@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { EMAIL, EMAIL_LENGTH_MAX } from './identifier.ts'
 
 // Members of requests, as the API document describes them. A schema takes any text: the code below it checks the text, and
@@ -11,7 +12,7 @@ export const needs = (...required: readonly string[]): Readonly<Record<string, u
 export const ABSENT_TEXT = { type: ['string', 'null'], maxLength: 0 }
 
 /** One of the forms of a body, for the API document alone. */
-export interface DocumentedForm {
+interface DocumentedForm {
   readonly required: readonly string[]
   readonly properties: Readonly<Record<string, unknown>>
 }
@@ -127,3 +128,8 @@ export const captchaFields = {
       example: { captcha_token: 'the token of the captcha' },
     }),
 }
+
+/** The time from which on something is ended: RFC 3339 with an offset. */
+export const SinceField = z.iso
+  .datetime({ offset: true, error: FIELD_TEXTS.time })
+  .meta({ example: '2026-01-02T03:04:05Z' })

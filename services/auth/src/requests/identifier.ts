@@ -1,3 +1,4 @@
+import { parsePhoneNumberFromString } from 'libphonenumber-js/min'
 import { emailMalformed, emailMissing, emailTooLong } from '../request-errors.ts'
 
 /** The two kinds of identifiers of a user: an email address, or a phone number. */
@@ -46,4 +47,65 @@ export function normalisePhone(phone: string): string | undefined {
 /** A phone number without a leading `+` and without spaces, whatever the rest is. */
 export function stripPhone(phone: string): string {
   return phone.replace(/^\+/, '').replaceAll(' ', '')
+}
+
+const DIGIT = /\p{Nd}/gu
+/** Blanks, and characters without a shape, such as marks of the direction of text. */
+const UNSEEN = /[\s\p{Z}\p{Cf}]/gu
+
+/**
+ * A code of digits as the service has sent it: without the blanks that somebody has typed between the digits, and in the digits 0
+ * to 9 where they have typed those of another script. Another text, such as the token of a link, stays as it is.
+ */
+export function readCode(typed: string): string {
+  const bare = typed.replaceAll(UNSEEN, '')
+  return /^\p{Nd}+$/u.test(bare) ? readDigits(bare) : typed
+}
+
+/** A text with the digits 0 to 9 in place of those of other scripts. */
+export function readDigits(text: string): string {
+  return text.replaceAll(DIGIT, toDigit)
+}
+
+/** The digits of each script follow each other from its zero on, and the sets of several scripts may adjoin. */
+function toDigit(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0
+  let zero = code
+  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1
+  return String((code - zero) % 10)
+}
+
+/** The library whose data say how the numbers of each country are written, and the day of its release. */
+export const PHONE_DATA = { name: 'libphonenumber-js 1.13.16', asOf: '2026-11-10' } as const
+
+/** A phone number as somebody has typed it. */
+export interface TypedPhone {
+  /** All digits that were typed. */
+  readonly digits: string
+  /** The digits that are dialled from another country. Undefined where no number of its country has this form. */
+  readonly parsed: string | undefined
+}
+
+/** Blanks, characters without a shape, dashes, brackets, dots and slashes, which people write between the digits. */
+const PUNCTUATION = /[\s\p{Z}\p{Cf}\p{Pd}\p{Ps}\p{Pe}./]/gu
+
+/**
+ * Reads a phone number as people write it (reference: Phone numbers): `+44 (0) 7418-084106` has the digits 4407418084106,
+ * and is parsed to 447418084106. The digits may be those of any script. Undefined where the text is no number with the code
+ * of a country.
+ */
+export function readTypedPhone(text: string): TypedPhone | undefined {
+  const digits = normalisePhone(readDigits(text.replaceAll(PUNCTUATION, '').replace(/^＋/, '+')))
+  return digits === undefined ? undefined : { digits, parsed: parseDigits(digits) }
+}
+
+/**
+ * The library takes one prefix away, such as the 0 before a national number. A text may have several, and `+44 0 0259…` is the
+ * number of `+44 0259…`: parse until nothing is taken away.
+ */
+function parseDigits(digits: string): string | undefined {
+  const number = parsePhoneNumberFromString(`+${digits}`)
+  if (!number?.isPossible()) return undefined
+  const parsed = number.number.slice(1)
+  return parsed.length < digits.length ? parseDigits(parsed) : parsed
 }

@@ -1,10 +1,10 @@
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import type { Db } from '../database.ts'
+import type { AuthConfig } from '../config.ts'
+import type { AuthTables, Db } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { NO_TIME } from '../records/timestamp.ts'
-import type { CleanUpBatch, CleanUpPlace, IndexCleanUp, TableCleanUp, WalkCleanUp } from './table-clean-up.ts'
 
 const ROWS_MAX = 100
 /** The most rows that a batch of a walk reads. */
@@ -207,4 +207,136 @@ function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delet
     SELECT removed, is_full, id::text AS last_id, is_full OR (saw_all_it_may AND created_at < ${until}) AS goes_on,
       ${wanted === 'delete' ? sql`NULL::text[]` : sql`ARRAY(SELECT id::text FROM found ORDER BY id)`} AS ids
     FROM seen, counts WHERE NOT is_full OR id IN (SELECT id FROM found) ORDER BY id DESC LIMIT 1`
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** How long operators can see a mail or an SMS. */
+const MESSAGE_LIFETIME_MS = 30 * DAY_MS
+
+/** The moment so many milliseconds ago. */
+type Ago = (ms: number) => Date
+
+/** The clean-ups of all tables (reference: Retention). */
+export function listCleanUps(config: AuthConfig, now: Date): readonly TableCleanUp[] {
+  const ago: Ago = (ms) => new Date(now.getTime() - ms)
+  const yesterday = ago(DAY_MS)
+  const codeMs = config.mail.codeLifetimeSeconds * 1_000
+  const stagedMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
+  // The auth code of a mail's link begins to live when the link is used.
+  const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
+  const intervals = [...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs]
+  const unverifiedMs = Math.max(DAY_MS, config.mfa.unverifiedLifetimeMs)
+  return [
+    { by: 'walk', table: 'refresh_tokens', until: yesterday },
+    byIndex('sessions', 'not_after', yesterday),
+    ...listSessionWalks(config.sessions, ago),
+    byIndex('flow_state', 'created_at', ago(flowMs)),
+    byIndex('mfa_factors', 'created_at', ago(unverifiedMs), 'unverified'),
+    byIndex('mfa_challenges', 'created_at', ago(DAY_MS + config.mfa.challengeLifetimeSeconds * 1_000)),
+    byIndex('webauthn_challenges', 'expires_at', yesterday),
+    byIndex('one_time_tokens', 'expires_at', yesterday),
+    byIndex('send_throttle', 'sent_at', ago(Math.max(DAY_MS, ...intervals))),
+    byIndex('code_guesses', 'since', yesterday),
+    byIndex('messages', 'created_at', ago(MESSAGE_LIFETIME_MS)),
+    byIndex('users', 'staged_at', ago(stagedMs)),
+    ...listRetentions(config, ago),
+  ]
+}
+
+function byIndex(
+  table: IndexCleanUp['table'],
+  column: string,
+  before: Date,
+  only: IndexCleanUp['only'] = undefined,
+): IndexCleanUp {
+  return { by: 'index', table, column, before, only }
+}
+
+/** A clean-up of sessions that the settings ended a day ago. None where sessions have no end. */
+function listSessionWalks(
+  { timeboxMs, inactivityTimeoutMs }: AuthConfig['sessions'],
+  ago: Ago,
+): readonly WalkCleanUp[] {
+  const lives = [timeboxMs, inactivityTimeoutMs].filter((ms) => ms !== undefined)
+  if (lives.length === 0) return []
+  const startedBefore = timeboxMs === undefined ? undefined : ago(DAY_MS + timeboxMs)
+  const refreshedBefore = inactivityTimeoutMs === undefined ? undefined : ago(DAY_MS + inactivityTimeoutMs)
+  return [{ by: 'walk', table: 'sessions', until: ago(DAY_MS + Math.min(...lives)), startedBefore, refreshedBefore }]
+}
+
+/** Clean-ups of rows that strangers can make, after the time that settings give. */
+function listRetentions(
+  { database, mail, sms }: Pick<AuthConfig, 'database' | 'mail' | 'sms'>,
+  ago: Ago,
+): readonly IndexCleanUp[] {
+  const { anonymousRetentionMs, auditRetentionMs, unconfirmedRetentionMs } = database
+  const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
+  return [
+    anonymousRetentionMs === 'off' ? [] : [byIndex('users', 'created_at', ago(anonymousRetentionMs), 'anonymous')],
+    auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
+    // Keep unconfirmed users while the last message may still confirm them, and where they may sign in.
+    unconfirmedRetentionMs === 'off' || mail.allowsUnverified
+      ? []
+      : [byIndex('users', 'confirmation_sent_at', ago(Math.max(unconfirmedRetentionMs, codeMs)), 'unconfirmed')],
+  ].flat()
+}
+
+/** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
+export type TableCleanUp = IndexCleanUp | WalkCleanUp
+
+/** A clean-up by the front of an index, whose first column is `column`. */
+interface IndexCleanUp {
+  readonly by: 'index'
+  readonly table: keyof AuthTables
+  readonly column: string
+  /** A row has expired when its column is earlier than this. */
+  readonly before: Date
+  /** Undefined: all rows of the table expire. */
+  readonly only: 'unverified' | 'anonymous' | 'unconfirmed' | undefined
+}
+
+/**
+ * Deletes rows in a walk along the primary key, which is ordered by time. The walk ends at the first row that was created at
+ * `until` or later. An index would slow down an update that runs often.
+ */
+type WalkCleanUp =
+  | {
+      readonly by: 'walk'
+      readonly table: 'refresh_tokens'
+      /** A spent token has expired when its last update is earlier than this. */
+      readonly until: Date
+    }
+  | {
+      readonly by: 'walk'
+      readonly table: 'sessions'
+      readonly until: Date
+      /** A session has expired when it began earlier than this. Undefined: sessions may last for ever. */
+      readonly startedBefore: Date | undefined
+      /** A session has expired when its last refresh is earlier than this. Undefined: sessions may be idle. */
+      readonly refreshedBefore: Date | undefined
+    }
+
+/**
+ * The place where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch in which rows
+ * were refused.
+ */
+export type CleanUpPlace = string
+
+/** Rows that something of a neighbour refuses to delete: a foreign key without a cascade, or a trigger. */
+export interface RefusedRows {
+  readonly rows: number
+  /** The error of PostgreSQL for the first of them. */
+  readonly cause: unknown
+}
+
+/** How many rows a batch of a clean-up has removed, and where the next batch begins. */
+export interface CleanUpBatch {
+  readonly removed: number
+  /** Undefined: no row was refused. */
+  readonly refused?: RefusedRows
+  /** Whether it deleted as many rows as a batch may, so that more may be left. */
+  readonly isFull: boolean
+  /** Undefined: nothing is left. */
+  readonly next: CleanUpPlace | undefined
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { AuthorizeQuery, readAuthorizeQuery } from '../flows/authorize-query.ts'
+import { AuthorizeQuery, readAuthorizeQuery } from '../flows/redirect-allow-list.ts'
 import { readContext } from '../plugins/read-context.ts'
 import { needs } from '../requests/documented-fields.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { friendlyNameField, requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { friendlyNameField, requireFriendlyName } from '../factors/factor.ts'
 import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'

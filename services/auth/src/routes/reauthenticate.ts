@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../error-body.ts'
-import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
+import { SentMessageAnswer, showMessageId } from '../messages/message-record.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { reauthenticate } from '../use-cases/reauthenticate.ts'
 

@@ -12,7 +12,7 @@ import {
 import { factorRow } from '../../test/factor-row.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
-import { deriveChildToken } from '../sessions/refresh-token.ts'
+import { deriveChildToken } from '../sessions/session.ts'
 
 let test: TestApp
 let logFields: unknown
@@ -360,7 +360,7 @@ describe('POST /token?grant_type=refresh_token', () => {
   it('200: a new JWT_SECRET replaces the stored next token', async () => {
     const { token, sessionId, signedUp } = await signIn()
     const before = (await refresh(token)).body
-    const { deriveRefreshTokenKey } = await import('../sessions/refresh-token.ts')
+    const { deriveRefreshTokenKey } = await import('../sessions/session.ts')
     const { grantRefreshToken } = await import('../use-cases/grant-refresh-token.ts')
     const changed = { ...test.deps, refreshTokenKey: deriveRefreshTokenKey('another secret') }
     const { session: after } = await grantRefreshToken(changed, { refreshToken: token, userAgent: null, ip: '' })

@@ -11,7 +11,7 @@ import { type RequestContextDeps, readAudience, readContext } from '../plugins/r
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { bodyEmpty } from '../request-errors.ts'
 import { captchaFields, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
-import { refreshHeaders } from '../sessions/session-headers.ts'
+import { refreshHeaders } from '../sessions/session.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type GrantAuthCodeDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { type GrantIdTokenDeps, grantIdToken } from '../use-cases/grant-id-token.ts'

@@ -5,11 +5,16 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers, errorVocabulary, redirectVocabulary } from '../error-body.ts'
-import { confirmationPage } from '../flows/confirmation-page.ts'
-import { failureRedirect, withPathOf } from '../flows/flow-redirect.ts'
+import { confirmationPage, failureRedirect, withPathOf } from '../flows/flow-redirect.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import { flowOfLink, isPrefetch, parseLink, type VerifyFields } from '../one-time-tokens/verify-request.ts'
-import { isPhoneType, VERIFY_TYPES } from '../one-time-tokens/verify-type.ts'
+import {
+  flowOfLink,
+  isPhoneType,
+  isPrefetch,
+  parseLink,
+  VERIFY_TYPES,
+  type VerifyFields,
+} from '../one-time-tokens/verify-request.ts'
 import { isForm, JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/read-context.ts'
 import { nameSession } from '../plugins/upstream-answers.ts'

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hash, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 
 /** Gives so many random bytes. Every secret of the service is made of them, so that a test can choose it. */
@@ -128,4 +128,42 @@ function decrypt(key: Buffer, { data: text, nonce }: Pick<SealedSecret, 'data' |
 
 function rowKey(key: Buffer, rowId: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, '', rowId, KEY_BYTES))
+}
+
+/**
+ * Whether two secrets are the same, as texts or as bytes. Compares secrets of one length in constant time, so that an answer's
+ * time tells no part of either.
+ */
+export function equalSecrets(left: string | Uint8Array, right: string | Uint8Array): boolean {
+  const [a, b] = [toBytes(left), toBytes(right)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+function toBytes(secret: string | Uint8Array): Uint8Array {
+  return typeof secret === 'string' ? Buffer.from(secret) : secret
+}
+
+/** Keys of the process, one for each use, derived from the encryption keys of the database. */
+export interface ServerKeys {
+  /** For HMACs of one-time codes and of the identifiers in limits (reference: Secrets at rest). */
+  readonly hmac: Buffer
+  /** This key and the earlier ones, since a code may be older than the current encryption key. */
+  readonly hmacs: readonly Buffer[]
+  /** For sealed payloads in the job queue. The first key seals, every key opens. */
+  readonly jobs: readonly [Buffer, ...Buffer[]]
+}
+
+/**
+ * Derives the server keys from each encryption key (HKDF). Keys of older encryption keys verify and open, but make nothing new.
+ */
+export function deriveServerKeys({ current, byId }: EncryptionKeys): ServerKeys {
+  const older = [...byId.values()].filter(({ id }) => id !== current.id)
+  const derive = (info: string, { key }: { readonly key: Buffer }): Buffer =>
+    Buffer.from(hkdfSync('sha256', key, '', info, 32))
+  const hmac = derive('server-hmac-v1', current)
+  return {
+    hmac,
+    hmacs: [hmac, ...older.map((key) => derive('server-hmac-v1', key))],
+    jobs: [derive('job-payload-v1', current), ...older.map((key) => derive('job-payload-v1', key))],
+  }
 }

@@ -4,7 +4,7 @@ import { createSignedUp } from '../../test/signed-up.ts'
 import { signInTooOld } from '../errors.ts'
 import { requireFreshSession } from './active-caller.ts'
 import { createSession } from './create-session.ts'
-import { listProofs, updateCredentialSince } from './proof-repository.ts'
+import { listProofs, updateCredentialSince } from './session-repository.ts'
 
 const test = await openTestApp()
 afterAll(() => test.close())

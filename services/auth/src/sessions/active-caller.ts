@@ -1,11 +1,24 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { type RawBuilder, sql } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { signInTooOld } from '../errors.ts'
-import { isStaged, requireNotBanned, type User } from '../users/user.ts'
+import {
+  anonymousNotAllowed,
+  identitiesNeedSecondFactor,
+  passkeysNeedSecondFactor,
+  ssoIdentity,
+  ssoPasskey,
+} from '../factor-errors.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { NO_TIME } from '../records/timestamp.ts'
+import { isStaged, refuseBanned, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
-import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
 import { refuseMissingSession, refuseMissingUser, requireSession } from './session.ts'
-import { findSession, type Session } from './session-repository.ts'
+import { findSession, isByOldCredential, isStolen, listProofs, type Proof, type Session } from './session-repository.ts'
 import { callerAudience, type TokenUser } from './token-user.ts'
 
 /** A user who may change something in their own name. */
@@ -135,4 +148,214 @@ export async function requireFreshSession(
   const proofs = session ? await listProofs(db, session.id) : []
   const isFresh = (proof: Proof) => Date.parse(proof.at) >= sinceMs && isByOldCredential(proof, freshForMs)
   if (!proofs.some(isFresh)) throw signInTooOld()
+}
+
+/** A session that is live, and its user as they are at present. */
+interface LiveSession {
+  readonly role: string
+  /** The role of the user as an operator; null for other users. */
+  readonly consoleRole: OperatorRole | null
+  /** Null when none. */
+  readonly email: string | null
+  readonly hasShownFactor: boolean
+  readonly userHasFactor: boolean
+}
+
+/** The limits of sessions in milliseconds, undefined where there is none. */
+export interface SessionLimits {
+  readonly timeboxMs: number | undefined
+  readonly inactivityTimeoutMs: number | undefined
+}
+
+/** The limits of sessions, and the database that has the sessions. */
+export interface LiveSessionDeps {
+  readonly config: { readonly sessions: SessionLimits }
+  readonly lanes: Lanes
+}
+
+/** A session that is live, and whether its user is banned. */
+export interface FoundSession extends LiveSession {
+  readonly isBanned: boolean
+}
+
+/** The session that a token names. */
+interface NamedSession {
+  readonly sessionId: string
+  /** Null for a token that names no user. */
+  readonly userId: string | null
+}
+
+/**
+ * Requires a session that is within SESSIONS_TIMEBOX and SESSIONS_INACTIVITY_TIMEOUT. The row of a session outlives these
+ * limits, and so may its access token, but an admin's rights and new tokens must not (reference: Admins).
+ * @throws sessionNotFound, userBanned
+ */
+export async function requireLiveSession(
+  { config, lanes }: LiveSessionDeps,
+  named: NamedSession,
+): Promise<LiveSession> {
+  const { isBanned, ...session } = requireSession(await findLiveSession({ config, lanes }, named))
+  if (isBanned) refuseBanned()
+  return session
+}
+
+/** Finds a session that is within those limits, and whether its user is banned; undefined for any other session. */
+export async function findLiveSession(
+  { config, lanes }: LiveSessionDeps,
+  named: NamedSession,
+): Promise<FoundSession | undefined> {
+  return toFoundSession(await lanes.read.first(liveSessionQuery, toQuery(config.sessions, named)))
+}
+
+/**
+ * Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees what others
+ * have just committed.
+ */
+export async function findLiveSessionOfLocked(
+  trx: Trx,
+  limits: SessionLimits,
+  named: NamedSession,
+): Promise<FoundSession | undefined> {
+  const { rows } = await selectLiveSession(toQuery(limits, named)).execute(trx)
+  return toFoundSession(rows[0])
+}
+
+function toQuery({ timeboxMs, inactivityTimeoutMs }: SessionLimits, { sessionId, userId }: NamedSession) {
+  return {
+    sessionId,
+    userId,
+    timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
+    inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
+  }
+}
+
+function toFoundSession(row: LiveSessionRow | undefined): FoundSession | undefined {
+  if (!row?.is_valid) return undefined
+  return {
+    role: row.role ?? '',
+    consoleRole: OPERATOR_ROLES.find((role) => role === row.console_role) ?? null,
+    email: row.email || null,
+    hasShownFactor: row.aal === 'aal2',
+    userHasFactor: row.has_factor,
+    isBanned: row.is_banned === true,
+  }
+}
+
+interface LiveSessionQuery extends NamedSession {
+  /** Null is no limit. */
+  readonly timeboxSeconds: number | null
+  readonly inactivitySeconds: number | null
+}
+
+interface LiveSessionRow {
+  readonly is_banned: boolean | null
+  readonly is_valid: boolean
+  readonly role: string | null
+  readonly console_role: string | null
+  readonly email: string | null
+  readonly aal: string | null
+  readonly has_factor: boolean
+}
+
+/** A session that foreign SQL has inserted may lack the time. */
+const startedAt = sql`coalesce(s.created_at, ${sql.lit(NO_TIME)}::timestamptz)`
+
+const liveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
+  'find_live_session',
+  selectLiveSession,
+)
+
+function selectLiveSession(p: LiveSessionQuery): RawBuilder<LiveSessionRow> {
+  return sql<LiveSessionRow>`SELECT u.banned_until > now() AS is_banned,
+    coalesce(s.not_after >= now(), true)
+      AND coalesce(${startedAt} + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
+      AND coalesce(coalesce(s.refreshed_at AT TIME ZONE 'UTC', ${startedAt})
+        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true)
+      AND NOT ${isStolen()} AS is_valid, u.role, u.console_role, u.email, s.aal,
+    EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
+    FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
+    WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`
+}
+
+interface IdentityOwnerDeps extends FreshSessionDeps {
+  readonly config: Pick<AuthConfig, 'security' | 'sessions'>
+}
+
+/**
+ * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict
+ * profile a user with a second factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
+ */
+export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, caller: ActiveCaller): Promise<void> {
+  await requireIdentityFactor(db, deps, caller)
+  await requireFreshSession(db, deps, caller)
+}
+
+/**
+ * Requires that a user may get one more identity, in every profile: it would let an SSO user in whom the identity provider of the
+ * company has removed. Checked again when a linking flow returns. @throws ssoIdentity
+ */
+export function requireLinkable({ user }: Pick<ActiveCaller, 'user'>): void {
+  if (user.isSsoUser) throw ssoIdentity()
+}
+
+/**
+ * Requires the second factor alone. Checked again when a linking flow returns: the user may have enrolled a first factor since.
+ * @throws identitiesNeedSecondFactor
+ */
+export async function requireIdentityFactor(
+  db: Db,
+  { config }: Pick<IdentityOwnerDeps, 'config'>,
+  caller: ActiveCaller,
+): Promise<void> {
+  if (config.security.factorGuardsIdentities) await requireShownFactor(db, caller)
+}
+
+/**
+ * Requires that a user with a second factor has shown it, in every profile. For a change of identities that
+ * changes an address too.
+ * @throws identitiesNeedSecondFactor
+ */
+export async function requireShownFactor(db: Db, { session, user }: ActiveCaller): Promise<void> {
+  if (session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw identitiesNeedSecondFactor()
+}
+
+/** A caller who may manage second factors. */
+export interface FactorOwner {
+  readonly user: User
+  readonly session: Session
+}
+
+/**
+ * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its
+ * proof belongs to a session (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
+ */
+export function requireFactorOwner({ user, session: found }: ActiveCaller): FactorOwner {
+  const session = requireSession(found)
+  if (user.isAnonymous) throw anonymousNotAllowed()
+  return { user, session }
+}
+
+/**
+ * Requires that a caller may change passkeys. A user with a second factor must have shown it. Otherwise somebody with a stolen
+ * password could add a passkey of their own.
+ * @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
+ */
+export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller: ActiveCaller): Promise<FactorOwner> {
+  const owner = requireFactorOwner(caller)
+  if (owner.session.aal !== 'aal2' && (await hasVerifiedFactor(db, owner.user.id))) throw passkeysNeedSecondFactor()
+  await requireFreshSession(db, deps, caller)
+  return owner
+}
+
+/**
+ * Requires that a caller may register a passkey: a passkey would let an SSO user in whom the identity provider has removed.
+ * @throws ssoPasskey, sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
+ */
+export async function requirePasskeyRegistrant(
+  db: Db,
+  deps: FreshSessionDeps,
+  caller: ActiveCaller,
+): Promise<FactorOwner> {
+  if (caller.user.isSsoUser) throw ssoPasskey()
+  return requirePasskeyOwner(db, deps, caller)
 }

@@ -8,10 +8,23 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { batchCalls } from './batch-calls.ts'
-import { updateCredentialSince, upsertCopiedProofs } from './proof-repository.ts'
-import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
-import type { IssuedSession, SessionOrigin, SignInMethod, StoredSession } from './session.ts'
-import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
+import {
+  FIRST_TOKEN_BYTES,
+  firstRefreshToken,
+  hashRefreshToken,
+  type IssuedSession,
+  type SessionOrigin,
+  type SignInMethod,
+  type StoredSession,
+} from './session.ts'
+import {
+  type SessionRow,
+  sessionColumns,
+  toStoredSession,
+  toVerdict,
+  updateCredentialSince,
+  upsertCopiedProofs,
+} from './session-repository.ts'
 
 /** How a user has just signed in. */
 export interface SignIn extends SessionOrigin {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { Db, Trx } from '../database.ts'
-import type { Cursor } from '../pagination/cursor.ts'
+import type { Cursor } from '../pagination/page-query.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import { type Session, toAal } from './session-repository.ts'
 

@@ -11,7 +11,7 @@ import {
 } from '../errors.ts'
 import type { ActiveCaller } from './active-caller.ts'
 import { createSession, type SignIn } from './create-session.ts'
-import { preparePassword } from './new-password.ts'
+import { type GuardedChange, type GuardedChangeVerdict, judgeGuardedChange, preparePassword } from './new-password.ts'
 import { findSession } from './session-repository.ts'
 
 // Proofs are dated by the clock of the database.
@@ -104,5 +104,29 @@ describe('preparePassword', () => {
     await expect(prepare(asksForNonce, anonymous, NEW)).rejects.toThrow(reauthenticationNeeded())
     const tomorrow = { ...asksForNonce, now: () => new Date(Date.now() + DAY_MS) }
     await expect(prepare(tomorrow, caller, NEW)).rejects.toThrow(reauthenticationNeeded())
+  })
+})
+
+describe('judgeGuardedChange', () => {
+  const usual: GuardedChange = { guard: 'none', lacksFactor: false, isSsoUser: false, hasNonce: false }
+  const cases: readonly (readonly [Partial<GuardedChange>, GuardedChangeVerdict])[] = [
+    [{}, 'allowed'],
+    [{ hasNonce: true }, 'allowed'],
+    [{ isSsoUser: true }, 'allowed'],
+    [{ isSsoUser: true, hasNonce: true }, 'managed-elsewhere'],
+    [{ guard: 'sign-ins' }, 'fresh-sign-in-needed'],
+    [{ guard: 'sign-ins', hasNonce: true }, 'fresh-sign-in-needed'],
+    [{ guard: 'sign-ins', isSsoUser: true }, 'managed-elsewhere'],
+    [{ guard: 'sign-ins', lacksFactor: true }, 'second-factor-needed'],
+    [{ guard: 'sign-ins', lacksFactor: true, isSsoUser: true, hasNonce: true }, 'second-factor-needed'],
+    [{ guard: 'admin' }, 'fresh-sign-in-needed'],
+    [{ guard: 'admin', isSsoUser: true }, 'fresh-sign-in-needed'],
+    [{ guard: 'admin', isSsoUser: true, hasNonce: true }, 'managed-elsewhere'],
+    [{ guard: 'admin', lacksFactor: true }, 'admin-factor-needed'],
+    [{ guard: 'admin', lacksFactor: true, isSsoUser: true, hasNonce: true }, 'admin-factor-needed'],
+  ]
+
+  it.each(cases)('a change with %o ends in the verdict %s', (change, verdict) => {
+    expect(judgeGuardedChange({ ...usual, ...change })).toBe(verdict)
   })
 })

@@ -1,13 +1,28 @@
-import { recordAudit } from '../audit/audit-log.ts'
-import { currentPasswordInvalid, currentPasswordRequired, reauthenticationNeeded, samePassword } from '../errors.ts'
-import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { Db, Trx } from '../database.ts'
+import {
+  currentPasswordInvalid,
+  currentPasswordRequired,
+  reauthenticationNeeded,
+  reauthenticationNotValid,
+  samePassword,
+  ssoUserManaged,
+} from '../errors.ts'
+import { secondFactorNeeded } from '../factor-errors.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { matchesCode } from '../one-time-tokens/one-time-token.ts'
+import { claimToken, countGuess, hashGuessKey, returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
 import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
-import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
-import type { ActiveCaller } from './active-caller.ts'
-import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
-import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
-import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './proof-repository.ts'
+import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
+import { readCode, type UserIdentifier } from '../requests/identifier.ts'
+import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import type { User } from '../users/user.ts'
+import { findAddressChange } from '../users/user-change-repository.ts'
+import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
+import { refuseAdminWithoutFactor } from './admin.ts'
+import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './session-repository.ts'
+import { type AttemptHookDeps, judgePasswordAttempt } from './session-view.ts'
 
 export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPasswordRules {
   readonly config: NonceDeps['config'] &
@@ -18,7 +33,7 @@ export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPassword
 }
 
 /** A new password with what a client sent to prove that it may set it. */
-export interface NewPassword {
+interface NewPassword {
   readonly password: string
   readonly nonce: string | undefined
   /** The password that the new one replaces. */
@@ -153,4 +168,154 @@ export function requireShownPassword(
 /** Refuses a current password that is wrong. @throws currentPasswordInvalid */
 function refuseCurrentPassword(): never {
   throw currentPasswordInvalid()
+}
+
+/** The dependencies of nonces. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
+interface NonceDeps extends FailedCheckDeps, AuditDeps {
+  readonly config: AuditDeps['config'] & {
+    readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
+  }
+  readonly db: Db
+  readonly now: () => Date
+  readonly serverKeys: ServerKeys
+}
+
+/** A nonce that was right. `consumeNonce` has yet to use it up. */
+interface CheckedNonce {
+  readonly id: string
+  readonly codeHash: Buffer
+}
+
+/**
+ * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): their email, else their phone. Where a new
+ * password needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it.
+ * Undefined where no address counts.
+ */
+export async function findNonceAddress(
+  db: Db,
+  { config, now }: Pick<NonceDeps, 'now'> & { readonly config: Pick<NonceDeps['config'], 'security'> },
+  user: User,
+): Promise<UserIdentifier | undefined> {
+  for (const kind of ['email', 'phone'] as const) {
+    const value = user[kind]
+    if (value === null) continue
+    if (!config.security.reauthenticateForPassword) return { kind, value }
+    const changedAt = await findAddressChange(db, user.id, kind)
+    if (changedAt === undefined || now().getTime() - Date.parse(changedAt) >= PASSWORD_PROOF_MS) return { kind, value }
+  }
+  return undefined
+}
+
+/**
+ * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a
+ * wrong one is a failed check as a wrong password is. @param ip the client's address @throws reauthenticationNotValid
+ */
+async function checkNonce(
+  deps: NonceDeps,
+  user: User,
+  { nonce, ip }: { readonly nonce: string; readonly ip: string },
+): Promise<CheckedNonce> {
+  const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
+  const check = { identifier, client: ip }
+  const blocked = await isBlocked(deps, check)
+  const wanted = { audience: user.audience, identifier, kinds: ['reauthentication'] } as const
+  const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
+  const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
+  const tokens = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
+  for (const token of tokens) {
+    const { id, userId, codeHash, expiresAt } = token
+    const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
+    if (blocked || !isAlive || codeHash === null) continue
+    if (matchesCode(deps.serverKeys.hmacs, token, { identifier, code: readCode(nonce) })) return { id, codeHash }
+  }
+  await recordFailedCheck(deps, check)
+  await recordAudit(deps.db, deps, { action: 'reauthentication_failed', actor: user, ip, traits: { proof: 'nonce' } })
+  return refuseNonce()
+}
+
+/** Uses a nonce up. A concurrent request may have done that since the check. @throws reauthenticationNotValid */
+export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void> {
+  if (!(await claimToken(trx, nonce))) refuseNonce()
+}
+
+/** Refuses a nonce that is wrong, too old or used up. @throws reauthenticationNotValid */
+function refuseNonce(): never {
+  throw reauthenticationNotValid()
+}
+
+/**
+ * The values that a change of an own account sets; undefined members stay as they are. An address is one that
+ * the user does not have.
+ */
+interface WantedChange {
+  readonly password: string | undefined
+  readonly email: string | undefined
+  readonly phone: string | undefined
+  readonly appMetadata: Readonly<Record<string, unknown>> | undefined
+  readonly nonce: string | undefined
+}
+
+/**
+ * Requires that the session of a caller is proven well enough for a change of their account (reference: PUT /user).
+ * @throws secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld
+ */
+export async function requireGuardedChange(
+  deps: FreshSessionDeps & { readonly db: Db },
+  caller: ActiveCaller,
+  wanted: WantedChange,
+): Promise<void> {
+  const { user, session } = caller
+  const guard = guardOf(caller, wanted)
+  const lacksFactor = guard !== 'none' && session?.aal !== 'aal2' && (await hasVerifiedFactor(deps.db, user.id))
+  const hasNonce = wanted.nonce !== undefined
+  switch (judgeGuardedChange({ guard, lacksFactor, isSsoUser: user.isSsoUser, hasNonce })) {
+    case 'second-factor-needed':
+      throw secondFactorNeeded()
+    case 'admin-factor-needed':
+      return refuseAdminWithoutFactor()
+    case 'managed-elsewhere':
+      throw ssoUserManaged()
+    case 'fresh-sign-in-needed':
+      return requireFreshSession(deps.db, deps, caller)
+    case 'allowed':
+  }
+}
+
+/**
+ * The kind of a change. `sign-ins`: a password or an address, by which the user signs in. `admin`:
+ * app_metadata, which only admins change, so the session must meet the conditions of admin endpoints. An
+ * operator's token has no session.
+ */
+type Guard = 'sign-ins' | 'admin' | 'none'
+
+function guardOf({ session }: ActiveCaller, { password, email, phone, appMetadata }: WantedChange): Guard {
+  if (password !== undefined || email !== undefined || phone !== undefined) return 'sign-ins'
+  return appMetadata !== undefined && session !== undefined ? 'admin' : 'none'
+}
+
+/** A change of an own account, as far as its guard depends on it. */
+export interface GuardedChange {
+  readonly guard: Guard
+  /** Whether the user has a verified second factor that the session has not shown. */
+  readonly lacksFactor: boolean
+  readonly isSsoUser: boolean
+  /** Whether the request has a nonce, with or without a password. */
+  readonly hasNonce: boolean
+}
+
+/** `fresh-sign-in-needed`: allowed where the user has signed in a short time ago. */
+export type GuardedChangeVerdict =
+  | 'allowed'
+  | 'second-factor-needed'
+  | 'admin-factor-needed'
+  | 'managed-elsewhere'
+  | 'fresh-sign-in-needed'
+
+/** Judges whether a caller may make a change (reference: PUT /user). The order decides which error the client sees. */
+export function judgeGuardedChange({ guard, lacksFactor, isSsoUser, hasNonce }: GuardedChange): GuardedChangeVerdict {
+  if (guard === 'sign-ins' && lacksFactor) return 'second-factor-needed'
+  if (guard === 'admin' && lacksFactor) return 'admin-factor-needed'
+  // Their identity provider decides who an SSO user is: who has left the company must find no other way in.
+  if (isSsoUser && (guard === 'sign-ins' || hasNonce)) return 'managed-elsewhere'
+  return guard === 'none' ? 'allowed' : 'fresh-sign-in-needed'
 }

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
-import { findNonceAddress } from './nonce.ts'
-import { PASSWORD_PROOF_MS } from './proof-repository.ts'
+import { findNonceAddress } from './new-password.ts'
+import { PASSWORD_PROOF_MS } from './session-repository.ts'
 
 const test = await openTestApp()
 afterAll(() => test.close())

@@ -1,15 +1,28 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { sql } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { updateCredentialSince } from './proof-repository.ts'
-import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
-import { type IssuedSession, requireSession, type SessionOrigin } from './session.ts'
-import { type SessionRow, sessionColumns, toStoredSession } from './session-repository.ts'
+import {
+  FIRST_TOKEN_BYTES,
+  firstRefreshToken,
+  hashRefreshToken,
+  type IssuedSession,
+  requireSession,
+  type SessionOrigin,
+} from './session.ts'
+import {
+  findStoredSession,
+  type SessionRow,
+  sessionColumns,
+  toStoredSession,
+  updateCredentialSince,
+} from './session-repository.ts'
+import { buildClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
 
 /** A second factor that a user has shown. */
-export interface ShownFactor extends SessionOrigin {
+interface ShownFactor extends SessionOrigin {
   readonly userId: string
   readonly sessionId: string
   readonly factorId: string
@@ -42,4 +55,23 @@ export async function raiseSession(
   const row = requireSession(rows.find(({ verdict }) => verdict === 'done'))
   await updateCredentialSince(trx, shown, shown.credentialSince)
   return { ...toStoredSession(row), refreshToken }
+}
+
+/**
+ * Makes the claims of a session that is about to be raised to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
+ * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
+ * token of the session.
+ * @param shown `method`: the method that is added to the `amr`
+ * @returns undefined where the hook is off
+ * @throws sessionNotFound, hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
+ */
+export async function prepareRaisedClaims(
+  deps: SessionViewDeps & { readonly lanes: Lanes },
+  { sessionId, method }: { readonly sessionId: string; readonly method: string },
+): Promise<SessionClaims | undefined> {
+  if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
+  const session = requireSession(await findStoredSession(deps.lanes, sessionId))
+  const shown = { method, timestamp: Math.floor(deps.now().getTime() / 1_000) }
+  const amr = [shown, ...session.amr.filter((entry) => entry.method !== method)]
+  return buildClaims(deps, { ...session, aal: 'aal2', amr })
 }

@@ -8,7 +8,7 @@ import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
 import { batchRefreshes, type RefreshResult, type RefreshSession } from './refresh-session.ts'
-import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
 
 const key = deriveRefreshTokenKey('a secret')
 let database: TestDatabase

@@ -5,9 +5,8 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
-import { updateSession } from './refresh-session.ts'
-import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
-import { reuseRefreshToken } from './reuse-refresh-token.ts'
+import { reuseRefreshToken, updateSession } from './refresh-session.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
 
 const refreshTokenKey = deriveRefreshTokenKey('a secret')
 const origin = { userAgent: 'test', ip: '192.0.2.1' }

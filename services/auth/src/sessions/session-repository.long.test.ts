@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession, insertPasswordSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
-import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
 import { deleteSessionsInScope } from './session-repository.ts'
 
 let database: TestDatabase

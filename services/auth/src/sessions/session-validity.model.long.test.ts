@@ -6,7 +6,7 @@ import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
-import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
 import { deleteSessionsInScope } from './session-repository.ts'
 import {
   judgeSession,

@@ -5,19 +5,34 @@ import type { Trx, UsersTable } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import { insertIdentity } from '../identities/identity-repository.ts'
+import { deleteUnverifiedIdentities, insertIdentity } from '../identities/identity-repository.ts'
+import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
+import { deleteTokensOfKinds, hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
+import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
+import { intervalMs } from '../rate-limits/send-interval.ts'
 import { toUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { chosenNames } from '../users/chosen-metadata-repository.ts'
-import type { User } from '../users/user.ts'
-import { insertUnlessTaken } from '../users/user-change-repository.ts'
+import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
+import { mergeMetadata, signUpMetadata } from '../users/metadata.ts'
+import { isStaged, type User } from '../users/user.ts'
+import {
+  chosenNames,
+  deleteStagedUser,
+  insertUnlessTaken,
+  rememberChosen,
+  setOwnIdentity,
+  updateUser,
+} from '../users/user-change-repository.ts'
+import { hasClaimedEmail, isUnclaimed, lockIdentifierOwner } from '../users/user-repository.ts'
+import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-repository.ts'
 
 /**
  * The dependencies of a new user. The hook AFTER_USER_CREATED is called by a job, and later for a staged
  * user, who is no user yet.
  */
-export interface OwnUserDeps {
+interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>
   readonly hooks: Pick<Hooks, 'isOn'>
   readonly jobs: Jobs
@@ -26,7 +41,7 @@ export interface OwnUserDeps {
 }
 
 /** A user who is about to be inserted, known by one identifier of their own. */
-export interface NewOwnUser {
+interface NewOwnUser {
   /** A random UUID. Without it the id is made here. */
   readonly userId?: string
   readonly identifier: UserIdentifier
@@ -80,9 +95,216 @@ export async function insertOwnUser(
 }
 
 /** The data of the identity of an invited email: the data of the invitation, or none, by profile. */
-export function invitationData(
-  { behaviours }: Pick<AuthConfig, 'behaviours'>,
-  data: NewOwnUser['data'],
-): NewOwnUser['data'] {
+function invitationData({ behaviours }: Pick<AuthConfig, 'behaviours'>, data: NewOwnUser['data']): NewOwnUser['data'] {
   return behaviours.copyInvitationDataToIdentity ? data : {}
+}
+
+/**
+ * The dependencies of a user who has asked for a code and is not confirmed: the defaults of new users, and
+ * random bytes for a hash of no password.
+ */
+export interface StageDeps extends OwnUserDeps {
+  readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
+  readonly randomBytes: RandomBytes
+}
+
+/** An identifier that asked for a code, in the audience of its request. */
+interface StageUser {
+  readonly identifier: UserIdentifier
+  readonly audience: string
+  /** Metadata of the staged user; undefined: no user is staged for an unknown identifier. */
+  readonly stage: { readonly data: Readonly<Record<string, unknown>> } | undefined
+}
+
+/**
+ * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the one that
+ * waits already (reference: Staged users). Where codes sign up, the new user is not staged.
+ * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user
+ * belongs to another audience. Also while a message of another audience to an unconfirmed user is younger
+ * than the interval, because a stranger could replace it
+ * @throws what `getOrCreate` throws
+ */
+export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
+  return getOrCreate(() => lockOrStageOnce(trx, deps, wanted))
+}
+
+/** @returns `taken` when another request has just taken the identifier */
+async function lockOrStageOnce(
+  trx: Trx,
+  deps: StageDeps,
+  { identifier, audience, stage }: StageUser,
+): Promise<User | 'taken' | undefined> {
+  const owner = await (stage ? releaseAndLockOwner(trx, identifier, deps.now()) : lockIdentifierOwner(trx, identifier))
+  if (owner?.isSsoUser) return undefined
+  if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
+  if (owner && !isStaged(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
+  if (!stage) return undefined
+  if (deps.config.behaviours.createUserOnCodeRequest) {
+    if (owner) await deleteStagedUser(trx, owner.id)
+    const user = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
+    return user ?? 'taken'
+  }
+  if (owner) return updateStagedUser(trx, deps, owner, { identifier, audience, data: stage.data })
+  const staged = await insertOwnUser(trx, deps, {
+    identifier,
+    audience,
+    passwordHash: hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm),
+    data: stage.data,
+    isInvited: false,
+    since: { staged_at: deps.now() },
+  })
+  return staged ?? 'taken'
+}
+
+/** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */
+function hasRecentMessage(
+  trx: Trx,
+  { config, now }: Pick<StageDeps, 'config' | 'now'>,
+  { id }: User,
+  { kind }: UserIdentifier,
+): Promise<boolean> {
+  const interval = intervalMs(config, kind === 'email' ? 'recovery' : 'sms')
+  return hasTokenSince(trx, id, new Date(now().getTime() - interval))
+}
+
+/**
+ * The user who confirms a sign-up by this code takes the account over, as this request asks for it: without a password, with the
+ * metadata of this request, and out of the audience in which a stranger may have signed up.
+ */
+async function keepWantedContent(
+  trx: Trx,
+  owner: User,
+  { identifier, audience, stage }: StageUser,
+): Promise<User | undefined> {
+  if (await hasClaimedEmail(trx, owner)) return undefined
+  if (owner.audience !== audience && !stage) return undefined
+  const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
+  const content = { kind, audience, data: stage?.data ?? {}, passwordHash: null } as const
+  const isOpen = await upsertSignUpContent(trx, owner, content)
+  if (owner.audience === audience) return owner
+  return isOpen ? updateUser(trx, owner.id, { aud: audience }) : undefined
+}
+
+interface StagedUserChange extends Omit<StageUser, 'stage'> {
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Inserts a user as a sign-up does whose password nobody knows.
+ * @returns undefined when somebody has just taken the identifier
+ */
+async function insertUnconfirmed(
+  trx: Trx,
+  deps: StageDeps,
+  { identifier, audience, data }: StagedUserChange,
+): Promise<User | undefined> {
+  const userId = toUuid(deps.randomBytes(16))
+  const passwordHash = hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
+  const user = await insertOwnUser(trx, deps, {
+    userId,
+    identifier,
+    audience,
+    passwordHash,
+    data: signUpMetadata(deps.config, data, { ...identifier, userId, isVerified: false }),
+    isInvited: false,
+    since: { confirmation_sent_at: deps.now() },
+  })
+  const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
+  if (user) await insertSignUpContent(trx, user, { kind, audience, data, passwordHash })
+  return user
+}
+
+/** The last request alone decides about a staged user: an earlier request may have been a stranger's. */
+async function updateStagedUser(
+  trx: Trx,
+  { now }: Pick<StageDeps, 'now'>,
+  staged: User,
+  { identifier, audience, data }: StagedUserChange,
+): Promise<User> {
+  await replaceIdentityData(trx, staged, identifier, data)
+  return updateUser(trx, staged.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })
+}
+
+/** A user whom an admin invites. */
+export interface InvitedUser {
+  /** Normalised. */
+  readonly email: string
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+interface InvitationMailDeps extends MailTokenDeps {
+  readonly jobs: Jobs
+}
+
+/**
+ * Queues the mail of an invitation, with new secrets. They have a row of their own, so no sign-up or request of a stranger takes
+ * the place of an invitation.
+ */
+export async function mailInvitation(
+  trx: Trx,
+  deps: InvitationMailDeps,
+  message: Pick<InvitedUser, 'email' | 'context'> & Pick<MailToken, 'messageId'> & { readonly user: User },
+): Promise<void> {
+  await issueMailToken(trx, deps, {
+    ...message,
+    tokenKind: 'invitation',
+    mailKind: 'INVITE',
+    linkType: 'invite',
+    linkPath: deps.config.mail.linkPaths.invite,
+    flow: { method: 'invite', pkce: undefined },
+  })
+}
+
+/**
+ * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces what a
+ * stranger may have left in the account: metadata of a sign-up that the owner has not asked for, and the
+ * password and the unverified identities at providers of an account that nobody has claimed.
+ * @throws emailExists, metadataTooLarge, and what `getOrCreate` throws
+ */
+export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
+  return getOrCreate(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')
+}
+
+/** @returns undefined when another request has just taken the email */
+async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User | undefined> {
+  const { email, data, context } = invitation
+  const identifier = { kind: 'email', value: email } as const
+  const at = deps.now()
+  const since = { invited_at: at, confirmation_sent_at: at, keep_unconfirmed: true }
+  const owner = await releaseAndLockOwner(trx, identifier, at)
+  if (owner && !isStaged(owner)) {
+    requireUnconfirmed(owner, context.audience)
+    // The admin invites without the metadata with which a stranger may have signed up.
+    const beganWithSignUp = await upsertSignUpContent(trx, owner, {
+      kind: 'confirmation',
+      audience: owner.audience,
+      data,
+      passwordHash: null,
+    })
+    // A mail that a stranger has asked for before the invitation ends with it.
+    await deleteTokensOfKinds(trx, owner.id, ['confirmation'])
+    if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
+    await rememberChosen(trx, owner.id, data)
+    const mayHoldStrangers = await isUnclaimed(trx, owner)
+    if (mayHoldStrangers && (await deleteUnverifiedIdentities(trx, owner.id))) {
+      await setOwnIdentity(trx, owner, { identifier, isVerified: false, at })
+    }
+    return updateUser(trx, owner.id, {
+      ...since,
+      // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
+      ...(mayHoldStrangers ? { encrypted_password: null } : {}),
+      raw_user_meta_data: mergeMetadata(deps.config, { ...owner, ...(beganWithSignUp && { userMetadata: {} }) }, data),
+      updated_at: at,
+    })
+  }
+  if (owner) await deleteStagedUser(trx, owner.id)
+  return insertOwnUser(trx, deps, {
+    identifier,
+    audience: context.audience,
+    passwordHash: null,
+    data,
+    isInvited: true,
+    since,
+  })
 }

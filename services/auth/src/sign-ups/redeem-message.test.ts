@@ -7,7 +7,7 @@ import { linkExpired, userBanned, WEAKNESS_SENTENCES, weakPassword } from '../er
 import { insertMailFlow } from '../flows/flow-repository.ts'
 import { hashLinkToken, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type NewOneTimeToken, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
-import type { VerifyType } from '../one-time-tokens/verify-type.ts'
+import type { VerifyType } from '../one-time-tokens/verify-request.ts'
 import { passwordMissingAtVerify } from '../request-errors.ts'
 import { type RedeemedLink, redeemLink } from './redeem-message.ts'
 

@@ -1,49 +1,61 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type ApplyDeps, applyPhoneChange, confirmEmailChange } from '../address-changes/apply-address-change.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { linkExpired } from '../errors.ts'
-import { updateMailFlow } from '../flows/flow-repository.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { callEndSessionWork, updateMailFlow } from '../flows/flow-repository.ts'
 import { generateAuthCode } from '../flows/pkce.ts'
-import { callEndSessionWork } from '../flows/session-work-repository.ts'
-import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { queueUserCreated } from '../hooks/user-created-job.ts'
-import { listIdentities } from '../identities/identity-repository.ts'
+import { askBeforeUserCreated, queueUserCreated } from '../hooks/user-created-job.ts'
+import { deleteUnverifiedIdentities, listIdentities, updateIdentityData } from '../identities/identity-repository.ts'
 import { notify, toMailTime } from '../messages/notification.ts'
-import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import { hashLinkToken, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import {
   claimToken,
+  deleteAnonymousChanges,
   deleteTokensOfUser,
   findTokenByLink,
   type OneTimeToken,
   type StoredSecret,
 } from '../one-time-tokens/one-time-token-repository.ts'
-import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
 import {
   ACCEPTED_KINDS,
   addressFor,
   answeredType,
   isAccepted,
   type VerifyType,
-} from '../one-time-tokens/verify-type.ts'
+} from '../one-time-tokens/verify-request.ts'
 import { listPasskeysSince } from '../passkeys/passkey-repository.ts'
+import { hashNewPassword, type NewPasswordRules } from '../passwords/hash-new-password.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
+import { passwordMissingAtVerify } from '../request-errors.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { refuseTaken, releaseUnused, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
-import { isStaged, requireNotBanned, type User } from '../users/user.ts'
-import { findAddressChange } from '../users/user-change-repository.ts'
-import { findUserById, lockUserById } from '../users/user-repository.ts'
-import { confirmAddress } from './confirm-address.ts'
 import {
-  hashVerificationPassword,
-  judgeVerificationPassword,
-  type MessageVia,
-  type VerificationPasswordDeps,
-} from './verification-password.ts'
+  awaitsFirstSignIn,
+  type ConfirmerDeps,
+  confirmerTakesOver,
+  refuseTaken,
+  releaseUnused,
+  takeOverAccount,
+  withUniqueIdentifiers,
+} from '../users/claim-identifier.ts'
+import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '../users/metadata.ts'
+import { isStaged, requireNotBanned, type User } from '../users/user.ts'
+import {
+  clearedTimes,
+  findAddressChange,
+  type PasswordRules,
+  setOwnIdentity,
+  updateUser,
+} from '../users/user-change-repository.ts'
+import { findUserById, isUnclaimed, lockUserById } from '../users/user-repository.ts'
+import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-repository.ts'
 
 /** The dependencies of a redeemed message: those of each purpose, and those that check a password that comes with it. */
 export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
@@ -136,7 +148,7 @@ type MessageFlow = { readonly kind: 'implicit' } | { readonly kind: 'pkce'; read
 const IMPLICIT: MessageFlow = { kind: 'implicit' }
 
 /** A message whose code or link token was right, and which is about to be used up. */
-export interface Redemption {
+interface Redemption {
   readonly type: VerifyType
   readonly user: User
   readonly message: MessagePurpose
@@ -219,4 +231,130 @@ async function signIn(
 /** Refuses a link that is unknown, used up or too old. @throws linkExpired */
 function refuseLink(): never {
   throw linkExpired()
+}
+
+/** The use of a message that went to the user's own email or phone. */
+interface AddressConfirmation {
+  /** The kind of the message. */
+  readonly tokenKind: TokenKind
+  /** Replaces the stored hash; undefined keeps it. */
+  readonly passwordHash: string | undefined
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Confirms an address of a user and records it in the audit log. The user is neither staged nor anonymous after that. The first
+ * message that confirms an account brings the metadata, the password and the audience of its own request
+ * (reference: Duplicate sign-ups).
+ * @param user locked, as they were before
+ */
+async function confirmAddress(
+  trx: Trx,
+  deps: AuditDeps & { readonly config: AddressMetadataConfig & PasswordRules },
+  user: User,
+  { tokenKind, passwordHash, ip }: AddressConfirmation,
+): Promise<void> {
+  const at = deps.now()
+  const kind = tokenKind === 'sms' ? 'phone' : 'email'
+  const content = await takeContent(trx, user, tokenKind)
+  const mayHoldStrangers = content !== undefined || (user.invitedAt !== null && (await isUnclaimed(trx, user)))
+  const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
+  const isAccepted = confirmedAt === null && user.invitedAt !== null && user.passwordHash === null
+  await updateUser(trx, user.id, {
+    updated_at: at,
+    is_anonymous: false,
+    ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
+    ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(isAccepted ? clearedTimes(deps.config) : {}),
+    ...(confirmedAt === null ? { raw_user_meta_data: metadataOf(deps.config, user, kind, content) } : {}),
+    ...(content && {
+      aud: content.audience,
+      encrypted_password: content.passwordHash,
+    }),
+    ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
+  })
+  const value = user[kind]
+  // An import may have brought accounts of a stranger at providers, and no identity of the address.
+  if (mayHoldStrangers && value !== null && (await deleteUnverifiedIdentities(trx, user.id))) {
+    await setOwnIdentity(trx, user, { identifier: { kind, value }, isVerified: true, at })
+  }
+  if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
+  await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
+  const firstAction = user.invitedAt === null ? 'user_signedup' : 'invite_accepted'
+  const action = confirmedAt === null ? firstAction : 'login'
+  await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
+}
+
+/** The metadata of a user who confirms an address for the first time. */
+function metadataOf(
+  config: AddressMetadataConfig,
+  user: User,
+  kind: IdentifierKind,
+  content: SignUpContent | undefined,
+): Record<string, unknown> {
+  const data = content?.data ?? user.userMetadata
+  const address = { kind, value: user[kind] ?? '', userId: user.id, isVerified: true }
+  const isSignUp = content !== undefined || isStaged(user)
+  return confirmedMetadata(config, isSignUp ? signUpMetadata(config, data, address) : data, kind)
+}
+
+/** Takes the content of the sign-up whose message is the first to confirm the account. */
+async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
+  if (user.confirmedAt !== null || isStaged(user)) return undefined
+  const content = await claimSignUpContent(trx, user.id, tokenKind)
+  // An invited user keeps what the admin wrote: a stranger who signed up before the invitation may have sent the content.
+  return user.invitedAt === null ? content : undefined
+}
+
+/** The rules for the password of a verification, and the hasher of passwords. */
+interface VerificationPasswordDeps extends NewPasswordRules, ConfirmerDeps {
+  readonly config: NewPasswordRules['config'] & ConfirmerDeps['config']
+  readonly passwords: Pick<PasswordHasher, 'hash'>
+}
+
+/** A message that is about to be used up, and its user. */
+interface MessageUse {
+  readonly type: VerifyType
+  readonly user: User
+}
+
+/** How a code or a link came. A redirect (GET /verify and its form) takes no password and may give an auth code. */
+type MessageVia = { readonly kind: 'body'; readonly password: string | undefined } | { readonly kind: 'redirect' }
+
+/**
+ * Hashes the password that a request sends with a code or a link. The caller holds no lock meanwhile. A missing or weak password
+ * leaves the message unused.
+ * @returns undefined where the password is ignored
+ * @throws passwordMissingAtVerify, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
+ */
+async function hashVerificationPassword(
+  deps: VerificationPasswordDeps,
+  { type, user, via }: MessageUse & { readonly via: MessageVia },
+): Promise<string | undefined> {
+  if (via.kind === 'redirect') return undefined
+  const { password } = via
+  const verdict = await judgeVerificationPassword(deps, { type, user })
+  if (!password && verdict === 'needed') throw passwordMissingAtVerify()
+  if (!password || verdict === 'ignored') return undefined
+  return hashNewPassword(deps, password)
+}
+
+/**
+ * Whether the password of the request is stored (reference: Passwords at verification). An account that somebody has signed in to
+ * keeps its password, and an account with a second factor gets none. Both can change it in a session that has shown the factor.
+ */
+async function judgeVerificationPassword(
+  deps: ConfirmerDeps,
+  { type, user }: MessageUse,
+): Promise<'needed' | 'taken' | 'ignored'> {
+  if (type === 'signup' && user.passwordHash === null && !(await canSignInOtherwise(deps.db, user.id))) return 'needed'
+  const isInvited = type === 'invite' && (await awaitsFirstSignIn(deps, user))
+  return isInvited || (await confirmerTakesOver(deps, user)) ? 'taken' : 'ignored'
+}
+
+async function canSignInOtherwise(db: Db, userId: string): Promise<boolean> {
+  const identities = await listIdentities(db, userId)
+  const isExternal = identities.some(({ provider }) => provider !== 'email' && provider !== 'phone')
+  return isExternal || hasVerifiedFactor(db, userId)
 }

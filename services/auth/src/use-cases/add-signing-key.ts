@@ -1,11 +1,11 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import { sealSigningKey } from '../access-tokens/sealed-signing-key.ts'
 import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import {
   getSigningKeyStatus,
   insertSigningKey,
   lockSigningKeys,
   type SigningKeyStatus,
+  sealSigningKey,
 } from '../access-tokens/signing-key-repository.ts'
 import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'

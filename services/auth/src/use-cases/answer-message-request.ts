@@ -1,8 +1,7 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import type { MessageRequestDeps } from '../message-requests/request-message.ts'
-import { sendRequested } from '../message-requests/send-requested.ts'
+import { type MessageRequestDeps, sendRequested } from '../message-requests/request-message.ts'
 import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
-import { findTestCode } from '../messages/test-code.ts'
+import { findTestCode } from '../messages/sms-code.ts'
 
 /**
  * Sends the message of a request, if it has a recipient. The share of the client counts the message either way. The limit of all

@@ -4,21 +4,24 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { challengeEnd } from '../factors/challenge.ts'
-import { CHALLENGE_MOMENT_KEY, insertChallenge, type NewChallenge } from '../factors/challenge-repository.ts'
-import { requireFactor } from '../factors/factor.ts'
-import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../factors/factor-repository.ts'
-import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
-import { prepareFactorSms } from '../messages/factor-sms.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/enrolment.ts'
+import { challengeEnd, requireFactor } from '../factors/factor.ts'
+import {
+  CHALLENGE_MOMENT_KEY,
+  type FactorWithSecrets,
+  findFactor,
+  insertChallenge,
+  listFactorCredentials,
+  type NewChallenge,
+} from '../factors/factor-repository.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { type SmsAllowanceDeps, takeSms } from '../messages/sms-allowance.ts'
+import { prepareFactorSms, type SmsAllowanceDeps, takeSms } from '../messages/sms-code.ts'
+import type { SmsChannel } from '../messages/sms-gateway.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { askForAssertion, askForCreation, type CredentialRequest } from '../passkeys/ceremony.ts'
 import type { CredentialOptions } from '../passkeys/credential.ts'
 import { requireFactorIntervals } from '../rate-limits/send-interval.ts'
-import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import { requireFactorOwner } from '../sessions/require-owner.ts'
+import { findCaller, lockCaller, requireFactorOwner } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import type { User } from '../users/user.ts'
 

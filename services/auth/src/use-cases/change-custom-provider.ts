@@ -1,15 +1,19 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { Db } from '../database.ts'
 import { customProviderChanged } from '../external-errors.ts'
-import { type CompleteSettingsDeps, completeSettings } from '../external-providers/complete-settings.ts'
-import type { CustomProviderChanges } from '../external-providers/custom-provider.ts'
+import {
+  type CustomProviderChanges,
+  refuseOtherSubjects,
+  sharesSubjects,
+  subjectsOf,
+} from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   getCustomProvider,
   updateCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
-import { refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
-import { hasIdentitiesOf } from '../identities/external-identity-repository.ts'
+import { type CompleteSettingsDeps, completeSettings } from '../external-providers/find-provider.ts'
+import { hasIdentitiesOf } from '../identities/identity-repository.ts'
 import { type EncryptionKeys, type RandomBytes, sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 

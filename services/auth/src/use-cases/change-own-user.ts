@@ -10,29 +10,28 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
-import { callEndSessionWork } from '../flows/session-work-repository.ts'
+import { callEndSessionWork } from '../flows/flow-repository.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
-import { requireGuardedChange } from '../sessions/guarded-change.ts'
 import {
+  consumeNonce,
   type NewPasswordDeps,
   type PreparedPassword,
   preparePassword,
+  requireGuardedChange,
   requireShownPassword,
 } from '../sessions/new-password.ts'
-import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { readWantedPhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
-import { passwordChange, updateUser } from '../users/user-change-repository.ts'
+import { passwordChange, rememberChosen, updateUser } from '../users/user-change-repository.ts'
 
 type ChangeOwnUserDeps = HookedDeps &
   NewPasswordDeps &

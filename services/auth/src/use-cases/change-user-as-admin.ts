@@ -2,26 +2,32 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type AuditDeps, adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
-import { callEndSessionWork } from '../flows/session-work-repository.ts'
+import { callEndSessionWork } from '../flows/flow-repository.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
-import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
-import { deleteAnonymousChanges } from '../one-time-tokens/pending-change-repository.ts'
+import {
+  deleteAnonymousChanges,
+  deleteTokensOfKinds,
+  deleteTokensOfUser,
+} from '../one-time-tokens/one-time-token-repository.ts'
 import { hashNewPassword, type NewPasswordRules } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
-import type { Admin } from '../sessions/admin.ts'
-import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
-import { confirmedMetadata } from '../users/address-metadata.ts'
+import { type Admin, endSessionsByAdmin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
-import { rememberChosen } from '../users/chosen-metadata-repository.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
-import { setOwnIdentity } from '../users/own-identity.ts'
+import { changedMetadata, confirmedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { readWantedPhone } from '../users/require-phone.ts'
 import { requireUser, type User } from '../users/user.ts'
-import { deleteAddressChange, passwordChange, updateBan, updateUser } from '../users/user-change-repository.ts'
+import {
+  deleteAddressChange,
+  passwordChange,
+  rememberChosen,
+  setOwnIdentity,
+  updateBan,
+  updateUser,
+} from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 /** A user, and the changes that an admin makes. */

@@ -8,8 +8,7 @@ import { mailTask } from '../messages/mail-job.ts'
 import { lostMessagesStatement } from '../messages/message-repository.ts'
 import { smsTask } from '../messages/sms-job.ts'
 import { authNames } from '../migrations.ts'
-import { batchStatement } from '../retention/clean-up-repository.ts'
-import { listCleanUps } from '../retention/list-clean-ups.ts'
+import { batchStatement, listCleanUps } from '../retention/clean-up-repository.ts'
 import { type CleanUpRuns, cleanUp, MESSAGE_JOB_MS } from './clean-up.ts'
 
 const { deps, clock, database, close } = await openTestApp({

@@ -5,9 +5,14 @@ import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { updateLostMessages } from '../messages/message-repository.ts'
-import { deleteExpired } from '../retention/clean-up-repository.ts'
-import { listCleanUps } from '../retention/list-clean-ups.ts'
-import type { CleanUpBatch, CleanUpPlace, RefusedRows, TableCleanUp } from '../retention/table-clean-up.ts'
+import {
+  type CleanUpBatch,
+  type CleanUpPlace,
+  deleteExpired,
+  listCleanUps,
+  type RefusedRows,
+  type TableCleanUp,
+} from '../retention/clean-up-repository.ts'
 
 /** Deletes expired rows (reference: Retention). One process runs it every minute. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {

@@ -3,8 +3,13 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
-import { type CompleteSettingsDeps, completeSettings } from '../external-providers/complete-settings.ts'
-import type { NewCustomProvider } from '../external-providers/custom-provider.ts'
+import {
+  customIssuerOf,
+  type NewCustomProvider,
+  refuseOtherSubjects,
+  sharesSubjects,
+  subjectsOf,
+} from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   countLockedProviders,
@@ -12,8 +17,8 @@ import {
   findDeletedSubjects,
   insertCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
-import { customIssuerOf, refuseOtherSubjects, sharesSubjects, subjectsOf } from '../external-providers/subjects.ts'
-import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/external-identity-repository.ts'
+import { type CompleteSettingsDeps, completeSettings } from '../external-providers/find-provider.ts'
+import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/identity-repository.ts'
 import { type EncryptionKeys, type RandomBytes, sealSecret } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 

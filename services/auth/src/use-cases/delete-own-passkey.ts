@@ -3,8 +3,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { deletePasskey } from '../passkeys/passkey-repository.ts'
-import { lockCaller } from '../sessions/active-caller.ts'
-import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+import { lockCaller, requirePasskeyOwner } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 /**

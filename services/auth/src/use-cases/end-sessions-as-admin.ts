@@ -1,8 +1,7 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
 import type { Db } from '../database.ts'
-import type { Admin } from '../sessions/admin.ts'
-import { endSessionsByAdmin } from '../sessions/end-sessions-by-admin.ts'
+import { type Admin, endSessionsByAdmin } from '../sessions/admin.ts'
 import { requireListedSession } from '../sessions/session.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 

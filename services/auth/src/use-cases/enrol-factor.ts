@@ -4,7 +4,16 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
-import { judgeEnrolment, refuseTakenPhone, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
+import {
+  type EnrolledType,
+  generateTotpSecret,
+  judgeEnrolment,
+  refuseTakenPhone,
+  requireAllowed,
+  requireEnrolEnabled,
+  type WantedFactor,
+} from '../factors/enrolment.ts'
+import { refuseTakenName } from '../factors/factor.ts'
 import {
   deleteExpiredFactors,
   deleteUnverifiedFactors,
@@ -13,12 +22,8 @@ import {
   insertFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
-import { type EnrolledType, requireEnrolEnabled } from '../factors/factor-switches.ts'
-import { refuseTakenName } from '../factors/require-friendly-name.ts'
-import { generateTotpSecret } from '../factors/totp.ts'
 import { type EncryptionKeys, type RandomBytes, sealOptional } from '../secrets/sealed-secret.ts'
-import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
+import { type FactorOwner, lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { requireFactorPhone } from '../users/require-phone.ts'
 

@@ -1,5 +1,5 @@
 import type { Db } from '../database.ts'
-import { writeUserLine } from '../users/user-line.ts'
+import { writeUserLine } from '../users/imported-user.ts'
 import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
 const PAGE_ROWS = 500

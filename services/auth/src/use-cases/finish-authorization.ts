@@ -1,17 +1,25 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import type { Trx } from '../database.ts'
-import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
-import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import {
   type AskProviderDeps,
+  askBeforeExternalUser,
   askProvider,
   type ProviderAnswer,
   type ProviderSignIn,
 } from '../external-accounts/ask-provider.ts'
-import { refuseCustomProvider } from '../external-accounts/find-owner.ts'
-import { linkExternalIdentity } from '../external-accounts/link.ts'
-import { type ExternalOutcome, type ExternalSignIn, signInExternally } from '../external-accounts/sign-in.ts'
-import { mailConfirmation, refuseUnverified, type UnverifiedDeps } from '../external-accounts/unverified-email.ts'
+import {
+  mailConfirmation,
+  refuseCustomProvider,
+  refuseUnverified,
+  type UnverifiedDeps,
+} from '../external-accounts/find-owner.ts'
+import {
+  acceptInvitation,
+  type ExternalOutcome,
+  type ExternalSignIn,
+  linkExternalIdentity,
+  signInExternally,
+} from '../external-accounts/sign-in.ts'
 import {
   profileWithoutEmail,
   providerNotSupported,
@@ -21,7 +29,7 @@ import {
   stateUnknown,
   stateUsed,
 } from '../external-errors.ts'
-import { type ReturnPlace, requireOwnAnswer } from '../external-providers/callback-address.ts'
+import { type ReturnPlace, requireOwnAnswer } from '../external-providers/begin-sign-in.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
 import {
   type AuthorizationFlow,
@@ -35,9 +43,8 @@ import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
-import { lockLinkingUser } from '../sessions/active-caller.ts'
+import { lockLinkingUser, requireIdentityFactor, requireLinkable } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
-import { requireIdentityFactor, requireLinkable } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'

@@ -3,17 +3,17 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { recoveryCodesAlone, recoveryCodesExist } from '../factor-errors.ts'
-import { judgeRecoveryCodes, requireAllowed } from '../factors/enrolment.ts'
-import type { Factor } from '../factors/factor.ts'
+import { isEnrolled, judgeRecoveryCodes, requireAllowed, requireRecoveryCodesEnabled } from '../factors/enrolment.ts'
+import { type Factor, requireFreeName } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
-import { isEnrolled, requireRecoveryCodesEnabled } from '../factors/factor-switches.ts'
-import { type IssueRecoveryCodesDeps, issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
-import type { RecoveryCodes } from '../factors/recovery-code.ts'
-import { insertRecoverySet } from '../factors/recovery-code-repository.ts'
-import { requireFreeName } from '../factors/require-friendly-name.ts'
+import {
+  type IssueRecoveryCodesDeps,
+  insertRecoverySet,
+  issueRecoveryCodes,
+  type RecoveryCodes,
+} from '../factors/recovery-code-repository.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
-import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
+import { type FactorOwner, lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type GenerateRecoveryCodesDeps = AuditDeps &

@@ -1,8 +1,7 @@
 import type { Db } from '../database.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
-import { type ActiveCallerDeps, findCaller } from '../sessions/active-caller.ts'
-import { requireFactorOwner } from '../sessions/require-owner.ts'
+import { type ActiveCallerDeps, findCaller, requireFactorOwner } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 /**

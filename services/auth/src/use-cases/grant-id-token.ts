@@ -1,15 +1,14 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { PROVIDERS } from '../config/external.ts'
 import type { Trx } from '../database.ts'
-import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
-import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
-import { signInExternally } from '../external-accounts/sign-in.ts'
+import { askBeforeExternalUser } from '../external-accounts/ask-provider.ts'
 import {
   mailConfirmation,
   refuseUnverified,
   refuseUnverifiedEmail,
   type UnverifiedDeps,
-} from '../external-accounts/unverified-email.ts'
+} from '../external-accounts/find-owner.ts'
+import { linkExternalIdentity, requireManualLinking, signInExternally } from '../external-accounts/sign-in.ts'
 import {
   idTokenAudienceForeign,
   idTokenInvalid,
@@ -22,13 +21,14 @@ import {
   idTokenWithoutEmail,
   providerDisabled,
 } from '../external-errors.ts'
-import { builtInProviders, issuerOf, takesIdTokens } from '../external-providers/built-in-providers.ts'
+import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../external-providers/custom-provider.ts'
 import {
-  type AnyConfiguredProvider,
-  type ConfiguredProvider,
-  isOAuth1,
-} from '../external-providers/configured-provider.ts'
-import { type FindProviderDeps, findProvider } from '../external-providers/find-provider.ts'
+  builtInProviders,
+  type FindProviderDeps,
+  findProvider,
+  issuerOf,
+  takesIdTokens,
+} from '../external-providers/find-provider.ts'
 import {
   ForeignAudience,
   KeysUnavailable,
@@ -39,12 +39,11 @@ import {
 import type { KeySets } from '../external-providers/key-sets.ts'
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
-import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
+import { type ExternalAccount, toExternalAccount } from '../identities/identity.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { findCaller } from '../sessions/active-caller.ts'
+import { findCaller, requireIdentityOwner, requireLinkable } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
-import { requireIdentityOwner, requireLinkable } from '../sessions/require-owner.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { unavailable } from '../unavailable.ts'

@@ -5,15 +5,20 @@ import { emailNotConfirmed, phoneNotConfirmed, phoneSignInsDisabled } from '../e
 import { requireEmailSignIns } from '../messages/message-switches.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
-import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
+import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { type IdentifierKind, normaliseEmail, stripPhone, type UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { type AttemptHookDeps, judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
 import type { PasswordSignInResult, SignInByPassword } from '../sessions/create-session.ts'
-import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
-import type { SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
+import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken, type SessionOrigin } from '../sessions/session.ts'
+import {
+  type AttemptHookDeps,
+  judgePasswordAttempt,
+  refusePassword,
+  type SessionView,
+  type SessionViewDeps,
+  signNewSession,
+} from '../sessions/session-view.ts'
 import { requirePhone } from '../users/require-phone.ts'
 import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'

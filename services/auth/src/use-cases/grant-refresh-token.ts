@@ -14,11 +14,24 @@ import {
 } from '../errors.ts'
 import { oauthClientRequired, refreshTokenMalformed } from '../request-errors.ts'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
-import { nameInError } from '../sessions/name-in-error.ts'
-import type { RefreshRefusal, RefreshResult, RefreshSession } from '../sessions/refresh-session.ts'
-import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
-import { type ReuseDeps, type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
-import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
+import {
+  type RefreshRefusal,
+  type RefreshResult,
+  type RefreshSession,
+  type ReuseDeps,
+  type ReuseOutcome,
+  reuseRefreshToken,
+} from '../sessions/refresh-session.ts'
+import {
+  deriveChildToken,
+  hashRefreshToken,
+  isUpstreamAncestor,
+  nameInError,
+  parseUpstreamToken,
+  REFRESH_TOKEN_PATTERN,
+  type SessionOrigin,
+  type StoredSession,
+} from '../sessions/session.ts'
 import { findSessionOfToken, findUpstreamSession, insertAncestor } from '../sessions/session-repository.ts'
 import {
   buildClaims,
@@ -27,7 +40,6 @@ import {
   type SessionViewDeps,
   signSessionView,
 } from '../sessions/session-view.ts'
-import { isUpstreamAncestor, parseUpstreamToken } from '../sessions/upstream-token.ts'
 
 /** The refresh token of the request, and what its session stores of the request. */
 export interface GrantRefreshTokenInput extends SessionOrigin {

@@ -8,12 +8,25 @@ import type { Db, Trx } from '../database.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { addOwners, judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
-import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
-import { type ImportDefaults, type ImportedUser, type LeftOut, toImportedUser } from '../users/imported-user.ts'
-import type { Line } from '../users/read-lines.ts'
+import {
+  addOwners,
+  findOwners,
+  insertImportedUsers,
+  judgeLine,
+  type LineVerdict,
+  noOwners,
+  type Owners,
+} from '../users/import-repository.ts'
+import {
+  type ImportDefaults,
+  type ImportedUser,
+  type LeftOut,
+  readUserLine,
+  toImportedUser,
+  type UserLine,
+} from '../users/imported-user.ts'
+import type { Line } from '../users/read-foreign-users.ts'
 import { findPhone } from '../users/require-phone.ts'
-import { readUserLine, type UserLine } from '../users/user-line.ts'
 
 /** The lines of a file, and what is done with them. */
 export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {

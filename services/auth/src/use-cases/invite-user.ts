@@ -1,12 +1,12 @@
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import { askBeforeOwnUser } from '../hooks/user-created-job.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
-import { startInterval } from '../rate-limits/start-interval.ts'
+import { startInterval } from '../rate-limits/send-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { getOrCreateInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
+import { getOrCreateInvited, type InvitedUser, mailInvitation } from '../sign-ups/insert-own-user.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 
 type InviteUserDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { signAccessToken } from '../access-tokens/access-token.ts'
-import type { KeyRing } from '../access-tokens/key-ring.ts'
-import { requireValidMethod } from '../access-tokens/key-set.ts'
+import { type KeyRing, requireValidMethod } from '../access-tokens/key-ring.ts'
 import { secretSigningKey } from '../access-tokens/signing-key.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { AuthConfig } from '../config.ts'

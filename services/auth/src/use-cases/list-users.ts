@@ -1,9 +1,8 @@
 import type { Db } from '../database.ts'
-import type { Cursor } from '../pagination/cursor.ts'
-import { ROWS_MAX } from '../pagination/page-query.ts'
+import { type Cursor, ROWS_MAX } from '../pagination/page-query.ts'
+import type { UserListRequest } from '../users/admin-user-request.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { countUsers, listProfiles, type UserList } from '../users/user-list-repository.ts'
-import type { UserListRequest } from '../users/user-list-request.ts'
 
 /** A page of the list: with the total in the page form, or with the next cursor, if any, in the cursor form. */
 export interface ListedUsers {

@@ -1,15 +1,16 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import { judgeRecoveryCodes, requireAllowed } from '../factors/enrolment.ts'
+import { judgeRecoveryCodes, requireAllowed, requireRecoveryCodesEnabled } from '../factors/enrolment.ts'
 import { requireFactor } from '../factors/factor.ts'
-import { requireRecoveryCodesEnabled } from '../factors/factor-switches.ts'
-import { type IssueRecoveryCodesDeps, issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
-import type { RecoveryCodes } from '../factors/recovery-code.ts'
-import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import {
+  findRecoveryFactor,
+  type IssueRecoveryCodesDeps,
+  issueRecoveryCodes,
+  type RecoveryCodes,
+} from '../factors/recovery-code-repository.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
-import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import { requireFactorOwner } from '../sessions/require-owner.ts'
+import { lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 /**

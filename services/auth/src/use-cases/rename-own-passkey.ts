@@ -2,10 +2,9 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { friendlyNameMissing } from '../factor-errors.ts'
-import type { Passkey } from '../passkeys/passkey.ts'
+import type { Passkey } from '../passkeys/credential.ts'
 import { updatePasskeyName } from '../passkeys/passkey-repository.ts'
-import { lockCaller } from '../sessions/active-caller.ts'
-import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+import { lockCaller, requirePasskeyOwner } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { parsePkce } from '../flows/pkce.ts'
-import { type MagicLinkDeps, mailMagicLink } from '../message-requests/magic-link.ts'
+import { type MagicLinkDeps, mailMagicLink } from '../message-requests/one-time-code.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requireEmail } from '../requests/identifier.ts'

@@ -1,21 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
 import { parsePkce } from '../flows/pkce.ts'
-import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
-import { type MagicLinkDeps, mailMagicLink } from '../message-requests/magic-link.ts'
-import { decideStaging, type Stage, signUpUnlessKnown, type WantedCode } from '../message-requests/one-time-code.ts'
-import { sendHeldSms } from '../messages/deliver-sms.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { askBeforeOwnUser } from '../hooks/user-created-job.ts'
+import {
+  decideStaging,
+  type MagicLinkDeps,
+  mailMagicLink,
+  type Stage,
+  signUpUnlessKnown,
+  type WantedCode,
+} from '../message-requests/one-time-code.ts'
 import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
-import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
-import { requireChannel } from '../messages/require-channel.ts'
-import { takeSms } from '../messages/sms-allowance.ts'
-import { issueSmsCode } from '../messages/sms-code.ts'
-import { type HeldSms, holdSms } from '../messages/sms-job.ts'
+import { requireChannel, requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { issueSmsCode, takeSms } from '../messages/sms-code.ts'
+import type { SmsChannel } from '../messages/sms-gateway.ts'
+import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { lockOrStageUser } from '../sign-ups/stage-user.ts'
+import { lockOrStageUser } from '../sign-ups/insert-own-user.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-phone.ts'
 import { isStaged } from '../users/user.ts'

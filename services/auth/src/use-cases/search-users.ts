@@ -1,6 +1,6 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import { readTypedPhone, type TypedPhone } from '../requests/typed-phone.ts'
+import { readTypedPhone, type TypedPhone } from '../requests/identifier.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { findUserIdsByExactId, listBriefProfiles, type UserList } from '../users/user-list-repository.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'

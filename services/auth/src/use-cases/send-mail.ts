@@ -3,10 +3,9 @@ import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { AuthConfig } from '../config.ts'
 import type { MessageRequestDeps } from '../message-requests/request-message.ts'
-import { attemptDelivery, type DropReason } from '../messages/attempt-delivery.ts'
-import { type MailJob, mailTask } from '../messages/mail-job.ts'
+import { type MailJob, type MessageHookDeps, mailTask, sendMailByHook } from '../messages/mail-job.ts'
 import type { Mailer } from '../messages/mailer.ts'
-import { type MessageHookDeps, sendMailByHook } from '../messages/message-hooks.ts'
+import { attemptDelivery, type DropReason } from '../messages/sms-job.ts'
 import { isIdentifierKept } from '../users/user-repository.ts'
 
 /** The dependencies of a sent mail. Where the hook SEND_EMAIL is on, `mailer` is not used. */

@@ -13,7 +13,7 @@ import {
   listDayCounts,
   type MessageCounts,
   type UserCounts,
-} from '../operators/overview-repository.ts'
+} from '../operators/operator-audit-repository.ts'
 
 /** Counts for the first page of operators. */
 interface OverviewCounts {

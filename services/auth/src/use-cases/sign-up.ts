@@ -1,18 +1,18 @@
 import { emailSignupsDisabled, phoneSignupsDisabled } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { type CreateSignUpDeps, createSignUp } from '../message-requests/create-sign-up.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { requireChannel } from '../messages/require-channel.ts'
+import { requireChannel } from '../messages/message-switches.ts'
+import type { SmsChannel } from '../messages/sms-gateway.ts'
 import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
-import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-repository.ts'
+import type { UnconfirmedUser } from '../users/claim-identifier.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-phone.ts'
-import type { UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** The dependencies of a sign-up, by email or by phone. */
 export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & NewPasswordRules

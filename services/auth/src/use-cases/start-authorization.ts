@@ -8,7 +8,7 @@ import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow 
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
-import { ACCEPTED_KINDS } from '../one-time-tokens/verify-type.ts'
+import { ACCEPTED_KINDS } from '../one-time-tokens/verify-request.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'

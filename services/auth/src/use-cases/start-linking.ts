@@ -1,7 +1,6 @@
 import { refuseCustomProvider } from '../external-accounts/find-owner.ts'
-import { requireManualLinking } from '../external-accounts/link.ts'
-import { findCaller } from '../sessions/active-caller.ts'
-import { requireIdentityOwner, requireLinkable } from '../sessions/require-owner.ts'
+import { requireManualLinking } from '../external-accounts/sign-in.ts'
+import { findCaller, requireIdentityOwner, requireLinkable } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { type StartAuthorizationDeps, type StartAuthorizationInput, startAuthorization } from './start-authorization.ts'
 

@@ -1,7 +1,7 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { askForAssertion, type CeremonyDeps } from '../passkeys/ceremony.ts'
-import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-repository.ts'
 
 /**
  * Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one.

@@ -1,8 +1,7 @@
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { AuthConfig } from '../config.ts'
 import type { MessageRequestDeps } from '../message-requests/request-message.ts'
-import { type DeliverSmsDeps, deliverSms } from '../messages/deliver-sms.ts'
-import { type SmsJob, smsTask } from '../messages/sms-job.ts'
+import { type DeliverSmsDeps, deliverSms, type SmsJob, smsTask } from '../messages/sms-job.ts'
 
 type StartSmsDeps = DeliverSmsDeps & Pick<MessageRequestDeps, 'rateLimits'> & { readonly config: AuthConfig }
 

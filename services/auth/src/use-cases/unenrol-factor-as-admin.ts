@@ -3,7 +3,7 @@ import { type AuditDeps, type RunWork, recordAudit } from '../audit/audit-log.ts
 import type { Db } from '../database.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
-import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
+import { unenrolLockedFactor } from '../factors/recovery-code-repository.ts'
 import { lockManagedUser } from '../users/user-repository.ts'
 import type { ManagedFactor } from './change-factor-as-admin.ts'
 

@@ -9,42 +9,48 @@ import {
   totpCodeWrong,
   webauthnFactorWrong,
 } from '../factor-errors.ts'
-import { type Challenge, judgeChallenge, requireChallenge } from '../factors/challenge.ts'
-import { claimChallenge, countChallengeGuess, deleteChallenge, findChallenge } from '../factors/challenge-repository.ts'
-import { judgeActivation, requireAllowed } from '../factors/enrolment.ts'
-import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
 import {
+  type EnrolledType,
+  findTotpStep,
+  isUsable,
+  judgeActivation,
+  readTotpSecret,
+  requireAllowed,
+  requireEnrolled,
+  requireVerifyEnabled,
+} from '../factors/enrolment.ts'
+import { type Challenge, FACTOR_METHODS, judgeChallenge, requireChallenge, requireFactor } from '../factors/factor.ts'
+import {
+  claimChallenge,
   claimFactorProof,
+  countChallengeGuess,
   countFactorGuess,
+  deleteChallenge,
   deleteUnverifiedFactors,
   type FactorWithSecrets,
+  findChallenge,
   findFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
-import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
-import { findTotpStep, readTotpSecret } from '../factors/totp.ts'
-import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { callEndSessionWork } from '../flows/session-work-repository.ts'
-import { matchesFactorSms } from '../messages/factor-sms.ts'
+import { callEndSessionWork, deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { matchesFactorSms } from '../messages/sms-code.ts'
 import { type CeremonyDeps, verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
-import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/failed-checks.ts'
-import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
-import { findCaller, lockCaller } from '../sessions/active-caller.ts'
+import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/rate-limits.ts'
+import type { EncryptionKeys, ServerKeys } from '../secrets/sealed-secret.ts'
+import { findCaller, lockCaller, requireFactorOwner, requireLiveSession } from '../sessions/active-caller.ts'
+import { prepareRaisedClaims, type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
+import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import {
   type AttemptHookDeps,
   type FactorAttempt,
   judgeFactorAttempt,
   recordWrongFactor,
-} from '../sessions/attempt-hooks.ts'
-import { requireLiveSession } from '../sessions/live-session.ts'
-import { type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
-import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
-import { requireFactorOwner } from '../sessions/require-owner.ts'
-import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
+  type SessionView,
+  type SessionViewDeps,
+  signSessionView,
+} from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyFactorDeps = AttemptHookDeps &

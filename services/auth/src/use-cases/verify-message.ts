@@ -2,7 +2,7 @@ import { siteKey } from '@trestle/common/server/address-key.ts'
 import { recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import { otpExpired } from '../errors.ts'
-import { findTestCode } from '../messages/test-code.ts'
+import { findTestCode } from '../messages/sms-code.ts'
 import { matchesCode } from '../one-time-tokens/one-time-token.ts'
 import {
   countGuess,
@@ -12,18 +12,17 @@ import {
   type OneTimeToken,
   returnGuess,
 } from '../one-time-tokens/one-time-token-repository.ts'
-import { parseVerifyBody, type VerifyFields } from '../one-time-tokens/verify-request.ts'
-import { ACCEPTED_KINDS, isAccepted, type VerifyType } from '../one-time-tokens/verify-type.ts'
 import {
-  type FailedCheckDeps,
-  type FailedCheckKey,
-  isBlocked,
-  recordFailedCheck,
-} from '../rate-limits/failed-checks.ts'
+  ACCEPTED_KINDS,
+  isAccepted,
+  parseVerifyBody,
+  type VerifyFields,
+  type VerifyType,
+} from '../one-time-tokens/verify-request.ts'
+import { type FailedCheckDeps, type FailedCheckKey, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { equalSecrets } from '../secrets/equal-secrets.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
+import { equalSecrets, type ServerKeys } from '../secrets/sealed-secret.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { type RedeemDeps, type Redeemed, redeemLink, redeemMessage } from '../sign-ups/redeem-message.ts'
 import { requirePhone } from '../users/require-phone.ts'

@@ -3,29 +3,28 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
 import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
-import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
   claimRecoveryCode,
   countRecoveryGuess,
   findRecoveryFactor,
+  hashRecoveryCode,
   hasRecoveryCode,
+  normaliseRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/failed-checks.ts'
-import { retryAfter } from '../rate-limits/rate-limits.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
-import { findCaller, lockCaller } from '../sessions/active-caller.ts'
+import { createFailedFactorChecks, type FailedCheckDeps, retryAfter } from '../rate-limits/rate-limits.ts'
+import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import { findCaller, lockCaller, requireFactorOwner, requireLiveSession } from '../sessions/active-caller.ts'
+import { prepareRaisedClaims, type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
+import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import {
   type AttemptHookDeps,
   type FactorAttempt,
   judgeFactorAttempt,
   recordWrongFactor,
-} from '../sessions/attempt-hooks.ts'
-import { requireLiveSession } from '../sessions/live-session.ts'
-import { type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
-import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
-import { requireFactorOwner } from '../sessions/require-owner.ts'
-import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
+  type SessionView,
+  type SessionViewDeps,
+  signSessionView,
+} from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyRecoveryCodeDeps = AttemptHookDeps &

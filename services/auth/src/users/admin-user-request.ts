@@ -2,12 +2,28 @@ import { parseDuration } from '@trestle/common/config/duration.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
+import {
+  type Cursor,
+  type Page,
+  type PageRules,
+  parseCursor,
+  parsePage,
+  parsePerPage,
+} from '../pagination/page-query.ts'
 import { requireNewId } from '../records/ids.ts'
-import { banDurationMalformed, newUserIdOther, roleTooLong } from '../request-errors.ts'
+import { audienceTooLong, banDurationMalformed, newUserIdOther, roleTooLong, sortMalformed } from '../request-errors.ts'
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireEmail } from '../requests/identifier.ts'
-import { AUDIENCE_LENGTH_MAX, requireAudience } from './audience.ts'
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
+
+/** The longest audience that fits into the index of the list of users. */
+const AUDIENCE_LENGTH_MAX = 255
+
+/** Requires an audience that fits into the index of the list of users. @throws audienceTooLong */
+export function requireAudience(audience: string): string {
+  if (audience.length <= AUDIENCE_LENGTH_MAX) return audience
+  throw audienceTooLong({ max: AUDIENCE_LENGTH_MAX })
+}
 
 const ROLE_LENGTH_MAX = 255
 
@@ -171,4 +187,47 @@ export function parseBanDuration(text: string): number | undefined {
   const ms = /[a-zµμ]$/.test(unsigned) ? parseDuration(unsigned) : undefined
   if (ms === undefined || ms > DURATION_MS_MAX) return undefined
   return text.startsWith('-') && ms !== 0 ? -ms : ms
+}
+
+/** The query of `GET /admin/users`, as it comes. Nothing of it has been checked. */
+interface UserListFields {
+  readonly page?: string | undefined
+  readonly per_page?: string | undefined
+  readonly cursor?: string | undefined
+  readonly filter?: string | undefined
+  readonly sort?: string | undefined
+}
+
+/** A page of the list: by its number and with a total, or by a cursor and without a total. */
+export type UserListRequest = {
+  readonly filter: string | undefined
+  readonly direction: 'asc' | 'desc'
+  readonly perPage: number
+} & (
+  | ({ readonly form: 'page' } & Page)
+  /** Undefined at the beginning of the list. */
+  | { readonly form: 'cursor'; readonly after: Cursor | undefined }
+)
+
+/**
+ * Parses the query of a list of users (reference: Lists of users).
+ * @param form `cursor` where the query has the parameter `cursor`, even an empty one
+ * @param rules of pages by number
+ * @throws sortMalformed, pageOutOfRange, cursorMalformed
+ */
+export function parseUserList(
+  fields: UserListFields,
+  form: UserListRequest['form'],
+  rules?: PageRules,
+): UserListRequest {
+  const list = { filter: fields.filter, direction: parseSort(fields.sort) }
+  if (form === 'page') return { ...list, form, ...parsePage(fields, rules) }
+  const after = fields.cursor === undefined ? undefined : parseCursor(fields.cursor)
+  return { ...list, form, perPage: parsePerPage(fields), after }
+}
+
+function parseSort(sort: string | undefined): 'asc' | 'desc' {
+  const direction = /^created_at(?: (asc|desc))?$/i.exec(sort ?? 'created_at')
+  if (direction === null) throw sortMalformed({ sort })
+  return direction[1]?.toLowerCase() === 'asc' ? 'asc' : 'desc'
 }

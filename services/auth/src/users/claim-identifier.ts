@@ -1,18 +1,31 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { violates } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
-import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { callEndSessionWork } from '../flows/flow-repository.ts'
+import { type Identity, ownIdentityData } from '../identities/identity.ts'
+import { ACCOUNT_KEY, deleteUnverifiedIdentities } from '../identities/identity-repository.ts'
+import { toTimestamp } from '../records/timestamp.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
-import { updateProviders } from './own-identity.ts'
 import { isStaged, type User } from './user.ts'
-import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
+import {
+  deleteStagedUser,
+  deleteWaysIn,
+  EMAIL_KEYS,
+  PHONE_KEY,
+  setOwnIdentity,
+  updateProviders,
+  updateUser,
+} from './user-change-repository.ts'
 import {
   callReleaseEmail,
   deleteUnusedIdentifier,
   findIdentifierOwner,
   isIdentifierKept,
+  isUnclaimed,
   lockIdentifierOwner,
 } from './user-repository.ts'
 
@@ -153,7 +166,7 @@ export async function isTaken(db: Db, identifier: UserIdentifier, userId: string
 }
 
 /** The unique indexes that find a race: their database, and their names. */
-export interface IndexedDatabase {
+interface IndexedDatabase {
   readonly db: Db
   readonly names: Names
 }
@@ -210,3 +223,162 @@ async function retryRaces<Result>(
     }
   }
 }
+
+/** The dependencies of the take-over of an account. `confirmerOwnsAccount` is true in the strict profile. */
+export interface ConfirmerDeps {
+  readonly config: {
+    readonly signup: { readonly confirmerOwnsAccount: boolean }
+    readonly behaviours: Pick<Behaviours, 'confirmerOwnsAnonymousAccount'>
+  }
+  readonly db: Db
+}
+
+/**
+ * Removes what a stranger may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
+ * pending changes. The account gets the password of the user who confirms, or none.
+ * @param user locked, as they were before
+ */
+export async function takeOverAccount(
+  trx: Trx,
+  { now }: { readonly now: () => Date },
+  { id }: User,
+  passwordHash: string | undefined,
+): Promise<void> {
+  await deleteWaysIn(trx, id)
+  await callEndSessionWork(trx, id, { scope: 'all' })
+  const isClaimed = await deleteUnverifiedIdentities(trx, id)
+  const owner = await updateUser(trx, id, {
+    encrypted_password: passwordHash ?? null,
+    // The metadata that the provider has sent belongs to somebody else.
+    ...(isClaimed ? { raw_user_meta_data: {}, chosen_metadata: null } : {}),
+  })
+  if (isClaimed && owner.email !== null && owner.emailConfirmedAt !== null) {
+    const identifier = { kind: 'email', value: owner.email } as const
+    await setOwnIdentity(trx, owner, { identifier, isVerified: true, at: now() })
+  }
+}
+
+/**
+ * Whether the user who confirms an account takes it over. While nobody has claimed the account, a stranger may have made it with
+ * somebody else's address, and every way to sign in may be the stranger's. So may the session and the password of an anonymous
+ * user, who has asked for an address. A user whom a provider has made without an address owns the account already.
+ * @param user as they were before the confirmation
+ */
+export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
+  const { email, phone, isAnonymous } = user
+  const { signup, behaviours } = config
+  const mayBeOpen = isAnonymous
+    ? behaviours.confirmerOwnsAnonymousAccount
+    : signup.confirmerOwnsAccount && (email !== null || phone !== null)
+  return mayBeOpen && isUnclaimed(db, user)
+}
+
+/**
+ * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. Once somebody has signed in
+ * or has a second factor, an invitation proves only that the address is theirs: an admin may have set it since, and anybody can
+ * have its confirmation sent again.
+ */
+export async function awaitsFirstSignIn(
+  { db }: Pick<ConfirmerDeps, 'db'>,
+  { id, lastSignInAt }: Pick<User, 'id' | 'lastSignInAt'>,
+): Promise<boolean> {
+  return lastSignInAt === null && !(await hasVerifiedFactor(db, id))
+}
+
+/** The values of a user who has just signed up. The same values make the answer to a duplicate sign-up. */
+interface UnconfirmedUserInput {
+  readonly identifier: UserIdentifier
+  readonly data: Readonly<Record<string, unknown>>
+  readonly audience: string
+  readonly role: string
+  /** Random UUIDs (version 4), stored or not. */
+  readonly userId: string
+  readonly identityId: string
+  readonly now: Date
+}
+
+/** A user who has just signed up, or seems to have, and their only identity. */
+export interface UnconfirmedUser {
+  readonly user: User
+  readonly identities: readonly Identity[]
+}
+
+/**
+ * Makes the answer of a sign-up that waits for its confirmation. A sign-up with a taken identifier gets the answer of the same
+ * function, with ids that nobody has, so it looks like a fresh sign-up (reference: Duplicate sign-ups).
+ */
+export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
+  const { identifier, now, userId } = input
+  const at = toTimestamp(now)
+  const provider = identifier.kind
+  const user: User = {
+    ...NOTHING_HAPPENED,
+    id: userId,
+    audience: input.audience,
+    role: input.role,
+    email: provider === 'email' ? identifier.value : null,
+    emailAsWritten: provider === 'email' ? identifier.value : null,
+    phone: provider === 'phone' ? identifier.value : null,
+    confirmationSentAt: at,
+    appMetadata: { provider, providers: [provider] },
+    userMetadata: input.data,
+    createdAt: at,
+    updatedAt: at,
+  }
+  const data = ownIdentityData(provider, { userId, value: identifier.value }, input.data)
+  const identity: Identity = {
+    id: input.identityId,
+    userId,
+    provider,
+    providerId: userId,
+    data,
+    email: typeof data.email === 'string' ? data.email.toLowerCase() : null,
+    lastSignInAt: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+  return { user, identities: [identity] }
+}
+
+/** Makes a user without an identifier, before the row is written. */
+export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifier' | 'identityId'>): UnconfirmedUser {
+  const at = toTimestamp(input.now)
+  const user: User = {
+    ...NOTHING_HAPPENED,
+    id: input.userId,
+    audience: input.audience,
+    role: input.role,
+    email: null,
+    emailAsWritten: null,
+    phone: null,
+    confirmationSentAt: null,
+    appMetadata: {},
+    userMetadata: input.data,
+    isAnonymous: true,
+    createdAt: at,
+    updatedAt: at,
+  }
+  return { user, identities: [] }
+}
+
+const NOTHING_HAPPENED = {
+  passwordHash: null,
+  emailConfirmedAt: null,
+  phoneConfirmedAt: null,
+  confirmedAt: null,
+  invitedAt: null,
+  recoverySentAt: null,
+  emailChange: null,
+  emailChangeSentAt: null,
+  emailChangeConfirmStatus: 0,
+  phoneChange: null,
+  phoneChangeSentAt: null,
+  reauthenticationSentAt: null,
+  lastSignInAt: null,
+  bannedUntil: null,
+  deletedAt: null,
+  isAnonymous: false,
+  isSsoUser: false,
+  consoleRole: null,
+  stagedAt: null,
+} as const

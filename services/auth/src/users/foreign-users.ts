@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { parseStoredHash } from '../passwords/stored-hash.ts'
+import { parseId } from '../records/ids.ts'
 import {
   Flag,
   FOR_EVER,
@@ -8,6 +9,7 @@ import {
   type ForeignUser,
   fromMillis,
   isRedacted,
+  KeycloakUser,
   Members,
   Millis,
   PASSWORD_LEFT,
@@ -18,8 +20,158 @@ import {
   toObject,
   withoutMissing,
 } from './foreign-user.ts'
-import { ClerkUser, CognitoUser } from './hosted-users.ts'
-import { KeycloakUser } from './keycloak-user.ts'
+
+/** The values of a cell, which Clerk separates by a bar, and a program for tables perhaps by a comma. */
+const Values = z
+  .string()
+  .default('')
+  .transform((cell) => cell.split(/[|,;\s]+/).filter(Boolean))
+
+/**
+ * The addresses of a cell; undefined where a part of it is none. A local part may hold a bar, and a quoted one all other
+ * separators too: then a part of one address could be the whole address of somebody else.
+ */
+const Emails = Values.transform((parts) => (parts.every((part) => /^[^"@]+@[^"@]+$/.test(part)) ? parts : undefined))
+
+/** A row of the CSV file that the dashboard of Clerk exports. */
+const ClerkUser = z
+  .object({
+    id: z.string().min(1),
+    first_name: Text,
+    last_name: Text,
+    username: Text,
+    primary_email_address: Text,
+    primary_phone_number: Text,
+    verified_email_addresses: Emails,
+    verified_phone_numbers: Values,
+    totp_secret: Text,
+    password_digest: Text,
+    banned: Flag,
+    locked: Flag,
+  })
+  .transform((user): ForeignUser => {
+    const verified = user.verified_email_addresses
+    const email = user.primary_email_address || verified?.[0]
+    const phone = user.primary_phone_number || user.verified_phone_numbers[0]
+    const hash = user.password_digest || undefined
+    const isKnown = hash !== undefined && parseStoredHash(hash) !== undefined
+    const passwordLeft = hash && isRedacted(hash) ? PASSWORD_LEFT.redacted : PASSWORD_LEFT.unknown
+    return {
+      line: withoutMissing({
+        id: toForeignId('clerk', user.id),
+        email,
+        email_confirm: email !== undefined && verified?.includes(email) === true,
+        phone,
+        phone_confirm: phone !== undefined && user.verified_phone_numbers.includes(phone),
+        password_hash: isKnown ? hash : undefined,
+        user_metadata: withoutMissing({
+          full_name: [user.first_name, user.last_name].filter(Boolean).join(' ') || undefined,
+          preferred_username: user.username || undefined,
+        }),
+        app_metadata: { clerk_id: user.id },
+        banned_until: user.banned || user.locked ? FOR_EVER : undefined,
+      }),
+      left: [
+        ...(verified === undefined ? ['that emails are verified: the cell may be read in several ways'] : []),
+        ...(hash && !isKnown ? [passwordLeft] : []),
+        ...(user.totp_secret ? [SECOND_FACTORS] : []),
+      ],
+    }
+  })
+
+const Attributes = z
+  .array(z.object({ Name: z.string(), Value: z.string().default('') }))
+  .transform((attributes) => new Map(attributes.map(({ Name, Value }) => [Name, Value])))
+
+const Account = z.object({ providerName: z.string(), userId: z.union([z.string(), z.int()]) })
+
+/** A user of a pool of Cognito, as its command `list-users` writes them. It writes no hashes of passwords. */
+const CognitoUser = z
+  .object({
+    Username: z.string().min(1),
+    Attributes,
+    UserCreateDate: z.union([z.string(), z.number()]).nullish(),
+    UserLastModifiedDate: z.union([z.string(), z.number()]).nullish(),
+    Enabled: Flag,
+    UserStatus: Text,
+    MFAOptions: z.array(z.unknown()).nullish(),
+    UserMFASettingList: z.array(z.unknown()).nullish(),
+  })
+  .transform((user): ForeignUser => {
+    const { Username: name, Attributes: attributes } = user
+    const sub = attributes.get('sub') ?? ''
+    const email = attributes.get('email') || undefined
+    const phone = attributes.get('phone_number') || undefined
+    const entries = readEntries(attributes.get('identities')).map((entry) => Account.safeParse(entry).data)
+    const accounts = entries.flatMap((entry) =>
+      entry === undefined ? [] : [{ provider: entry.providerName, id: String(entry.userId) }],
+    )
+    const isForeign = user.UserStatus === 'EXTERNAL_PROVIDER'
+    const own = isForeign ? [] : [...(email ? ['email'] : []), ...(phone ? ['phone'] : [])]
+    const { identities, left } = toIdentities('cognito', [
+      ...own.map((provider) => ({ provider, id: sub })),
+      ...accounts,
+    ])
+    const custom = [...attributes]
+      .filter(([key]) => key.startsWith('custom:'))
+      .map(([key, value]) => [key.slice(7), value])
+    const factors = [...(user.MFAOptions ?? []), ...(user.UserMFASettingList ?? [])]
+    return {
+      line: withoutMissing({
+        id: parseId(sub) ?? toForeignId('cognito', sub || name),
+        email,
+        email_confirm: isTrue(attributes.get('email_verified')),
+        phone,
+        phone_confirm: isTrue(attributes.get('phone_number_verified')),
+        user_metadata: withoutMissing({
+          full_name: attributes.get('name') || nameOf(attributes),
+          avatar_url: attributes.get('picture'),
+          preferred_username: attributes.get('preferred_username'),
+          ...Object.fromEntries(custom),
+        }),
+        app_metadata: { cognito_username: name },
+        identities: identities.length > 0 ? identities : undefined,
+        banned_until: user.Enabled === false || user.UserStatus === 'ARCHIVED' ? FOR_EVER : undefined,
+        created_at: fromSeconds(user.UserCreateDate),
+        updated_at: fromSeconds(user.UserLastModifiedDate),
+      }),
+      left: [
+        ...left,
+        ...(entries.length > accounts.length
+          ? ['an account at a provider: the export does not name it in its form']
+          : []),
+        ...(isForeign ? [] : [PASSWORD_LEFT.missing]),
+        ...(factors.length > 0 ? [SECOND_FACTORS] : []),
+      ],
+    }
+  })
+
+function isTrue(text: string | undefined): boolean {
+  return text?.toLowerCase() === 'true'
+}
+
+function nameOf(attributes: ReadonlyMap<string, string>): string | undefined {
+  return (
+    ['given_name', 'family_name']
+      .map((key) => attributes.get(key))
+      .filter(Boolean)
+      .join(' ') || undefined
+  )
+}
+
+/** The accounts as the attribute has them. A text that is no list of JSON is one entry, which nobody can read. */
+function readEntries(text: string | undefined): readonly unknown[] {
+  try {
+    return z.array(z.unknown()).parse(JSON.parse(text || '[]'))
+  } catch {
+    return [undefined]
+  }
+}
+
+/** A time that is a text, or the seconds since 1970 as older clients of Cognito write them. */
+function fromSeconds(time: string | number | null | undefined): string | undefined {
+  return typeof time === 'number' ? new Date(time * 1_000).toISOString() : (time ?? undefined)
+}
 
 /** Turns a user of an export into a line of an import. @throws Error where a member has another type than documented */
 export function toForeignUser(source: ForeignSource, user: unknown): ForeignUser {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judgeLine, noOwners } from './import-plan.ts'
+import { judgeLine, noOwners } from './import-repository.ts'
 import { type ImportedUser, toImportedUser } from './imported-user.ts'
 
 let count = 0

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { findOwners, insertImportedUsers } from './import-repository.ts'
-import { type ImportDefaults, type ImportedUser, toImportedUser } from './imported-user.ts'
-import { readUserLine } from './user-line.ts'
+import { type ImportDefaults, type ImportedUser, readUserLine, toImportedUser } from './imported-user.ts'
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -3,8 +3,7 @@ import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import type { Behaviours } from '../config/behaviours.ts'
-import { getOrCreateInvited } from '../sign-ups/invitation.ts'
-import { lockOrStageUser } from '../sign-ups/stage-user.ts'
+import { getOrCreateInvited, lockOrStageUser } from '../sign-ups/insert-own-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 
 /** A service whose inserts of users fail as if another request had made each user a moment before, and had deleted it again. */

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { consoleRoleReserved } from '../operator-errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 
 /** Metadata in a body or an answer: any names, any JSON. */
 export const Metadata = z.record(z.string(), z.unknown())
@@ -16,7 +17,7 @@ export interface MetadataRules {
 }
 
 /** The metadata of a user. */
-export interface UserMetadata {
+interface UserMetadata {
   readonly userMetadata: Metadata
   readonly appMetadata: Metadata
 }
@@ -137,4 +138,42 @@ export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRo
   const { [CONSOLE_ROLE]: wanted = consoleRole } = changes
   if (wanted !== consoleRole) throw consoleRoleReserved()
   return withoutConsoleRole(changes)
+}
+
+/** The settings that decide whether the service writes into the metadata of users. */
+export interface AddressMetadataConfig {
+  readonly behaviours: Pick<Behaviours, 'copyAddressToUserMetadata'>
+}
+
+/** An address by which a user signs up. */
+interface SignUpAddress {
+  readonly kind: IdentifierKind
+  readonly value: string
+  readonly userId: string
+  readonly isVerified: boolean
+}
+
+/**
+ * The metadata of a user who signs up by an address. Where it says whom it belongs to, these members replace what the request has
+ * sent. That a phone is verified is never written.
+ */
+export function signUpMetadata(
+  { behaviours }: AddressMetadataConfig,
+  data: Readonly<Record<string, unknown>>,
+  { kind, value, userId, isVerified }: SignUpAddress,
+): Readonly<Record<string, unknown>> {
+  if (!behaviours.copyAddressToUserMetadata) return data
+  const email = kind === 'email' ? { email: value } : {}
+  return { ...data, sub: userId, ...email, email_verified: kind === 'email' && isVerified, phone_verified: false }
+}
+
+/** The metadata of a user after an address of theirs was confirmed. */
+export function confirmedMetadata(
+  { behaviours }: AddressMetadataConfig,
+  metadata: Readonly<Record<string, unknown>>,
+  kind: IdentifierKind,
+): Record<string, unknown> {
+  return behaviours.copyAddressToUserMetadata && kind === 'email'
+    ? { ...metadata, email_verified: true }
+    : { ...metadata }
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readLines } from './read-lines.ts'
+import { readLines } from './read-foreign-users.ts'
 
 async function read(...chunks: readonly string[]) {
   const lines = []

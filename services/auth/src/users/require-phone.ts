@@ -2,9 +2,8 @@ import type { Behaviours } from '../config/behaviours.ts'
 import type { SmsConfig } from '../config/sms.ts'
 import type { Db } from '../database.ts'
 import { phoneMalformed } from '../request-errors.ts'
-import { normalisePhone, requireEmail, type UserIdentifier } from '../requests/identifier.ts'
-import { readTypedPhone } from '../requests/typed-phone.ts'
-import { hasFactorPhone, isPhoneStored } from './phone-repository.ts'
+import { normalisePhone, readTypedPhone, requireEmail, type UserIdentifier } from '../requests/identifier.ts'
+import { hasFactorPhone, isPhoneStored } from './user-repository.ts'
 
 /** The settings by which a phone number is read, and the database that may have it in an earlier form. */
 export interface PhoneDeps {

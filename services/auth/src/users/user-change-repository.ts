@@ -1,14 +1,16 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx, UsersTable } from '../database.ts'
+import { CLAIM_NAMES, ownIdentityData } from '../identities/identity.ts'
+import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
 /** A new user. The id and the times are made where they are not given. */
-export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
+type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
 
 /** The setting of what a new password does to its user's row. */
 export interface PasswordRules {
@@ -150,4 +152,75 @@ export async function upsertAddressChange(
 /** Deletes the record of a change, because an admin has set the address. */
 export async function deleteAddressChange(trx: Trx, userId: string, kind: IdentifierKind): Promise<void> {
   await trx.deleteFrom('address_changes').where('user_id', '=', userId).where('kind', '=', kind).execute()
+}
+
+/** Metadata as a user or an admin sends it. Null deletes a key. */
+type SentMetadata = Readonly<Record<string, unknown>>
+
+/**
+ * The names of sent metadata that a provider may write too, so that their number is bounded. A key that is deleted is one of
+ * them: the provider does not bring it back.
+ */
+export function chosenNames(sent: SentMetadata | undefined): string[] {
+  return Object.keys(sent ?? {}).filter((name) => CLAIM_NAMES.has(name))
+}
+
+/** Remembers that a user or an admin has written metadata, so that no provider writes over it (reference: Metadata). */
+export async function rememberChosen(trx: Trx, userId: string, sent: SentMetadata | undefined): Promise<void> {
+  const names = chosenNames(sent)
+  if (names.length === 0) return
+  const all = sql<string[]>`ARRAY(SELECT DISTINCT unnest(chosen_metadata || ${names}::text[]) ORDER BY 1)`
+  await trx.updateTable('users').set({ chosen_metadata: all }).where('id', '=', userId).execute()
+}
+
+/** The claims of a provider without those that the user or an admin has chosen. In the profile supabase they are all there. */
+export async function getUnchosenClaims(
+  trx: Trx,
+  { behaviours }: { readonly behaviours: Pick<Behaviours, 'keepChosenMetadata'> },
+  userId: string,
+  claims: SentMetadata,
+): Promise<SentMetadata> {
+  if (!behaviours.keepChosenMetadata) return claims
+  const user = await trx.selectFrom('users').select('chosen_metadata').where('id', '=', userId).executeTakeFirst()
+  const chosen = new Set(user?.chosen_metadata)
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => !chosen.has(name)))
+}
+
+/** The identity of a user's own email or phone. `at` is the time of the change. */
+interface OwnIdentity {
+  readonly identifier: UserIdentifier
+  readonly isVerified: boolean
+  readonly at: Date
+}
+
+/**
+ * Gives the identity of a user's own email or phone another address, or inserts the identity, and lists its provider in the
+ * user's app metadata, where `provider` is the first of `providers` (reference: User record).
+ * @param user locked, as they are at present
+ */
+export async function setOwnIdentity(
+  trx: Trx,
+  user: Pick<User, 'id' | 'appMetadata'>,
+  { identifier: { kind, value }, isVerified, at }: OwnIdentity,
+): Promise<User> {
+  const { id } = user
+  const verified = { [`${kind}_verified`]: isVerified }
+  await upsertIdentity(
+    trx,
+    {
+      user_id: id,
+      provider: kind,
+      provider_id: id,
+      identity_data: { ...ownIdentityData(kind, { userId: id, value }, {}), ...verified },
+      updated_at: at,
+    },
+    { [kind]: value, ...verified },
+  )
+  return updateProviders(trx, user)
+}
+
+/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are at present */
+export async function updateProviders(trx: Trx, { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>): Promise<User> {
+  const providers = [...new Set((await listIdentities(trx, id)).map(({ provider }) => provider))]
+  return updateUser(trx, id, { raw_app_meta_data: { ...appMetadata, provider: providers[0], providers } })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { exportedRow } from '../../test/exported-row.ts'
-import { readUserLine } from './user-line.ts'
+import { readUserLine } from './imported-user.ts'
 
 const ID = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 const NEW_ID = '11111111-1111-4111-8111-111111111111'

@@ -1,7 +1,6 @@
 import type pg from 'pg'
 import { expect, it, vi } from 'vitest'
-import { deleteExpired } from '../../src/retention/clean-up-repository.ts'
-import { listCleanUps } from '../../src/retention/list-clean-ups.ts'
+import { deleteExpired, listCleanUps } from '../../src/retention/clean-up-repository.ts'
 import { statusAndBody } from '../bodies.ts'
 import { adopt, connectOld, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { plainSession } from './plain-user.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { describeAdmins } from '../../src/adoption/report/list-admins.ts'
+import { describeAdmins } from '../../src/adoption/report.ts'
 import { adoptDatabase } from '../../src/adoption/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
 import { importDatabase } from '../../src/adoption/use-cases/import-database.ts'

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deriveUpstreamTokens } from '../../src/sessions/upstream-token.ts'
+import { deriveUpstreamTokens } from '../../src/sessions/session.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

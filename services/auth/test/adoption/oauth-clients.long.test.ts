@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
-import { reuseRefreshToken } from '../../src/sessions/reuse-refresh-token.ts'
+import { reuseRefreshToken } from '../../src/sessions/refresh-session.ts'
 import { createAdoptedDatabase } from '../adopted-database.ts'
 import { totpCode } from '../authenticator-app.ts'
 import { errorBody, outcomeOf, statusAndBody } from '../bodies.ts'

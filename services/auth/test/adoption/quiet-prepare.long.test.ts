@@ -3,7 +3,7 @@ import { compareMigrations, runOneByOne } from '@trestle/database/migrations/mig
 import { createNames } from '@trestle/database/names.ts'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { listEarlyMigrations } from '../../src/adoption/changes/migrations-in-place.ts'
+import { listEarlyMigrations } from '../../src/adoption/changes/added-columns.ts'
 import { prepareAdoption } from '../../src/adoption/use-cases/adopt-database.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, connectOld, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { InjectOptions } from 'fastify'
-import { insertExternalIdentity } from '../../src/identities/external-identity-repository.ts'
+import { insertExternalIdentity } from '../../src/identities/identity-repository.ts'
 import { answerBehind } from '../answer-behind.ts'
 import { type Anybody, type AnybodyProvider, begin, beginLinking, toCode } from '../external/anybody-provider.ts'
 import { OPERATOR } from '../forged-token.ts'

@@ -1,11 +1,19 @@
 import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { inGentle } from '../adoption-locks.ts'
+import { createIndexConcurrently, findIndexState, inGentle, type LateIndex } from '../adoption-locks.ts'
 import { type AdoptionPlaces, recordChanges } from '../adoption-record.ts'
 import { GAINING_TABLES, LATER_COLUMNS } from './added-columns.ts'
-import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
-import { addPhoneValue, hasPhoneValue, PHONE_FACTORS, removePhoneValue } from './factor-type.ts'
-import { fitsPublications, replaceKey, replicateByKey, replicateBySubject, restoreKey } from './identity-key.ts'
+import {
+  addPhoneValue,
+  fitsPublications,
+  hasPhoneValue,
+  PHONE_FACTORS,
+  removePhoneValue,
+  replaceKey,
+  replicateByKey,
+  replicateBySubject,
+  restoreKey,
+} from './identity-key.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {

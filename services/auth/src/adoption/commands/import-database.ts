@@ -2,8 +2,7 @@ import { printAnswer } from '@trestle/common/commands/print-answer.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { Command, Option } from 'commander'
 import type { AdoptionDeps, OpenAdoptionDeps } from '../adoption-record.ts'
-import { describeAdmins } from '../report/list-admins.ts'
-import { describeOtherInstances } from '../report/users-of-other-instances.ts'
+import { describeAdmins, describeOtherInstances } from '../report.ts'
 import {
   type DatabaseImport,
   type ForgetImportCosts,

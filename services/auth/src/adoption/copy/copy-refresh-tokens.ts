@@ -1,7 +1,10 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from '../../schema/catalog.ts'
 import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
-import { hashRefreshToken } from '../../sessions/refresh-token.ts'
-import { deriveUpstreamTokens } from '../../sessions/upstream-token.ts'
+import { deriveUpstreamTokens, hashRefreshToken } from '../../sessions/session.ts'
+import type { AdoptionPlaces } from '../adoption-record.ts'
+import { findVersion } from '../upstream-tables.ts'
 import { notAfter } from './copy-live-rows.ts'
 
 /**
@@ -138,4 +141,147 @@ async function insertDerived(
     INSERT INTO ${own} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
     SELECT i.session_id, i.user_id, i.hash, i.counter, coalesce(p.id, i.before_id), i.moment, i.moment
       FROM item i LEFT JOIN parent p ON p.session_id = i.session_id`.execute(trx)
+}
+
+/** The old service goes on numbering its tokens meanwhile. */
+export const ID_GAP = 1_000_000_000n
+/** The greatest number of a token: the tokens of this service and those that the old one still makes come after it. */
+const NUMBER_MAX = 2n ** 63n - 2n * ID_GAP
+
+/**
+ * Lists what has a number after which `bigint` has too few for the tokens of this service: a token, and the sequence.
+ * @returns each in a line, with what to do about it
+ */
+export async function listSpentNumbers(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const table = `${names.schema}.refresh_tokens`
+  const { rows } = await sql<{ id: string | null; last: string | null }>`
+    SELECT max(id)::text AS id, ${lastNumber(names)}::text AS last FROM ${names.id('refresh_tokens')}`.execute(db)
+  const { id = null, last = null } = rows[0] ?? {}
+  return [
+    ...(isSpent(id)
+      ? [`the row ${id} of ${table} leaves too few numbers for new tokens: delete it, or give it a lower id`]
+      : []),
+    ...(isSpent(last)
+      ? [
+          `the sequence of ${table} stands at ${last}, which leaves too few numbers for new tokens: run SELECT setval(pg_get_serial_sequence('${table}', 'id'), max(id)) FROM ${table}`,
+        ]
+      : []),
+  ]
+}
+
+function isSpent(number: string | null): boolean {
+  return number !== null && BigInt(number) > NUMBER_MAX
+}
+
+/**
+ * Lists what would keep the name of the sequence of tokens at the switch. A sequence moves with the table of
+ * supabase/auth only where the column owns it.
+ * @returns each in a line, with what to do about it
+ */
+export async function listLooseSequences(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ object: string; name: string; table: string; isInUse: boolean }>`
+    SELECT pg_describe_object('pg_class'::regclass, s.oid, 0) AS object, format('%s', s.oid::regclass) AS name,
+      format('%s', t.oid::regclass) AS "table", u."isInUse"
+    FROM pg_class t JOIN pg_class s ON s.relnamespace = t.relnamespace CROSS JOIN LATERAL (
+      SELECT s.relkind = 'S' AND EXISTS (
+        SELECT FROM pg_attrdef f JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+        WHERE f.adrelid = t.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid) AS "isInUse") u
+    WHERE t.oid = to_regclass(format('%I.refresh_tokens', ${schema}::text)) AND (s.relname = 'refresh_tokens_id_seq' OR u."isInUse")
+      AND NOT EXISTS (
+        SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = s.oid
+          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid AND d.deptype IN ('a', 'i'))
+    ORDER BY name`.execute(db)
+  return rows.map(({ object, name, table, isInUse }) =>
+    isInUse
+      ? `${object} does not belong to ${table}, whose rows it numbers, so it would not move with the table: run ALTER SEQUENCE ${name} OWNED BY ${table}.id`
+      : `${object} has a name that this service needs: rename it, or move it to another schema`,
+  )
+}
+
+/**
+ * The last number that the old service has given to a token. Its sequence may be far ahead of its rows; NULL
+ * where there is none.
+ */
+export function lastNumber({ schema }: Names): RawBuilder<unknown> {
+  return sql`pg_sequence_last_value(pg_get_serial_sequence(format('%I.refresh_tokens', ${schema}::text), 'id')::regclass)`
+}
+
+/**
+ * Lets new tokens have numbers after those of all copies: the old service may have gone on further than
+ * `ID_GAP` since the copies began.
+ */
+export async function passCopiedNumbers(trx: Kysely<unknown>, names: Names): Promise<void> {
+  const sequence = names.id('refresh_tokens_id_seq')
+  await sql`
+    SELECT setval(pg_get_serial_sequence(format('%I.refresh_tokens', ${names.schema}::text), 'id'), max(id))
+    FROM ${names.id('refresh_tokens')} HAVING max(id) > (SELECT last_value FROM ${sequence})`.execute(trx)
+}
+
+/**
+ * supabase/auth gives a session to a refresh token from before there were sessions when the token is used. Since 2.108, which has
+ * this migration, it ends the connection or refuses such a token.
+ */
+const NEEDS_SESSION = '20231027141322'
+/** The table of the sessions that a switch has begun, each with its refresh token. */
+export const BEGUN_SESSIONS = 'begun_sessions'
+/** The form of an id of a user: supabase/auth has the ids as texts in `refresh_tokens`. */
+const UUID = '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+const hasNoSession = sql`t.session_id IS NULL AND t.token <> '' AND t.revoked IS NOT TRUE`
+const userOf = sql`CASE WHEN t.user_id ~ ${sql.lit(UUID)} THEN t.user_id::uuid END`
+
+/**
+ * Begins a session for each live refresh token without one, which supabase/auth would begin at its next use, and copies the token
+ * and its parent. In the tables of supabase/auth, which have moved, both get the session until an undo, so that they end with it.
+ */
+export async function beginMissingSessions(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+  const [begun, old] = [sql.id(kept, BEGUN_SESSIONS), sql.id(kept, 'refresh_tokens')]
+  const isServed = ((await findVersion(trx, names)) ?? '') < NEEDS_SESSION
+  await sql`
+    CREATE TABLE ${begun} AS SELECT gen_random_uuid() AS id, t.id AS token_id, u.id AS user_id,
+        coalesce(t.created_at, t.updated_at) AS created_at
+      FROM ${old} t JOIN ${names.id('users')} u ON u.id = ${userOf} WHERE ${hasNoSession} AND ${sql.lit(isServed)}`.execute(
+    trx,
+  )
+  await sql`
+    INSERT INTO ${names.id('sessions')} (id, user_id, aal, created_at, updated_at)
+      SELECT b.id, b.user_id, 'aal1', coalesce(t.created_at, t.updated_at), coalesce(t.updated_at, t.created_at)
+      FROM ${begun} b JOIN ${old} t ON t.id = b.token_id`.execute(trx)
+  await sql`UPDATE ${old} t SET session_id = b.id FROM ${begun} b WHERE t.id = b.token_id`.execute(trx)
+  await sql`
+    UPDATE ${old} p SET session_id = b.id FROM ${begun} b JOIN ${old} t ON t.id = b.token_id
+      WHERE p.token = t.parent AND p.session_id IS NULL`.execute(trx)
+  // By one statement, since requests wait: parts of some hundred sessions take twice as long.
+  await insertCopies(
+    trx,
+    { own: names.id('refresh_tokens'), idOffset: 0n },
+    sql`
+      ${begun} s JOIN ${old} t ON t.session_id = s.id AND t.token <> ''
+      LEFT JOIN ${old} p ON p.token = t.parent AND p.session_id = t.session_id`,
+  )
+}
+
+/**
+ * Takes back the sessions that the switch has begun. Their tokens have no session again, but for those that
+ * have ended here, which must be deleted before.
+ */
+export async function takeBackBegunSessions(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+  const begun = sql`(SELECT id FROM ${sql.id(kept, BEGUN_SESSIONS)})`
+  await sql`UPDATE ${sql.id(kept, 'refresh_tokens')} SET session_id = NULL WHERE session_id IN ${begun}`.execute(trx)
+  await sql`DELETE FROM ${names.id('sessions')} WHERE id IN ${begun}`.execute(trx)
+}
+
+/** How many live refresh tokens without a session there are, of which supabase/auth refreshes each. */
+export async function countTokensWithoutSession(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+): Promise<number> {
+  if (
+    ((await findVersion(db, names)) ?? '') >= NEEDS_SESSION ||
+    !(await hasRelation(db, names.schema, 'refresh_tokens'))
+  )
+    return 0
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${names.id('refresh_tokens')} t JOIN ${names.id('users')} u ON u.id = ${userOf}
+    WHERE ${hasNoSession}`.execute(db)
+  return Number(rows[0]?.count ?? 0)
 }

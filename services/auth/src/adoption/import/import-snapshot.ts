@@ -1,25 +1,28 @@
-import { type Kysely, sql } from 'kysely'
-import { hasRelation } from '../../schema/catalog.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { createOwnSchema, hasRelation } from '../../schema/catalog.ts'
 import type { AdoptionDeps } from '../adoption-record.ts'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from '../copy/copy-audit-log.ts'
-import { copyLiveRows } from '../copy/copy-live-rows.ts'
-import { copyTokens } from '../copy/copy-refresh-tokens.ts'
-import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../copy/copy-sealed-rows.ts'
-import { lifetimesOf } from '../copy/lifetimes.ts'
-import type { Loss } from '../upstream-tables.ts'
-import { holdBackDuplicates } from './hold-back-duplicates.ts'
-import { findChanges, type HeldBack, listHeldBack, recordTakenRows, type TableChange } from './import-changes.ts'
-import type { ImportRecord } from './import-record.ts'
 import {
-  createStages,
-  dayOf,
-  type Staging,
-  stageEntries,
-  stageOthers,
-  stageUserPrints,
-  stageUsers,
-} from './stage-source.ts'
-import { writeStagedUsers } from './write-staged-users.ts'
+  copyCustomProviders,
+  copyFlows,
+  copyLiveRows,
+  lifetimesOf,
+  type SealedCopyContext,
+} from '../copy/copy-live-rows.ts'
+import { copyTokens } from '../copy/copy-refresh-tokens.ts'
+import { isOwnSession } from '../report.ts'
+import { type Loss, UPSTREAM_COLUMNS } from '../upstream-tables.ts'
+import {
+  findChanges,
+  type HeldBack,
+  type ImportPlaces,
+  type ImportRecord,
+  listHeldBack,
+  recordTakenRows,
+  type TableChange,
+} from './import-record.ts'
+import type { Source } from './source-database.ts'
+import { holdBackDuplicates, writeStagedUsers } from './write-staged-users.ts'
 
 /** The report of the transaction of an import. */
 export interface SnapshotImport {
@@ -144,4 +147,230 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
     EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = ${id})
       AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = ${id})`,
   )
+}
+
+/** The transaction of a staging, the schemas that it writes, and the database that it reads. */
+interface Staging {
+  readonly trx: Kysely<unknown>
+  readonly places: ImportPlaces
+  readonly source: Source
+}
+
+/** The tables of supabase/auth with what a user has, and the column that leads to the user. */
+const USER_TABLES = {
+  users: 'id',
+  identities: 'user_id',
+  sessions: 'user_id',
+  mfa_amr_claims: 'session_id',
+  mfa_factors: 'user_id',
+  refresh_tokens: 'session_id',
+  webauthn_credentials: 'user_id',
+} as const
+/** The others, which are copied. */
+const OTHER_TABLES = ['flow_state', 'custom_oauth_providers', 'audit_log_entries'] as const
+
+/** A type of PostgreSQL as `format_type` writes it: `timestamp(6) with time zone`, `character varying(255)`, `uuid[]`. */
+const BUILT_IN = /^[a-z][a-z0-9 ]*(?:\(\d+(?:,\d+)?\))?[a-z ]*(?:\[\])?$/
+const BATCH_PRINTS = 20_000
+/** The metadata of a user may have 64 KiB and more, and a batch is one text. */
+const BATCH_USERS = 2_000
+/**
+ * How much text of rows goes over at once. Node.js has no text of more than 512 MiB, and PostgreSQL no value
+ * of more than 1 GB.
+ */
+const PART_CHARACTERS = 4 * 1024 * 1024
+const PART_ROWS = 500
+/** How long a row may be before the first of a table is known. */
+const ROW_CHARACTERS = 64 * 1024
+
+/**
+ * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of
+ * the source become texts, and so does an answer that is no type: it becomes a part of a statement here, and
+ * the source may be somebody else's.
+ */
+export async function createStages({ trx, places, source }: Staging): Promise<void> {
+  await createOwnSchema(trx, places.kept)
+  for (const table of [...Object.keys(USER_TABLES), ...OTHER_TABLES]) {
+    const { rows } = await sql<{ name: string; type: string }>`
+      SELECT a.attname AS name, CASE WHEN t.typnamespace = 'pg_catalog'::regnamespace
+        THEN format_type(a.atttypid, a.atttypmod) ELSE 'text' END AS type
+      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+      WHERE a.attrelid = to_regclass(format('%I.%I', ${source.names.schema}::text, ${table}::text))
+        AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`.execute(source.db)
+    if (rows.length === 0) continue
+    const known = rows.filter(({ name }) => UPSTREAM_COLUMNS[table]?.includes(name) !== false)
+    const columns = known.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(typeOnStage(type))}`)
+    await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, table)} (${sql.join(columns)})`.execute(trx)
+  }
+  await sql`
+    CREATE UNLOGGED TABLE ${sql.id(places.kept, 'prints')} (kind text, id uuid, print numeric)`.execute(trx)
+}
+
+/** A value of the type `json` may hold escapes that PostgreSQL refuses wherever it reads them, so it stays a text. */
+function typeOnStage(type: string): string {
+  return type !== 'json' && BUILT_IN.test(type) ? type : 'text'
+}
+
+/**
+ * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change
+ * that SQL makes is seen too, and one that deletes. The sessions of OAuth clients are no part of it, because
+ * no import copies them. Rows of somebody who is not in `users` of the source are nobody's.
+ */
+async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
+  const { id } = source.names
+  const parts: RawBuilder<unknown>[] = []
+  const [isOwn, isOwnRow] = [await isOwnSession(source.db, source, 's'), await isOwnSession(source.db, source, 't')]
+  for (const [index, [table, column]] of Object.entries(USER_TABLES).entries()) {
+    if (!(await hasRelation(source.db, source.names.schema, table))) continue
+    // The same text in another table has another hash.
+    const print = sql`hashtextextended(t::text, ${sql.lit(index)}) AS print, ${sql.lit(table === 'users')} AS is_user`
+    parts.push(
+      column === 'session_id'
+        ? sql`
+          SELECT s.user_id AS id, ${print} FROM ${id(table)} t JOIN ${id('sessions')} s ON s.id = t.session_id
+          WHERE ${isOwn}`
+        : sql`
+          SELECT t.${sql.id(column)} AS id, ${print} FROM ${id(table)} t
+          WHERE ${table === 'sessions' ? isOwnRow : sql`true`}`,
+    )
+  }
+  await sql`
+    DECLARE prints NO SCROLL CURSOR FOR
+      SELECT id, sum(print)::text AS print FROM (${sql.join(parts, sql` UNION ALL `)}) each GROUP BY id
+        HAVING bool_or(is_user)`.execute(source.db)
+  for (;;) {
+    const { rows } = await sql<{ id: string; print: string }>`
+      FETCH ${sql.lit(BATCH_PRINTS)} FROM prints`.execute(source.db)
+    if (rows.length === 0) break
+    const [ids, prints] = [rows.map((row) => row.id), rows.map((row) => row.print)]
+    await sql`
+      INSERT INTO ${sql.id(places.kept, 'prints')}
+      SELECT 'user', * FROM unnest(${ids}::uuid[], ${prints}::numeric[])`.execute(trx)
+  }
+  await sql`CLOSE prints`.execute(source.db)
+}
+
+/** Fetches the flows that may be open, and all custom providers, and notes what they are like. */
+async function stageOthers(staging: Staging, openSince: Date): Promise<void> {
+  const { trx, places } = staging
+  const others = { flow_state: 'flow', custom_oauth_providers: 'provider' } as const
+  for (const [table, kind] of Object.entries(others)) {
+    if (!(await hasRelation(trx, places.kept, table))) continue
+    const isWanted = kind === 'flow' ? sql`greatest(t.created_at, t.updated_at) > ${openSince}` : sql`true`
+    await stageRows(staging, table, isWanted)
+    await sql`
+      INSERT INTO ${sql.id(places.kept, 'prints')}
+      SELECT ${kind}, t.id, hashtextextended(t::text, 0) FROM ${sql.id(places.kept, table)} t`.execute(trx)
+  }
+}
+
+/** Fetches the rows of all users who are wanted, some users at a time, but for the sessions of OAuth clients. */
+export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>): Promise<void> {
+  const { trx, places, source } = staging
+  const [isOwn, isOwnRow] = [await isOwnSession(source.db, source, 's'), await isOwnSession(source.db, source, 't')]
+  let after: string | undefined
+  for (;;) {
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM (${wanted}) w ${after === undefined ? sql`` : sql`WHERE id > ${after}`} ORDER BY id LIMIT ${sql.lit(BATCH_USERS)}`.execute(
+      trx,
+    )
+    const ids = rows.map(({ id }) => id)
+    const last = ids.at(-1)
+    if (last === undefined) break
+    for (const [table, column] of Object.entries(USER_TABLES)) {
+      if (!(await hasRelation(trx, places.kept, table))) continue
+      const own = sql`SELECT s.id FROM ${source.names.id('sessions')} s WHERE s.user_id = ANY (${ids}::uuid[]) AND ${isOwn}`
+      const isWanted =
+        column === 'session_id'
+          ? sql`t.session_id IN (${own})`
+          : sql`t.${sql.id(column)} = ANY (${ids}::uuid[]) AND ${table === 'sessions' ? isOwnRow : sql`true`}`
+      await stageRows(staging, table, isWanted)
+    }
+    after = last
+  }
+  await indexStages(staging)
+}
+
+/** Fetches the entries of the audit log of some days. */
+async function stageEntries(staging: Staging, days: readonly string[]): Promise<void> {
+  if (days.length === 0) return
+  await stageRows(staging, 'audit_log_entries', sql`${dayOf('t')} = ANY (${days}::date[])`)
+}
+
+/** The day of an entry of the audit log. */
+function dayOf(alias: string): RawBuilder<unknown> {
+  return sql`coalesce(${sql.ref(`${alias}.created_at`)}, 'epoch')::date`
+}
+
+/** An entry of the audit log, whose payload is of the type `json`. */
+const ENTRY = sql`(SELECT e FROM (SELECT t.id, t.payload::text AS payload, t.created_at, t.ip_address) e)`
+
+/**
+ * Carries rows as texts, in which no number is rounded. As many are fetched at once as have the wanted length, by the longest one
+ * before.
+ */
+async function stageRows(
+  { trx, places, source }: Staging,
+  table: string,
+  isWanted: RawBuilder<unknown>,
+): Promise<void> {
+  await sql`
+    DECLARE staged NO SCROLL CURSOR FOR
+      SELECT row_to_json(${table === 'audit_log_entries' ? ENTRY : sql`t`})::text AS row
+      FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(source.db)
+  let longest = 0
+  for (;;) {
+    const count = Math.floor(PART_CHARACTERS / (longest || ROW_CHARACTERS))
+    const { rows } = await sql<{ row: string }>`
+      FETCH ${sql.lit(Math.min(Math.max(count, 1), PART_ROWS))} FROM staged`.execute(source.db)
+    if (rows.length === 0) break
+    const texts = rows.map(({ row }) => row)
+    for (const part of partsOf(texts)) await insertRows(trx, sql.id(places.kept, table), part)
+    longest = Math.max(longest, ...texts.map((text) => text.length))
+  }
+  await sql`CLOSE staged`.execute(source.db)
+}
+
+/** Cuts rows into parts that have the wanted length, or are one row. */
+function partsOf(rows: readonly string[]): readonly (readonly string[])[] {
+  const parts: string[][] = []
+  let left = 0
+  for (const row of rows) {
+    left -= row.length
+    if (left < 0) {
+      parts.push([])
+      left = PART_CHARACTERS - row.length
+    }
+    parts.at(-1)?.push(row)
+  }
+  return parts
+}
+
+async function insertRows(trx: Kysely<unknown>, stage: RawBuilder<unknown>, rows: readonly string[]): Promise<void> {
+  await sql`
+    INSERT INTO ${stage} SELECT * FROM json_populate_recordset(NULL::${stage}, ${`[${rows.join(',')}]`}::json)`.execute(
+    trx,
+  )
+}
+
+/** Older versions call the subject at the provider the id of an identity. */
+async function indexStages({ trx, places }: Staging): Promise<void> {
+  const identities = sql.id(places.kept, 'identities')
+  const { rows } = await sql<{ type: string }>`
+    SELECT format_type(atttypid, atttypmod) AS type FROM pg_attribute
+    WHERE attrelid = to_regclass(format('%I.identities', ${places.kept}::text)) AND attname = 'id'`.execute(trx)
+  if (rows[0]?.type === 'text') await sql`ALTER TABLE ${identities} RENAME COLUMN id TO provider_id`.execute(trx)
+  const indexes = {
+    users: ['id'],
+    identities: ['provider_id'],
+    sessions: ['id'],
+    mfa_amr_claims: ['id'],
+    mfa_factors: ['id'],
+    refresh_tokens: ['session_id', 'token'],
+  } as const
+  for (const [table, columns] of Object.entries(indexes)) {
+    for (const column of columns)
+      await sql`CREATE INDEX ON ${sql.id(places.kept, table)} (${sql.id(column)})`.execute(trx)
+    await sql`ANALYZE ${sql.id(places.kept, table)}`.execute(trx)
+  }
 }

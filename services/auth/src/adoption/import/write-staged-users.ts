@@ -1,8 +1,9 @@
 import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { readColumns } from '../../schema/catalog.ts'
-import { notAfter } from '../copy/copy-live-rows.ts'
-import type { ImportPlaces } from './import-record.ts'
+import { hasRelation, readColumns } from '../../schema/catalog.ts'
+import { base64url, notAfter } from '../copy/copy-live-rows.ts'
+import type { Loss } from '../upstream-tables.ts'
+import { holdBack, type ImportPlaces, namedByFlows, rowsOf } from './import-record.ts'
 
 /** The tables that supabase/auth and this service share, parents first, with the key by which an import knows a row again. */
 const SHARED = {
@@ -119,4 +120,209 @@ async function upsert(
       WHERE (${list(({ name }) => sql`o.${sql.id(name)}`)}) IS DISTINCT FROM (${list(({ name }) => sql`excluded.${sql.id(name)}`)})`.execute(
     trx,
   )
+}
+
+/**
+ * Holds back users whose email, verified address of an identity, phone, identity, session, factor or passkey belongs to somebody
+ * who stays here, and custom providers whose name is taken, and flows of users who are not taken over. The owner of the
+ * source chooses its ids, so a row could be written over the row of another user here. Emails that users of
+ * the source share in capitals are no reason. A user who is held back may keep an address that another user
+ * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
+ */
+export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
+  const { names, kept } = places
+  const staged = (table: string) => sql.id(kept, table)
+  const stays = (owner: RawBuilder<unknown>, kind = 'user') => sql`NOT EXISTS (
+    SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = ${kind} AND c.id = ${owner})`
+  const isForeign = sql`NOT EXISTS (
+    SELECT FROM ${sql.id(places.record, 'taken')} t WHERE t.kind = 'user' AND t.id = o.id)`
+  const others = sql`${names.id('users')} o JOIN ${staged('users')} s ON o.id <> s.id`
+  const collisions: readonly RawBuilder<unknown>[] = [
+    sql`
+      SELECT 'user' AS kind, s.id FROM ${others} AND lower(o.email) = lower(s.email) AND NOT o.is_sso_user AND NOT s.is_sso_user
+        WHERE (o.email = s.email OR ${isForeign}) AND ${stays(sql`o.id`)}`,
+    sql`SELECT 'user', s.id FROM ${others} AND o.phone = s.phone WHERE ${stays(sql`o.id`)}`,
+    sql`
+      SELECT 'user', s.id FROM (${emailsOf(names.id('users'), names.id('identities'))}) o
+        JOIN (${emailsOf(staged('users'), staged('identities'))}) s ON o.email = s.email AND o.id <> s.id
+        WHERE ${isForeign} AND ${stays(sql`o.id`)}`,
+    sql`
+      SELECT 'user', s.user_id FROM ${names.id('identities')} o JOIN ${staged('identities')} s
+        ON (o.provider_id, o.provider) = (s.provider_id, s.provider) AND o.user_id <> s.user_id
+        WHERE ${stays(sql`o.user_id`)}`,
+    ...(await listTakenRows(trx, places, stays)),
+    ...((await hasRelation(trx, kept, 'custom_oauth_providers'))
+      ? [
+          sql`
+            SELECT 'provider', s.id FROM ${names.id('custom_oauth_providers')} o JOIN ${staged('custom_oauth_providers')} s
+              ON o.identifier = s.identifier AND o.id <> s.id WHERE ${stays(sql`o.id`, 'provider')}`,
+        ]
+      : []),
+  ]
+  const reason = sql`CASE WHEN kind = 'user' THEN 'has an email, phone, identity, session, factor or passkey of another user here'
+    ELSE 'has the name of another provider here' END`
+  while ((await holdBack(trx, places, reason, sql.join(collisions, sql` UNION `))) > 0)
+    await dropUnwritten(trx, places, ['user'])
+  await holdFlows(trx, places)
+  await holdProviders(trx, places)
+  const left = await leaveUnnamedFlows(trx, places)
+  await dropUnwritten(trx, places, ['flow', 'provider'])
+  return left
+}
+
+/** SQL of the emails that lead to a user: the own one, and those that a provider has verified. SSO users share theirs. */
+function emailsOf(users: RawBuilder<unknown>, identities: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`
+    SELECT u.id, lower(u.email) AS email FROM ${users} u WHERE u.email <> '' AND NOT u.is_sso_user
+    UNION
+    SELECT u.id, lower(i.identity_data ->> 'email') FROM ${identities} i JOIN ${users} u ON u.id = i.user_id
+      WHERE i.provider NOT IN ('email', 'phone') AND i.identity_data @> '{"email_verified": true}' AND NOT u.is_sso_user`
+}
+
+/**
+ * Holds back flows of other users of this service. A flow is taken only for a user whom this run or an earlier run has taken
+ * over, and whom this run does not hold back. Otherwise the operator of the source could get a session of any user here. A flow
+ * whose user exists on neither side is no such flow.
+ */
+async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+  const { names, kept } = places
+  if (!(await hasRelation(trx, kept, 'flow_state'))) return
+  await holdBack(
+    trx,
+    places,
+    sql`'belongs to a user here who was not taken over'`,
+    sql`
+    SELECT 'flow' AS kind, n.flow_id AS id FROM (${await namedByFlows(trx, kept)}) n
+      WHERE EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = n.id)
+        AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = n.id)`,
+  )
+}
+
+/**
+ * A custom provider says which emails it has verified, and its users sign in as the owners of these emails.
+ * The owner of the source chooses the address of the provider, so it is copied only where every user here
+ * comes from the source.
+ */
+async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+  const { kept } = places
+  if (!(await hasRelation(trx, kept, 'custom_oauth_providers'))) return
+  await holdBack(
+    trx,
+    places,
+    sql`'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers'`,
+    sql`
+    SELECT 'provider' AS kind, s.id FROM ${sql.id(kept, 'custom_oauth_providers')} s WHERE ${hasOtherUsers(places)}`,
+  )
+}
+
+/**
+ * Leaves behind the flows that wait for a provider and name no user, where users are here who were not taken over. Such a flow
+ * ends in a session of whoever comes back from the provider, and the source has chosen its state and its verifier.
+ */
+async function leaveUnnamedFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
+  const { kept } = places
+  if (!(await hasRelation(trx, kept, 'flow_state'))) return []
+  const { numAffectedRows = 0n } = await sql`
+    DELETE FROM ${sql.id(kept, 'changes')} c USING ${sql.id(kept, 'flow_state')} f
+    WHERE c.kind = 'flow' AND c.id = f.id AND ${hasOtherUsers(places)}
+      AND f.id NOT IN (SELECT n.flow_id FROM (${await namedByFlows(trx, kept)}) n)`.execute(trx)
+  const what =
+    'sign-ins that wait for a provider: they could end in sessions of users who were here before, and begin again'
+  return numAffectedRows === 0n ? [] : [{ what, count: Number(numAffectedRows) }]
+}
+
+/** SQL of whether a user is here whom neither this run nor an earlier one has taken over. */
+function hasOtherUsers({ names, kept, record }: ImportPlaces): RawBuilder<unknown> {
+  return sql`EXISTS (
+    SELECT FROM ${names.id('users')} u WHERE u.deleted_at IS NULL
+      AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = u.id)
+      AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = u.id))`
+}
+
+/** The columns that lead from staged rows to their user, flow or provider. Claims and tokens go before sessions. */
+const OWNERS = {
+  user: {
+    users: 'id',
+    identities: 'user_id',
+    mfa_amr_claims: 'session_id',
+    refresh_tokens: 'session_id',
+    sessions: 'user_id',
+    mfa_factors: 'user_id',
+    webauthn_credentials: 'user_id',
+  },
+  flow: { flow_state: 'id' },
+  provider: { custom_oauth_providers: 'id' },
+} as const
+
+/** Deletes staged rows that are not to be written: unchanged flows and providers, and rows that were held back. */
+async function dropUnwritten(
+  trx: Kysely<unknown>,
+  { kept }: ImportPlaces,
+  kinds: readonly (keyof typeof OWNERS)[],
+): Promise<void> {
+  for (const kind of kinds) {
+    for (const [table, column] of Object.entries(OWNERS[kind])) {
+      if (!(await hasRelation(trx, kept, table))) continue
+      const owner =
+        column === 'session_id'
+          ? sql`(SELECT s.user_id FROM ${sql.id(kept, 'sessions')} s WHERE s.id = t.session_id)`
+          : sql.ref(`t.${column}`)
+      await sql`
+        DELETE FROM ${sql.id(kept, table)} t WHERE NOT EXISTS (
+          SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = ${kind} AND c.id = ${owner})`.execute(trx)
+    }
+  }
+}
+
+interface Unshared {
+  readonly table: keyof typeof OWNERS.user
+  readonly column: string
+  readonly isSame: RawBuilder<unknown>
+}
+
+/** The columns beside addresses that no two users share: the values of a row here as `o`, and of a staged row as `s`. */
+const UNSHARED: readonly Unshared[] = [
+  ...['confirmation_token', 'recovery_token', 'email_change_token_new', 'email_change_token_current'].map(sharedText),
+  sharedText('reauthentication_token'),
+  ...(['identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'webauthn_credentials'] as const).map((table) => ({
+    table,
+    column: 'id',
+    isSame: sql`o.id = s.id`,
+  })),
+  { table: 'mfa_factors', column: 'last_challenged_at', isSame: sql`o.last_challenged_at = s.last_challenged_at` },
+  {
+    table: 'webauthn_credentials',
+    column: 'credential_id',
+    isSame: sql`o.credential_id = ${base64url(sql`s.credential_id`)}`,
+  },
+  { table: 'refresh_tokens', column: 'token', isSame: sql`o.token_hash = sha256(convert_to(s.token, 'UTF8'))` },
+]
+
+function sharedText(column: string): Unshared {
+  return {
+    table: 'users',
+    column,
+    isSame: sql`o.${sql.id(column)} = s.${sql.id(column)} AND o.${sql.id(column)} <> ''`,
+  }
+}
+
+/** Finds users with a staged row that is a row of another user here. */
+async function listTakenRows(
+  trx: Kysely<unknown>,
+  { names, kept }: ImportPlaces,
+  stays: (owner: RawBuilder<unknown>) => RawBuilder<unknown>,
+): Promise<readonly RawBuilder<unknown>[]> {
+  const taken: RawBuilder<unknown>[] = []
+  for (const { table, column, isSame } of UNSHARED) {
+    if (!(await readColumns(trx, kept, table)).has(column)) continue
+    const [staged, user] = [sql.id(kept, table), sql.id(table === 'users' ? 'id' : 'user_id')]
+    const rows =
+      OWNERS.user[table] === 'session_id'
+        ? sql`(SELECT w.user_id, t.${sql.id(column)} FROM ${staged} t JOIN ${sql.id(kept, 'sessions')} w ON w.id = t.session_id)`
+        : staged
+    taken.push(sql`
+      SELECT 'user', s.${user} FROM ${rowsOf(names, table)} o JOIN ${rows} s ON ${isSame} AND o.${user} <> s.${user}
+        WHERE ${stays(sql`o.${user}`)}`)
+  }
+  return taken
 }

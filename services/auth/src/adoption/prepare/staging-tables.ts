@@ -6,7 +6,7 @@ import { dropSchema, hasRelation } from '../../schema/catalog.ts'
 import { NOTING_TRIGGER } from '../../schema/own-objects.ts'
 import { inGentle } from '../adoption-locks.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { ID_GAP, lastNumber } from '../copy/token-numbers.ts'
+import { ID_GAP, lastNumber } from '../copy/copy-refresh-tokens.ts'
 
 /** The tables whose changes are noted, each with its column for the id of the session. */
 const WATCHED = [

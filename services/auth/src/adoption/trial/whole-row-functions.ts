@@ -4,7 +4,6 @@ import { listFirst } from '../../schema/existing-schema.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { gaining } from '../changes/added-columns.ts'
 import type { JudgedFunction } from './try-writes.ts'
-import { findTakenTables, type RowSource } from './whole-row-texts.ts'
 
 /**
  * Lists the columns of others that have the type of the rows of a table that gets columns, also within an
@@ -58,7 +57,7 @@ const sources = (schema: string): RawBuilder<unknown> => sql`
       JOIN pg_proc f ON r.oid = ANY (f.proargtypes) OR r.typarray = ANY (f.proargtypes))`
 
 /** Functions whose texts take all columns of a table, each in a line, with what to do about it. */
-export interface RowWriters {
+interface RowWriters {
   readonly sure: readonly string[]
   /** Functions that may take the columns of another table. */
   readonly unsure: readonly string[]
@@ -120,4 +119,230 @@ function describeUnread(schema: string, names: readonly string[]): readonly stri
   return [
     `functions were not read, since their texts are too long: see that they take no whole row of a table of ${schema}: ${listFirst(names)}`,
   ]
+}
+
+/** The rows that a function may take all columns of, and how its text has them. */
+export interface RowSource {
+  /** The table that gets columns. */
+  readonly table: string
+  /**
+   * `name`: by the name of the table, or of the rows that a trigger for statements has of it; `trigger`: as
+   * `new` and `old`; `argument`: as a parameter, which may be a list of them.
+   */
+  readonly as: 'name' | 'trigger' | 'argument'
+  /** The name in the text. */
+  readonly word: string
+  /** Whether the function returns rows of another type than the row of the table. */
+  readonly returnsOthers: boolean
+  /** Whether it returns many of them. */
+  readonly returnsSet: boolean
+}
+
+/** A function whose body PostgreSQL parses at each call. */
+interface FunctionText {
+  readonly text: string
+  readonly isSql: boolean
+  readonly sources: readonly RowSource[]
+}
+
+/** A character of a word, as PostgreSQL takes names, and the two ends of a word. */
+const LETTER = String.raw`[\p{L}\p{N}_]`
+const BEGIN = `(?<!${LETTER})`
+const END = `(?!${LETTER})`
+/** The patterns below read a text in lower case, with one space in place of several. */
+const build = (pattern: string, flags = '') => new RegExp(pattern, `u${flags}`)
+
+/**
+ * Comments, which may name anything, and texts in quotes, which may have the signs of a comment. What nothing ends
+ * is no comment.
+ */
+const COMMENTS = /\be'(?:[^'\\]|\\.|'')*'|'[^']*'|--[^\n]*|\/\*.*?(\*\/|$)/gis
+const LINE_COMMENTS = /--[^\n]*/g
+const SPACES = /\s+/gu
+/** Other uses of the word than `TABLE name` in place of `SELECT * FROM name`. */
+const OTHER_TABLES = build(`${BEGIN}(?:drop|alter|lock|create|truncate|temp|temporary|unlogged|on) table${END}`, 'g')
+/** All columns of one thing that is read. */
+const SOME_COLUMNS = String.raw`\. ?\*`
+/** A row as a list of its columns, or one of a list of rows: `(us[1]).*`. */
+const ROW = String.raw`(?:${BEGIN}${LETTER}+"?|\$[0-9]+)(?: ?\[[^[\]]*\])? ?\)? ?${SOME_COLUMNS}`
+/** A function of a row, such as `to_jsonb(new.*)`, which takes any number of columns. */
+const CALLS = build(String.raw`${BEGIN}(?!(?:values|select)${END})${LETTER}+ ?\( ?\(? ?${ROW} ?\)`, 'g')
+/** The list of columns that UPDATE sets, from `row(…)`, which is no function of a row there. */
+const SET_ROW = build(String.raw`((?:${BEGIN}set|,) ?\([^()]*\) ?= ?)row ?\(`, 'g')
+/** The table that a statement writes, or the variables that it fills, which are no source of columns. */
+const TARGETS = build(String.raw`${BEGIN}(?:into|update) (?:"?${LETTER}+"? ?\. ?)?"?${LETTER}+"?`, 'g')
+/** The sign or the word by which a statement takes all columns. */
+const ANY_ALL = /[*]|table/
+/** The statements that need as many columns as before. UPDATE does where it sets a list of columns. */
+const WRITE = build(String.raw`${BEGIN}(?:(?:insert|merge) into${END}|set ?\([^()]*\) ?= ?\()`)
+/** The same where UPDATE sets other columns before. */
+const LATER_LIST = build(String.raw`, ?\([^()]*\) ?= ?\(`)
+const SET = build(`${BEGIN}set${END}`)
+const RETURN = build(`${BEGIN}return query${END}`)
+const RETURN_NEXT = build(`${BEGIN}return next ${LETTER}`)
+/** All columns of everything that is read. A product has a factor behind its sign, and `count(*)` a parenthesis before it. */
+const ALL_COLUMNS = build(
+  String.raw`(?:${BEGIN}(?:select|all|distinct|returning)|[,)]) ?\* ?(?:[\],;)'$]|$|${BEGIN}(?:into|from|where|union|except|intersect|returning|order|limit)${END})`,
+)
+const COLUMNS_OF_ONE = build(SOME_COLUMNS)
+const ANY_ROW = build(ROW)
+/** The row of the table in its triggers. */
+const TRIGGER_ROW = build(String.raw`(?:${BEGIN}(?:new|old)${END}|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`)
+/** The variables whose lists of rows are read. */
+const UNNESTED = build(String.raw`${BEGIN}unnest ?\( ?"?(${LETTER}+)"? ?\)`, 'g')
+/** A statement that needs as many columns on both of its sides. */
+const COMBINE = build(`${BEGIN}(?:union|except|intersect)${END}`)
+/** The words before the name of a table in a query, which a variable of its type cannot have as its name. */
+const READERS = '(?:from|join|only|table|update|into|using)'
+/** All columns of a thing, by its name. */
+const NAMED_ROWS = build(String.raw`${BEGIN}(${LETTER}+)"? ?\)? ?${SOME_COLUMNS}`, 'g')
+
+/**
+ * Finds the tables of which a function writes or returns all columns into a fixed number of columns. Anybody
+ * may make a function, so the time grows with the length of its text alone.
+ * @returns the tables, and whether it is sure: the columns may be those of another table
+ */
+export function findTakenTables({ text, isSql, sources }: FunctionText): ReadonlyMap<string, boolean> {
+  const plain = toPlain(text)
+  const returnsNext = RETURN_NEXT.test(plain)
+  const judges = sources.map((source) =>
+    buildJudge(source, { variables: findRowVariables(plain, source), returnsNext }),
+  )
+  const taken = new Map<string, boolean>()
+  for (const part of plain.split(';')) {
+    if (!ANY_ALL.test(part)) continue
+    const statement = readStatement(part, { isSql })
+    for (const { table, judge } of judges) {
+      const verdict = judge(statement)
+      if (verdict !== 'no') taken.set(table, verdict === 'sure' || taken.get(table) === true)
+    }
+  }
+  return taken
+}
+
+/** A text without comments and functions of rows, in lower case. */
+function toPlain(text: string): string {
+  const bare = text.replace(COMMENTS, (found: string, end?: string) => {
+    if (found.endsWith("'")) return found
+    return end === '' ? found.replace(LINE_COMMENTS, ' ') : ' '
+  })
+  const lasting = bare.toLowerCase().replace(SPACES, ' ').replace(OTHER_TABLES, ' ').replace(SPACES, ' ')
+  return lasting.replace(SET_ROW, '$1(').replace(CALLS, ' ').replace(SPACES, ' ')
+}
+
+/** A statement without the table that it writes. */
+interface Statement {
+  readonly read: string
+  readonly writes: boolean
+  readonly returns: boolean
+}
+
+function readStatement(part: string, { isSql }: Pick<FunctionText, 'isSql'>): Statement {
+  const writes = WRITE.test(part) || (LATER_LIST.test(part) && SET.test(part))
+  return { read: part.replace(TARGETS, 'into'), writes, returns: isSql || RETURN.test(part) }
+}
+
+type Verdict = 'sure' | 'unsure' | 'no'
+
+interface Judge {
+  readonly table: string
+  readonly judge: (statement: Statement) => Verdict
+}
+
+/** The findings of a whole text: its variables with rows of the table, and whether it returns rows one by one. */
+interface Whole {
+  readonly variables: ReadonlySet<string>
+  readonly returnsNext: boolean
+}
+
+function buildJudge(source: RowSource, whole: Whole): Judge {
+  const { table, as } = source
+  if (as !== 'name') {
+    const row = as === 'trigger' ? TRIGGER_ROW : ANY_ROW
+    return { table, judge: ({ read, writes }) => (writes ? judgeUnnamed(read, { row, as }) : 'no') }
+  }
+  const forms = buildForms(source.word)
+  return { table, judge: (statement) => judgeNamed(statement, source, { ...whole, ...forms }) }
+}
+
+/** Judges what a statement writes. The rows of a list have other names than the list. */
+function judgeUnnamed(read: string, { row, as }: { readonly row: RegExp } & Pick<RowSource, 'as'>): Verdict {
+  if (row.test(read)) return 'sure'
+  return as === 'argument' && ALL_COLUMNS.test(read) ? 'unsure' : 'no'
+}
+
+function judgeNamed(
+  { read, writes, returns }: Statement,
+  { word, returnsOthers, returnsSet }: RowSource,
+  { variables, returnsNext, ...forms }: Whole & Forms,
+): Verdict {
+  if (variables.size > 0 && writes && (ANY_ROW.test(read) || takesList(read, variables))) return 'sure'
+  const needsColumns = writes || (returns && returnsOthers)
+  const mayNeedColumns = (returnsNext && returnsSet) || COMBINE.test(read)
+  if ((!needsColumns && !mayNeedColumns) || !read.includes(toPlainWord(word))) return 'no'
+  if (takesOwn(read, forms)) return needsColumns ? 'sure' : 'unsure'
+  if (!forms.name.test(read)) return 'no'
+  if (ALL_COLUMNS.test(read)) return needsColumns ? 'sure' : 'unsure'
+  return COLUMNS_OF_ONE.test(read) ? 'unsure' : 'no'
+}
+
+/** The name of a table, and how a statement takes all of its columns. */
+interface Forms {
+  readonly name: RegExp
+  /** All columns by the name, or by TABLE. */
+  readonly own: RegExp
+  /** Another name that the table has in the statement. */
+  readonly otherNames: RegExp
+}
+
+function buildForms(word: string): Forms {
+  const name = escapePattern(toPlainWord(word))
+  return {
+    name: build(`${BEGIN}${name}${END}`),
+    own: build(
+      String.raw`${BEGIN}${name}"? ?\)? ?${SOME_COLUMNS}|${BEGIN}table (?:only )?(?:"?${LETTER}+"? ?\. ?)?"?${name}${END}`,
+    ),
+    otherNames: build(`${BEGIN}${name}(?="? (?:as )?"?(${LETTER}+))`, 'dg'),
+  }
+}
+
+/** A text as a pattern of itself. */
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
+}
+
+function toPlainWord(word: string): string {
+  return word.toLowerCase().replace(SPACES, ' ')
+}
+
+/** Whether a statement takes all columns of a table by its name, by another name that it has there, or by TABLE. */
+function takesOwn(read: string, { own, otherNames }: Forms): boolean {
+  if (own.test(read)) return true
+  const places = new Map<string, { readonly first: number; readonly last: number }>()
+  for (const { 1: name = '', index } of read.matchAll(NAMED_ROWS))
+    places.set(name, { first: places.get(name)?.first ?? index, last: index })
+  for (const { 1: name = '', indices } of read.matchAll(otherNames)) {
+    const found = places.get(name)
+    const place = indices?.[1]?.[0]
+    // In `from users a.*`, the word is only one of both.
+    if (found !== undefined && (found.first !== place || found.last !== place)) return true
+  }
+  return false
+}
+
+/** Whether a statement takes all columns of the rows in a variable. */
+function takesList(read: string, variables: ReadonlySet<string>): boolean {
+  return ALL_COLUMNS.test(read) && [...read.matchAll(UNNESTED)].some(({ 1: name = '' }) => variables.has(name))
+}
+
+/** The variables that a text declares whose type is a row of the table, or a list of them. */
+function findRowVariables(plain: string, { as, word }: RowSource): ReadonlySet<string> {
+  if (as !== 'name') return new Set()
+  const type = String.raw`(?:"?${LETTER}+"? ?\. ?)?"?${escapePattern(toPlainWord(word))}"? ?`
+  const variable = build(
+    String.raw`${BEGIN}(?!${READERS}${END})(${LETTER}+)"? (?:constant )?${type}(?:;|:=|=|\[|%|default${END}|not null${END}|array${END})`,
+    'g',
+  )
+  const declared = plain.split('declare').map((part) => part.split('begin', 1)[0] ?? '')
+  return new Set(declared.flatMap((part) => [...part.matchAll(variable)].map(({ 1: name = '' }) => name)))
 }

@@ -12,12 +12,11 @@ import {
   placesOf,
   recordFinish,
 } from '../adoption-record.ts'
-import { migrationsInPlace } from '../changes/migrations-in-place.ts'
+import { migrationsInPlace } from '../changes/added-columns.ts'
 import { copyAuditLog, describeRewritten } from '../copy/copy-audit-log.ts'
 import { type AdoptionRun, beginAdoption, prepareSwitch, withoutOtherRuns } from '../prepare/begin-adoption.ts'
 import { countChanges, replayChanges } from '../prepare/stage-refresh-tokens.ts'
-import { checkForeignKeys } from '../switch/foreign-keys.ts'
-import { type SwitchDeps, switchDepsOf, switchHooks } from '../switch/switch-tables.ts'
+import { checkForeignKeys, type SwitchDeps, switchDepsOf, switchHooks } from '../switch-tables.ts'
 import type { Loss } from '../upstream-tables.ts'
 
 /** The report of an adoption that has succeeded. */

@@ -2,29 +2,35 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { adoptOptions } from '../../migrations.ts'
 import { listOpenTriggers, type OpenTriggers } from '../../schema/catalog.ts'
 import { type AdoptionDeps, placesOf } from '../adoption-record.ts'
-import { listReplaced } from '../changes/migrations-in-place.ts'
+import { listReplaced } from '../changes/added-columns.ts'
 import { type EarlierRun, findObstacles } from '../check/find-obstacles.ts'
-import { type IdentityReader, listIdentityReaders } from '../check/identity-readers.ts'
 import {
   type Dependent,
+  type IdentityReader,
   listDependents,
+  listIdentityReaders,
   listInhabitants,
   listNarrowPublications,
   listWidePublications,
 } from '../check/list-dependents.ts'
 import { countRefusedPayloads, describeRewritten } from '../copy/copy-audit-log.ts'
-import { countOpenFlows, listUnfitProviders } from '../copy/copy-sealed-rows.ts'
-import { lifetimesOf } from '../copy/lifetimes.ts'
-import type { AdoptionRun } from '../prepare/begin-adoption.ts'
-import { listSharedEmails } from '../prepare/prepare-users.ts'
-import { type AdminGroup, listAdmins } from '../report/list-admins.ts'
-import { countAskedAgain, listLoneAudience, listLostSignIns } from '../report/lost-sign-ins.ts'
-import { listMalformedPhones } from '../report/malformed-phones.ts'
-import { listClientSessions } from '../report/oauth-client-sessions.ts'
-import { listBrokenValues, listClosedSecrets } from '../report/unreadable-values.ts'
-import { listOtherInstances, type OtherInstances } from '../report/users-of-other-instances.ts'
-import { STAYING } from '../switch/switch-tables.ts'
-import { countTokensWithoutSession } from '../switch/tokens-without-session.ts'
+import { countOpenFlows, lifetimesOf, listUnfitProviders } from '../copy/copy-live-rows.ts'
+import { countTokensWithoutSession } from '../copy/copy-refresh-tokens.ts'
+import { type AdoptionRun, listSharedEmails } from '../prepare/begin-adoption.ts'
+import {
+  type AdminGroup,
+  countAskedAgain,
+  listAdmins,
+  listBrokenValues,
+  listClientSessions,
+  listClosedSecrets,
+  listLoneAudience,
+  listLostSignIns,
+  listMalformedPhones,
+  listOtherInstances,
+  type OtherInstances,
+} from '../report.ts'
+import { STAYING } from '../switch-tables.ts'
 import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../upstream-tables.ts'
 
 /** The report of `adopt --check`, which changes no row. */

@@ -3,7 +3,7 @@ import { compareMigrations, inLatest } from '@trestle/database/migrations/migrat
 import { migrateOptions } from '../../migrations.ts'
 import type { AdoptionDeps } from '../adoption-record.ts'
 import { requireReadable } from '../check/find-obstacles.ts'
-import { listOtherColumns } from '../check/upstream-columns.ts'
+import { countTokensWithoutSession } from '../copy/copy-refresh-tokens.ts'
 import { countRecorded, dropImport, importPlacesOf, openRecord } from '../import/import-record.ts'
 import { importSnapshot, type SnapshotImport } from '../import/import-snapshot.ts'
 import {
@@ -14,15 +14,19 @@ import {
   setFormats,
   withSource,
 } from '../import/source-database.ts'
-import { listSharedEmails } from '../prepare/prepare-users.ts'
-import { type AdminGroup, listAdmins } from '../report/list-admins.ts'
-import { listLostSignIns } from '../report/lost-sign-ins.ts'
-import { listMalformedPhones } from '../report/malformed-phones.ts'
-import { listClientSessions } from '../report/oauth-client-sessions.ts'
-import { listBrokenValues, listClosedSecrets } from '../report/unreadable-values.ts'
-import { listOtherInstances, type OtherInstances } from '../report/users-of-other-instances.ts'
-import { countTokensWithoutSession } from '../switch/tokens-without-session.ts'
-import { countRows, type Loss, UNSERVED } from '../upstream-tables.ts'
+import { listSharedEmails } from '../prepare/begin-adoption.ts'
+import {
+  type AdminGroup,
+  listAdmins,
+  listBrokenValues,
+  listClientSessions,
+  listClosedSecrets,
+  listLostSignIns,
+  listMalformedPhones,
+  listOtherInstances,
+  type OtherInstances,
+} from '../report.ts'
+import { countRows, type Loss, listOtherColumns, UNSERVED } from '../upstream-tables.ts'
 
 /** The report of an import that has succeeded. */
 export interface DatabaseImport extends SnapshotImport {

@@ -18,20 +18,23 @@ import {
   placesOf,
   readRecord,
 } from '../adoption-record.ts'
-import { listReplaced, migrationsInPlace } from '../changes/migrations-in-place.ts'
+import { listReplaced, migrationsInPlace } from '../changes/added-columns.ts'
 import { ownChanges, revertUpstreamChanges } from '../changes/upstream-changes.ts'
 import { requireRights } from '../check/missing-rights.ts'
-import { withoutOtherRuns } from '../prepare/begin-adoption.ts'
-import { dropEmailIndex } from '../prepare/prepare-users.ts'
-import { recoverRecord } from '../prepare/recover-record.ts'
+import { dropEmailIndex, recoverRecord, withoutOtherRuns } from '../prepare/begin-adoption.ts'
 import { dropStaging, dropTriggers } from '../prepare/staging-tables.ts'
-import { allowOldServer } from '../switch/refuse-old-server.ts'
-import { moveBack, stayingTables } from '../switch/switch-tables.ts'
-import { countKept, dropKept, dropKeptTables, dropPgcrypto } from '../undo/drop-adoption.ts'
+import { allowOldServer, moveBack, stayingTables } from '../switch-tables.ts'
+import {
+  countKept,
+  dropKept,
+  dropKeptTables,
+  dropPgcrypto,
+  findUndoCosts,
+  listAdditions,
+  type UndoCosts,
+} from '../undo/drop-adoption.ts'
 import { giveBackRows } from '../undo/give-back-rows.ts'
 import { listUnopened } from '../undo/give-back-sealed-rows.ts'
-import { listAdditions } from '../undo/list-additions.ts'
-import { findUndoCosts, type UndoCosts } from '../undo/undo-costs.ts'
 import { findVersion } from '../upstream-tables.ts'
 
 /**

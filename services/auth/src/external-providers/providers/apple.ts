@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Count, Text, toListedEmail } from '../claims.ts'
-import type { DefineProvider, ExternalProfile, Grant } from '../provider.ts'
+import { Count, type DefineProvider, type ExternalProfile, type Grant, Text, toListedEmail } from '../provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
 const Name = z.object({

@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { omitClaims, Text } from '../claims.ts'
 import type { KeySource } from '../key-sets.ts'
-import type { DefineProvider, ExternalProfile } from '../provider.ts'
+import { type DefineProvider, type ExternalProfile, omitClaims, Text } from '../provider.ts'
 
 const MICROSOFT = 'https://login.microsoftonline.com'
 const TENANT =

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Flag, listOf, Text } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, Flag, listOf, Text } from '../provider.ts'
 
 const Profile = z.object({
   // Bitbucket writes curly braces around the UUID. They are a part of the stored subject.

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Flag, Text } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, Flag, Text } from '../provider.ts'
 
 const CDN = 'https://cdn.discordapp.com'
 const Profile = z.object({

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { z } from 'zod'
-import { fullName, Text } from '../claims.ts'
-import type { DefineProvider, ExternalProfile } from '../provider.ts'
+import { type DefineProvider, type ExternalProfile, fullName, Text } from '../provider.ts'
 
 const ISSUER = 'https://www.facebook.com'
 const Profile = z.object({

@@ -1,7 +1,5 @@
 import { z } from 'zod'
-import { listOf, Text } from '../claims.ts'
-import { NumericId } from '../foreign-json.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, listOf, NumericId, Text } from '../provider.ts'
 
 const Profile = z.object({
   id: NumericId,

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Flag, Text } from '../claims.ts'
-import type { DefineProvider, ExternalProfile } from '../provider.ts'
+import { type DefineProvider, type ExternalProfile, Flag, Text } from '../provider.ts'
 
 /** Old tokens have the second form. */
 const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']

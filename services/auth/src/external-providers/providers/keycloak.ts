@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Flag, omitClaims, Text } from '../claims.ts'
-import type { DefineProvider, ExternalProfile } from '../provider.ts'
+import { type DefineProvider, type ExternalProfile, Flag, omitClaims, Text } from '../provider.ts'
 
 const Claims = z.looseObject({
   sub: z.string(),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { fullName, listOf } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, fullName, listOf } from '../provider.ts'
 
 const Localized = z
   .object({

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Text } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, Text } from '../provider.ts'
 
 const User = z.object({
   id: z.string(),

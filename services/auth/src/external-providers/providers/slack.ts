@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Text, toListedEmail } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, Text, toListedEmail } from '../provider.ts'
 
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Text } from '../claims.ts'
-import type { DefineProvider, ExternalProfile } from '../provider.ts'
+import { type DefineProvider, type ExternalProfile, Text } from '../provider.ts'
 
 const ISSUER = 'https://accounts.snapchat.com/accounts/oauth2/token'
 const SCOPES = 'https://auth.snapchat.com/oauth2/api'

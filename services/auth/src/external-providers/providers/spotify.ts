@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Count, listOf, Text } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { Count, type DefineProvider, listOf, Text } from '../provider.ts'
 
 const Image = z.object({ url: z.string(), width: Count, height: Count })
 const Profile = z.object({

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Count, Text } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { Count, type DefineProvider, Text } from '../provider.ts'
 
 const User = z.object({
   id: z.string(),

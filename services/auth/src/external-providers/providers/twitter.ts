@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { Text } from '../claims.ts'
-import type { DefineProvider, OAuth1Provider } from '../provider.ts'
+import { type DefineProvider, type OAuth1Provider, Text } from '../provider.ts'
 
 const Profile = z.object({
   id_str: z.string(),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { fullName, Text } from '../claims.ts'
-import type { DefineProvider } from '../provider.ts'
+import { type DefineProvider, fullName, Text } from '../provider.ts'
 
 const Answer = z.object({
   profile: z.object({

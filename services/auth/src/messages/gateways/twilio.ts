@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../gateway-protocol.ts'
+import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../sms-gateway.ts'
 
 /** The account at Twilio that sends, and where its API is. */
 export interface TwilioConfig {

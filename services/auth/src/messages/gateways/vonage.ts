@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { GatewayProtocol } from '../gateway-protocol.ts'
+import type { GatewayProtocol } from '../sms-gateway.ts'
 
 /** The account at Vonage that sends, and where its API is. */
 export interface VonageConfig {

@@ -1,11 +1,15 @@
 import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { parseAuditQuery } from '../../audit/audit-query.ts'
-import { AuditEntryView, countAuditEntries, listAuditEntries, viewAuditEntry } from '../../audit/audit-repository.ts'
+import {
+  AuditEntryView,
+  countAuditEntries,
+  listAuditEntries,
+  parseAuditQuery,
+  viewAuditEntry,
+} from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { pageHeaders } from '../../pagination/page-links.ts'
-import { pageFields, parsePage } from '../../pagination/page-query.ts'
+import { pageFields, pageHeaders, parsePage } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 
 const AuditQuery = z.object({

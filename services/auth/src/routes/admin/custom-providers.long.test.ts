@@ -19,7 +19,7 @@ import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { REFUSED_HOSTS } from '../../../test/refused-addresses.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
 import { lockSubjects } from '../../external-providers/custom-provider-repository.ts'
-import { insertExternalIdentity } from '../../identities/external-identity-repository.ts'
+import { insertExternalIdentity } from '../../identities/identity-repository.ts'
 
 let openId: OpenIdServer
 let service: MailApp

@@ -8,13 +8,13 @@ import {
   CustomProviderChanges,
   CustomProviderSettings,
   NewCustomProvider,
+  redirectUriOf,
 } from '../../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   getCustomProvider,
   listCustomProviders,
 } from '../../external-providers/custom-provider-repository.ts'
-import { redirectUriOf } from '../../external-providers/define-custom-provider.ts'
 import { changeCustomProvider } from '../../use-cases/change-custom-provider.ts'
 import { createCustomProvider } from '../../use-cases/create-custom-provider.ts'
 import { removeCustomProvider } from '../../use-cases/remove-custom-provider.ts'

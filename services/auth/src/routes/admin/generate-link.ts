@@ -1,8 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { GeneratedLinkView, viewGeneratedLink } from '../../one-time-tokens/generated-link.ts'
-import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
+import {
+  GeneratedLinkView,
+  LINK_TYPES,
+  type LinkType,
+  viewGeneratedLink,
+} from '../../one-time-tokens/verify-request.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/read-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'

@@ -6,9 +6,7 @@ import { z } from 'zod'
 import { runWorkAlone } from '../../audit/audit-log.ts'
 import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { formatCursor } from '../../pagination/cursor.ts'
-import { cursorLink, type LinkedPage, pageHeaders } from '../../pagination/page-links.ts'
-import { pageFields } from '../../pagination/page-query.ts'
+import { cursorLink, formatCursor, type LinkedPage, pageFields, pageHeaders } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/read-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
@@ -24,10 +22,11 @@ import {
   NewUserBody,
   parseAdminChange,
   parseAdminUser,
+  parseUserList,
   readNewUserId,
+  type UserListRequest,
 } from '../../users/admin-user-request.ts'
 import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
-import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
 import { UserView, viewUser } from '../../users/user-view.ts'
 

@@ -5,7 +5,7 @@ import { HOOK_NAMES } from '../../config/hooks.ts'
 import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
-import { warnOfSharedCallback } from '../../external-providers/shared-callback.ts'
+import { warnOfSharedCallback } from '../../external-providers/find-provider.ts'
 import { LimitView, viewLimits } from '../../rate-limits/rate-limits.ts'
 
 const SettingsView = z.object({

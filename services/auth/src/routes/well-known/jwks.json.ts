@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { JWKS_MAX_AGE_SECONDS } from '../../access-tokens/key-set.ts'
+import { JWKS_MAX_AGE_SECONDS } from '../../access-tokens/key-ring.ts'
 import { errorAnswers } from '../../error-body.ts'
 
 const JwksAnswer = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })

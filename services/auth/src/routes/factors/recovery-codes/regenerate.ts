@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { RecoveryCodesView, viewRecoveryCodes } from '../../../factors/enrolled-factor-view.ts'
+import { RecoveryCodesView, viewRecoveryCodes } from '../../../factors/enrolment.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { regenerateRecoveryCodes } from '../../../use-cases/regenerate-recovery-codes.ts'

@@ -4,8 +4,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField } from '../../../requests/documented-fields.ts'
-import { SinceField } from '../../../requests/since-field.ts'
+import { idField, SinceField } from '../../../requests/documented-fields.ts'
 import { type SecuredUser, secureUser } from '../../../use-cases/secure-user.ts'
 
 const schema = {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { AuthorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-query.ts'
+import { AuthorizeQuery, readAuthorizeQuery } from '../../../flows/redirect-allow-list.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readContext } from '../../../plugins/read-context.ts'

@@ -1,0 +1,330 @@
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { PROVIDERS } from '../config/external.ts'
+import type { JwtConfig } from '../config/jwt.ts'
+import { parseStoredHash } from '../passwords/stored-hash.ts'
+import { NIL_UUID } from '../records/ids.ts'
+import { hasRelation, readColumns } from '../schema/catalog.ts'
+import { listFirst, NAMED_MAX } from '../schema/existing-schema.ts'
+import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
+import { COUNTER_FORM } from './copy/copy-live-rows.ts'
+import type { Loss, UpstreamPlace } from './upstream-tables.ts'
+
+/**
+ * Users who cannot sign in afterwards though they can now, by reason.
+ * @param audience JWT_AUD
+ */
+export async function listLostSignIns(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  audience: string,
+): Promise<readonly Loss[]> {
+  const { id } = names
+  const served = [...PROVIDERS, 'email', 'phone']
+  const { rows: hashes } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${id('users')}
+    WHERE encrypted_password <> '' AND encrypted_password !~ '^([{]|[$]2[aby][$]|[$]argon2id?[$]|[$]fbscrypt[$])'`.execute(
+    db,
+  )
+  const { rows: costs } = await sql<{ cost: string | null; count: string }>`
+    SELECT substring(encrypted_password from '^([$]2[aby][$][0-9]{2}|[$]argon2id?[$]v=[0-9]+[$][^$]*)[$]') AS cost, count(*) AS count
+    FROM ${id('users')} WHERE encrypted_password ~ '^[$](2[aby]|argon2id?)[$]' GROUP BY 1`.execute(db)
+  const { rows: nowhere } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${id('users')} WHERE aud = '' AND ${audience}::text <> ''`.execute(db)
+  // supabase/auth empties what identifies a user whom it deletes, and looks at deleted_at nowhere.
+  const { rows: marked } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${id('users')}
+    WHERE deleted_at IS NOT NULL AND (encrypted_password <> '' OR email LIKE '%@%' OR phone ~ '^[0-9]+$')`.execute(db)
+  const { rows: providers } = await sql<{ provider: string; count: string }>`
+    SELECT CASE WHEN i.provider LIKE 'sso:%' THEN 'sso' ELSE i.provider END AS provider, count(DISTINCT i.user_id) AS count
+    FROM ${id('identities')} i JOIN ${id('users')} u ON u.id = i.user_id
+    WHERE coalesce(u.encrypted_password, '') = '' AND i.provider <> ALL (${served}::text[]) AND i.provider NOT LIKE 'custom:%'
+      AND NOT EXISTS (
+        SELECT FROM ${id('identities')} o WHERE o.user_id = u.id AND (o.provider = ANY (${served}::text[]) OR o.provider LIKE 'custom:%'))
+    GROUP BY 1 ORDER BY 1`.execute(db)
+  return [
+    { what: 'users whose password is stored in an unknown form', count: Number(hashes[0]?.count ?? 0) },
+    {
+      what: 'users whose password costs more to verify than a sign-in may',
+      count: costs.reduce((sum, { cost, count }) => sum + (isAffordable(cost) ? 0 : Number(count)), 0),
+    },
+    {
+      what: `users whose audience is empty, while the service has ${audience}: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset`,
+      count: Number(nowhere[0]?.count ?? 0),
+    },
+    {
+      what: 'users whom SQL has marked as deleted, and supabase/auth lets in: clear deleted_at of those who are to sign in',
+      count: Number(marked[0]?.count ?? 0),
+    },
+    ...providers.map(({ provider, count }) => ({
+      what: `users who sign in only by ${provider}, which this service does not serve`,
+      count: Number(count),
+    })),
+  ].filter(({ count }) => count > 0)
+}
+
+/**
+ * Looks for an audience of the settings that no user has, as where the old service had another GOTRUE_JWT_AUD:
+ * who signs in by an address is looked for in it. Users of the empty audience are a loss of `listLostSignIns`.
+ * @returns a line with what to do about it; none where a user has one of these audiences
+ */
+export async function listLoneAudience(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  { audience, allowedAudiences }: Pick<JwtConfig, 'audience' | 'allowedAudiences'>,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ aud: string; count: string }>`
+    SELECT aud, count(*) AS count FROM ${names.id('users')} WHERE aud IS NOT NULL
+    GROUP BY aud ORDER BY count(*) DESC, aud`.execute(db)
+  const most = rows.find(({ aud }) => aud !== '')
+  if (most === undefined || rows.some(({ aud }) => allowedAudiences.has(aud))) return []
+  const own = audience === '' ? 'the empty audience' : `the audience ${audience}`
+  return [
+    `no user has ${own}, in which the service looks for who signs in by an address: ${most.count} users have ${most.aud}. Set GOTRUE_JWT_AUD to it`,
+  ]
+}
+
+/** The lengths of salt and hash, which follow the cost. */
+const BCRYPT_REST = 'A'.repeat(53)
+const ARGON2_REST = `${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+/** Whether a sign-in may verify hashes of a cost. @param cost what stands before the salt; null where a hash is damaged */
+function isAffordable(cost: string | null): boolean {
+  return cost !== null && parseStoredHash(`${cost}$${cost.startsWith('$2') ? BCRYPT_REST : ARGON2_REST}`) !== undefined
+}
+
+/** How many users have a second factor or a passkey whose challenge the switch does not copy. */
+export async function countAskedAgain(db: Kysely<unknown>, { names }: Pick<AdoptionPlaces, 'names'>): Promise<number> {
+  const passkeys = (await hasRelation(db, names.schema, 'webauthn_credentials'))
+    ? sql`UNION SELECT user_id FROM ${names.id('webauthn_credentials')}`
+    : sql``
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (
+      SELECT user_id FROM ${names.id('mfa_factors')} WHERE factor_type::text <> 'totp' ${passkeys}) asked`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+/** The columns that supabase/auth may have sealed. */
+const SEALED = [
+  { table: 'users', column: 'encrypted_password', what: 'users whose password' },
+  { table: 'mfa_factors', column: 'secret', what: 'authenticator apps whose secret' },
+  { table: 'sessions', column: 'refresh_token_hmac_key', what: 'sessions whose key' },
+] as const
+type SealedColumn = Pick<(typeof SEALED)[number], 'table' | 'column'>
+
+/**
+ * Matches the JSON of a secret that supabase/auth has sealed, whose members are texts. A cast to JSON is no test, because it
+ * would fail at the first text that is no JSON.
+ */
+const SEALED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
+const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
+const SAMPLE_MAX = 5
+
+/** Secrets that supabase/auth has sealed by one key. */
+interface SealedGroup {
+  /** The name of the key at supabase/auth. */
+  readonly keyId: string
+  readonly count: number
+  /** At most five of the secrets, with the ids of their rows. */
+  readonly samples: readonly { readonly id: string; readonly secret: string }[]
+}
+
+/** The sealed secrets of a column, by the name of the key that sealed them. None where there is no such column. */
+export async function listSealedSecrets(
+  db: QueryExecutorProvider,
+  { names }: UpstreamPlace,
+  { table, column }: SealedColumn,
+): Promise<readonly SealedGroup[]> {
+  if (!(await readColumns(db, names.schema, table)).has(column)) return []
+  const [value, groups] = [sql.ref(column), [] as SealedGroup[]]
+  const from = sql`FROM ${names.id(table)} WHERE ${value} ~ ${SEALED_FORM}::text`
+  const keyId = sql`coalesce(substring(${value} from ${KEY_ID}::text), '')`
+  const { rows } = await sql<{ keyId: string; count: string }>`
+    SELECT ${keyId} AS "keyId", count(*) AS count ${from} GROUP BY 1 ORDER BY 1`.execute(db)
+  for (const row of rows) {
+    const { rows: samples } = await sql<{ id: string; secret: string }>`
+      SELECT id, ${value} AS secret ${from} AND ${keyId} = ${row.keyId} LIMIT ${sql.lit(SAMPLE_MAX)}`.execute(db)
+    groups.push({ keyId: row.keyId, count: Number(row.count), samples })
+  }
+  return groups
+}
+
+/** Secrets that no key of the service opens, by the name of the key that sealed them. Some secrets of each name are tried. */
+export async function listClosedSecrets(
+  db: QueryExecutorProvider,
+  place: UpstreamPlace,
+  keys: EncryptionKeys,
+): Promise<readonly Loss[]> {
+  const losses: Loss[] = []
+  for (const column of SEALED) {
+    for (const { keyId, count, samples } of await listSealedSecrets(db, place, column)) {
+      if (samples.some(({ id, secret }) => readUpstreamSecret(keys, id, secret) !== undefined)) continue
+      losses.push({ what: `${column.what} is sealed by the key ${keyId}, which no setting has`, count })
+    }
+  }
+  return losses
+}
+
+/** Values that neither service can use. */
+const BROKEN = [
+  ...SEALED.map(({ table, column, what }) => ({
+    table,
+    column,
+    isBroken: sql`${sql.ref(column)} LIKE '{%' AND ${sql.ref(column)} !~ ${SEALED_FORM}::text`,
+    what: `${what} is neither plain nor sealed`,
+  })),
+  {
+    table: 'mfa_factors',
+    column: 'web_authn_credential',
+    isBroken: sql`web_authn_credential #>> '{authenticator,signCount}' !~ ${COUNTER_FORM}::text`,
+    what: 'WebAuthn factors whose signature counter is no counter',
+  },
+  {
+    table: 'users',
+    column: 'raw_app_meta_data',
+    isBroken: sql`octet_length(raw_app_meta_data::text) > 8192`,
+    what: 'users whose app_metadata has more than 8192 bytes, so that their access token may be longer than a header',
+  },
+] as const
+
+/**
+ * Lists values that begin like a sealed secret and are no sealed secret, counters that are no number, and metadata that fill a
+ * token. Names the first rows.
+ */
+export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
+  const losses: Loss[] = []
+  for (const { table, column, isBroken, what } of BROKEN) {
+    if (!(await readColumns(db, names.schema, table)).has(column)) continue
+    const { rows } = await sql<{ count: string; ids: readonly string[] }>`
+      WITH broken AS (SELECT id::text AS id FROM ${names.id(table)} WHERE ${isBroken})
+      SELECT count(*) AS count, ARRAY(SELECT id FROM broken ORDER BY id LIMIT ${sql.lit(NAMED_MAX)}) AS ids FROM broken`.execute(
+      db,
+    )
+    const { count = 0, ids = [] } = rows[0] ?? {}
+    if (Number(count) > 0) losses.push({ what: `${what}: ${table} ${ids.join(', ')}`, count: Number(count) })
+  }
+  return losses
+}
+
+/**
+ * A condition on rows of `sessions`: the session is a sign-in of the user. supabase/auth also gives sessions to OAuth clients,
+ * which act for the user within a scope.
+ * @param alias of the table in the statement
+ * @returns `true` where the version knows no clients
+ */
+export async function isOwnSession(
+  db: QueryExecutorProvider,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  alias: string,
+): Promise<RawBuilder<unknown>> {
+  const columns = await readColumns(db, names.schema, 'sessions')
+  return columns.has('oauth_client_id') ? sql`${sql.ref(`${alias}.oauth_client_id`)} IS NULL` : sql`true`
+}
+
+/** How many sessions belong to OAuth clients. @param fate what becomes of them */
+export async function listClientSessions(
+  db: QueryExecutorProvider,
+  place: Pick<AdoptionPlaces, 'names'>,
+  fate: string,
+): Promise<readonly Loss[]> {
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${place.names.id('sessions')} s WHERE NOT (${await isOwnSession(db, place, 's')})`.execute(
+    db,
+  )
+  const count = Number(rows[0]?.count ?? 0)
+  return count === 0 ? [] : [{ what: `sessions of OAuth clients, which this service does not serve: ${fate}`, count }]
+}
+
+/** Users whose role makes them admins (reference: Admins). */
+export interface AdminGroup {
+  readonly role: string
+  readonly count: number
+  /** The ids of the first ones. */
+  readonly ids: readonly string[]
+}
+
+/**
+ * The users of a database of supabase/auth whose tokens are those of admins, by role. SQL may have given them the role.
+ * @param roles JWT_ADMIN_ROLES
+ */
+export async function listAdmins(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  roles: readonly string[],
+): Promise<readonly AdminGroup[]> {
+  const { rows } = await sql<AdminGroup>`
+    SELECT role::text AS role, count(*)::int AS count, (array_agg(id::text ORDER BY id))[:${sql.lit(NAMED_MAX)}] AS ids
+    FROM ${names.id('users')} WHERE role::text = ANY (${[...roles]}::text[]) GROUP BY role ORDER BY role`.execute(db)
+  return rows
+}
+
+/** Writes a group of admins as one line of a command: the number, the role, and the ids of the first five. */
+export function describeAdmins({ role, count, ids }: AdminGroup): string {
+  return `admin      ${count} users have the role ${role}, which makes them admins: ${listFirst(ids, count)}`
+}
+
+/** Users who cannot sign in at supabase/auth, and can here. */
+export interface OtherInstances {
+  readonly count: number
+  /** The ids of the first ones. */
+  readonly ids: readonly string[]
+}
+
+/**
+ * The users without an `instance_id`, or with another one than supabase/auth gives to all users: SQL has
+ * added them. Each look-up of supabase/auth asks for its own (`internal/models/user.go`, from 2.40 to 2.196),
+ * so these users are in none of its lists either.
+ */
+export async function listOtherInstances(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+): Promise<OtherInstances> {
+  const { rows } = await sql<OtherInstances>`
+    SELECT count(*)::int AS count, coalesce((array_agg(id::text ORDER BY id))[:${sql.lit(NAMED_MAX)}], '{}') AS ids
+    FROM ${names.id('users')} u WHERE instance_id IS DISTINCT FROM ${NIL_UUID}::uuid AND deleted_at IS NULL
+      -- Here too, nobody finds a user without an audience by an address.
+      AND (aud IS NOT NULL OR EXISTS (SELECT FROM ${names.id('identities')} i WHERE i.user_id = u.id)
+        OR EXISTS (SELECT FROM ${names.id('sessions')} s WHERE s.user_id = u.id))`.execute(db)
+  return rows[0] ?? { count: 0, ids: [] }
+}
+
+/** Describes users of other instances in a line of a command, with the ids of the first five. No line where there are none. */
+export function describeOtherInstances({ count, ids }: OtherInstances): readonly string[] {
+  if (count === 0) return []
+  return [
+    `gained     ${count} users have another instance_id than that of supabase/auth, which finds none of them: they sign in here: ${listFirst(ids, count)}`,
+  ]
+}
+
+/**
+ * Matches a phone that no request asks for: supabase/auth removes a leading `+` and all blanks, and finds a
+ * phone by the rest.
+ */
+const NEVER_ASKED = '^[+]| '
+const E164 = '^[1-9][0-9]{1,14}$'
+
+/**
+ * Lists users whose phone is no number of E.164, which SQL or an early version has stored, and names the
+ * first. Of a user who is deleted, supabase/auth has a hash in place of the phone.
+ * @param areFound whether a sign-in by password looks for such phones here, as it does at supabase/auth
+ */
+export async function listMalformedPhones(
+  db: QueryExecutorProvider,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  { areFound }: { readonly areFound: boolean },
+): Promise<readonly Loss[]> {
+  const { rows } = await sql<{ isLost: boolean; count: number; ids: readonly string[] }>`
+    WITH odd AS (
+      SELECT id::text AS id, phone !~ ${NEVER_ASKED}::text AS is_lost FROM ${names.id('users')}
+      WHERE phone <> '' AND phone !~ ${E164}::text AND deleted_at IS NULL
+        AND (phone ~ ${NEVER_ASKED}::text OR (encrypted_password <> '' AND NOT ${areFound}::boolean)))
+    SELECT is_lost AS "isLost", count(*)::int AS count, (array_agg(id ORDER BY id))[1:${sql.lit(NAMED_MAX)}] AS ids
+    FROM odd GROUP BY is_lost ORDER BY is_lost`.execute(db)
+  return rows.map(({ isLost, count, ids }) => ({
+    what: `${isLost ? LOST : UNFOUND}: users ${ids.join(', ')}`,
+    count,
+  }))
+}
+
+const UNFOUND = 'users whose phone has a + or a blank, by which nobody signs in at supabase/auth either'
+const LOST = 'users whose phone is no number of E.164, who sign in by it and a password in the profile supabase alone'
