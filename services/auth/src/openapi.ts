@@ -1,6 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
+import { asPart } from '@trestle/common/documents/document-part.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { createSilentDatabase } from '@trestle/database/driver/silent-database.ts'
 import { createNames } from '@trestle/database/names.ts'
@@ -23,11 +24,27 @@ export async function buildOpenApi(): Promise<object> {
   await app.ready()
   const document = await app.describeApi()
   await app.close()
+  orderSchemas(document)
   describeRequests(document)
   // A member that is null counts as absent (reference: Request bodies).
   const complete = completeDocument(allowNull(document), { ...documentNotes, webhooks: describeHooks() })
   addWrongMethod(complete)
   return complete
+}
+
+/** The schemas that several routes share, in the order of the document, whatever the order in which their files are loaded. */
+const SHARED_SCHEMAS = [
+  ...['AuthError', 'Identity', 'Factor', 'User', 'ListedUser', 'AuditEntry', 'Passkey', 'ListedSession', 'Limit'],
+  ...['Session', 'SigningKey', 'Operator', 'Message', 'Reason'],
+] as const
+
+function orderSchemas(document: object): void {
+  const schemas = asPart(asPart(asPart(document).components).schemas)
+  const { ...found } = schemas
+  for (const name of SHARED_SCHEMAS) {
+    Reflect.deleteProperty(schemas, name)
+    schemas[name] = found[name]
+  }
 }
 
 const KEY = Buffer.alloc(32)
