@@ -93,18 +93,18 @@ const money: readonly Section[] = [
   },
 ]
 
-/** Deliveries to webhooks, and refused callers. */
+/** Attempts to deliver to webhooks, and refused callers. */
 const guards: readonly Section[] = [
   {
     title: 'Events and mails',
     panels: [
       {
-        title: 'Deliveries to webhooks',
+        title: 'Attempts to deliver to webhooks',
         unit: 'ops',
         queries: [
           {
-            expr: 'sum by (outcome) (rate(payments_webhook_deliveries_total[$__rate_interval]))',
-            legend: '{{outcome}}',
+            expr: 'sum by (outcome, reason) (rate(payments_webhook_attempts_total[$__rate_interval]))',
+            legend: '{{outcome}} {{reason}}',
           },
         ],
       },

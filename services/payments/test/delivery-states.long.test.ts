@@ -33,7 +33,7 @@ interface Job {
 
 /** The state of a delivery, as its job in the queue has it. */
 function deliveryState({ state, output }: Job): string {
-  if (state === 'completed') return output?.outcome === 'dropped' ? 'dropped' : 'delivered'
+  if (state === 'completed') return output?.outcome === 'dropped' ? 'cancelled' : 'delivered'
   return { created: 'waiting', active: 'sending', retry: 'retrying', failed: 'failed' }[state] ?? state
 }
 
@@ -104,11 +104,11 @@ it('a delivery goes through the arrows of its diagram, and through no others', a
   await failing.becomes('failed')
 
   answers.set('/deleted', { status: 500 })
-  const dropped = await deliver('/deleted')
-  await dropped.becomes('retrying')
-  await dropped.deleteWebhook()
-  await dropped.retry()
-  await dropped.becomes('dropped')
+  const cancelled = await deliver('/deleted')
+  await cancelled.becomes('retrying')
+  await cancelled.deleteWebhook()
+  await cancelled.retry()
+  await cancelled.becomes('cancelled')
 
   // The queue deletes the rows of deliveries that have ended, by and by.
   const drawn = drawnFor('webhooks')[1]?.filter((arrow) => !arrow.endsWith(' --> none'))

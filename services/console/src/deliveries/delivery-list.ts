@@ -67,7 +67,7 @@ const LABELS = {
   sending: 'Sending',
   retrying: 'Retrying',
   delivered: 'Delivered',
-  dropped: 'Dropped',
+  cancelled: 'Cancelled',
   failed: 'Failed',
 } as const satisfies Record<Delivery['status'], string>
 

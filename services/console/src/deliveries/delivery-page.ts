@@ -30,7 +30,7 @@ const Replayed = z.object({ delivery: z.looseObject({ id: z.string() }) })
 /** The states of a delivery that has an outcome in a moment. */
 const OPEN: ReadonlySet<string> = new Set(['waiting', 'sending'])
 /** The states in which payments tries a delivery no more. */
-const ENDED: ReadonlySet<string> = new Set(['delivered', 'dropped', 'failed'])
+const ENDED: ReadonlySet<string> = new Set(['delivered', 'cancelled', 'failed'])
 
 /** The acts of operators on a delivery. */
 export const deliveryChanges: Changeable<ShownDelivery> = {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** The states of a delivery, in the order in which it goes through them. */
-export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
+export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'cancelled', 'failed'] as const
 
 const Delivery = z.looseObject({
   id: z.string(),
@@ -78,7 +78,7 @@ export const DELIVERY_TONES = {
   sending: 'info',
   retrying: 'warn',
   delivered: 'good',
-  dropped: 'plain',
+  cancelled: 'plain',
   failed: 'bad',
 } as const satisfies Record<Delivery['status'], string>
 

@@ -136,7 +136,7 @@ describe.concurrent('payments deliveries', () => {
   it.for([
     [
       ['show', UNKNOWN_ID],
-      `there is no delivery ${UNKNOWN_ID}; the queue forgets one an hour after it was delivered or dropped`,
+      `there is no delivery ${UNKNOWN_ID}; the queue forgets one an hour after it was delivered or cancelled`,
     ],
     [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
     [['list', '--webhook', 'x'], '--webhook must be 24 hexadecimal digits'],
@@ -146,7 +146,7 @@ describe.concurrent('payments deliveries', () => {
     ],
     [
       ['list', '--status', 'x'],
-      "error: option '--status <status>' argument 'x' is invalid. Allowed choices are waiting, sending, retrying, delivered, dropped, failed.",
+      "error: option '--status <status>' argument 'x' is invalid. Allowed choices are waiting, sending, retrying, delivered, cancelled, failed.",
     ],
     [['replay', 'x', UNKNOWN_ID], 'the merchant must be 24 hexadecimal digits'],
     [['replay', UNKNOWN_ID, 'x'], 'the webhook must be 24 hexadecimal digits'],

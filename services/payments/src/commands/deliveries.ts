@@ -57,7 +57,7 @@ async function list({ db, names }: OperatorDeps, { options, format }: CommandInp
 async function show({ db, names }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
   const found = UUID.test(id) ? await findDeliveryJob(db, names.jobSchema, id) : undefined
   if (found === undefined)
-    throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it was delivered or dropped`)
+    throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it was delivered or cancelled`)
   const delivery = toPrinted(found)
   const event = await findEvent(db, delivery.merchantId, delivery.eventId)
   if (event === undefined || format === 'json') return { ...delivery, event: event && viewEvent(event) }

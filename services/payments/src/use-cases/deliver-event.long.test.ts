@@ -319,7 +319,7 @@ describe.concurrent('deliveries', () => {
     },
   )
 
-  it('drops the deliveries of a deleted webhook', async ({ expect }) => {
+  it('cancels the deliveries of a deleted webhook', async ({ expect }) => {
     const { id, webhook, update } = await listen('/deleted')
     answers.set('/deleted', { status: 503 })
     await update('Coffee')
@@ -328,7 +328,7 @@ describe.concurrent('deliveries', () => {
     await letTimePass(webhook.id)
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
     expect(at('/deleted')).toHaveLength(1)
-    expect(await statusesOf(webhook.id)).toEqual(['dropped'])
+    expect(await statusesOf(webhook.id)).toEqual(['cancelled'])
     expect(await statusesOf(webhook.id, '--status', 'delivered')).toEqual([])
   })
 

@@ -3,7 +3,6 @@ import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
 import { RetryLater } from '@trestle/jobs/retry-later.ts'
 import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
-  ANSWER_MS,
   claimAttempt,
   createSilentWebhooks,
   type DeliveryJob,
@@ -14,29 +13,32 @@ import {
   type SilentWebhooks,
   turnSecondsOf,
 } from '../webhooks/delivery.ts'
-import { type DeliveryAttempt, toAnsweredAttempt } from '../webhooks/delivery-attempt.ts'
+import {
+  ANSWER_MS,
+  attemptLabels,
+  CANCELLATIONS,
+  type DeliveryAttempt,
+  GONE,
+  isSilence,
+  NO_ANSWER,
+  PAUSED,
+  toAnsweredAttempt,
+  WITHOUT_TLS,
+} from '../webhooks/delivery-attempt.ts'
 import { isSchemeAllowed, toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
 type DeliverDeps = QueueDeps & Pick<PaymentsDeps, 'lanes' | 'webhooks' | 'now' | 'logger' | 'meter'>
 
 interface AttemptDeps extends DeliverDeps {
-  readonly deliveries: Counter
+  readonly attempts: Counter
   readonly silentWebhooks: SilentWebhooks
   /** Gives the waiting events of a merchant turns by its deliveries as they are now, in the background. */
   readonly renewTurns: (merchantId: string) => void
 }
 
 const ANSWER_BYTES_MAX = 65_536
-const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
-/** The code of a name whose name servers do not answer. It holds a worker nearly as long as a silent webhook. */
-const NAME_SILENT = 'ETIMEOUT'
-const SILENCES: readonly (string | undefined)[] = [NO_ANSWER, NAME_SILENT]
-/** The status by which a webhook says that it takes no more events. */
-const GONE = 410
 const LATER_SECONDS_MAX = 3_600
-const WITHOUT_TLS = 'not sent: http is not allowed'
-const RESTING = 'not tried: there was no answer several times'
 
 /**
  * Delivers an event. After the last attempt that fails, and when the webhook says that it is gone, the webhook is disabled. A
@@ -48,17 +50,19 @@ async function deliverEvent(
   job: DeliveryJob,
   { attempt, addNote }: Pick<JobAttempt, 'attempt' | 'addNote'>,
 ): Promise<Outcome> {
-  const { deliveries } = deps
+  const { attempts } = deps
   const delivery = await findDelivery(deps.lanes, job)
-  if (!delivery) {
-    deliveries.add(1, { outcome: 'dropped' })
+  const at = deps.now().toISOString()
+  if (typeof delivery === 'string') {
+    const cancelled = { error: CANCELLATIONS[delivery] }
+    addNote({ at, ...cancelled } satisfies DeliveryAttempt)
+    attempts.add(1, attemptLabels(cancelled))
     return 'dropped'
   }
-  const at = deps.now().toISOString()
   const { laterSeconds, ...sent } = await sendUnlessSilent(deps, job.webhookId, delivery)
   addNote({ at, ...sent } satisfies DeliveryAttempt)
+  attempts.add(1, attemptLabels(sent))
   const { error: failure } = sent
-  deliveries.add(1, { outcome: failure === undefined ? 'delivered' : 'failed' })
   if (failure === undefined) return 'done'
   deps.logger.info(
     { merchant_id: job.merchantId, webhook_id: job.webhookId, attempt, failure },
@@ -82,13 +86,13 @@ interface Sent extends Omit<DeliveryAttempt, 'at'> {
 /** Sends the event, unless its webhook rests. */
 async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
   const { silentWebhooks, now } = deps
-  if (!claimAttempt(silentWebhooks, webhookId, now())) return { error: RESTING }
+  if (!claimAttempt(silentWebhooks, webhookId, now())) return { error: PAUSED }
   const beganMs = performance.now()
   const sent = await send(deps, delivery)
   const { merchantId } = delivery.event
   const durationMs = performance.now() - beganMs
   if (rememberTime(deps.webhooks.times, merchantId, { durationMs, now: now() })) deps.renewTurns(merchantId)
-  if (SILENCES.includes(sent.error)) rememberSilence(silentWebhooks, webhookId, now())
+  if (isSilence(sent)) rememberSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
   return sent
 }
@@ -151,12 +155,12 @@ function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['re
 
 /** Takes deliveries from the queue while the process runs. */
 export async function startDeliveries(deps: DeliverDeps): Promise<void> {
-  const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
-    description: 'Attempts to deliver an event, by outcome',
+  const attempts = deps.meter.createCounter('payments_webhook_attempts_total', {
+    description: 'Attempts to deliver an event, by outcome and reason',
   })
   const silentWebhooks = createSilentWebhooks()
   const renewTurns = createRenewal(deps)
   await deps.jobs.work(deliveryTask, (job, attempt) =>
-    deliverEvent({ ...deps, deliveries, silentWebhooks, renewTurns }, job, attempt),
+    deliverEvent({ ...deps, attempts, silentWebhooks, renewTurns }, job, attempt),
   )
 }

@@ -1,13 +1,53 @@
 import { z } from 'zod'
 import { scrubStart } from '../cards/scrub.ts'
 
-/**
- * The status of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`:
- * after the last attempt.
- */
-export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
+/** The status of a delivery. `cancelled`: for a reason of `CANCELLATIONS`. `failed`: after the last attempt. */
+export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'cancelled', 'failed'] as const
 /** The state of a delivery. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
+
+/** Why a delivery is cancelled, as operators see it. `webhook-gone`: the webhook has answered 410. */
+export const CANCELLATIONS = {
+  'webhook-deleted': 'not sent: the webhook is deleted',
+  'webhook-disabled': 'not sent: the webhook is disabled',
+  'event-expired': 'not sent: the event is older than 30 days',
+  'webhook-gone': 'answered 410',
+} as const
+export type Cancellation = keyof typeof CANCELLATIONS
+
+/** How long a webhook may take to answer. */
+export const ANSWER_MS = 5_000
+/** The status by which a webhook says that it takes no more events. */
+export const GONE = 410
+export const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
+/** The code of a name whose name servers do not answer. It holds a worker nearly as long as a silent webhook. */
+const NAME_SILENT = 'ETIMEOUT'
+export const WITHOUT_TLS = 'not sent: http is not allowed'
+export const PAUSED = 'not tried: there was no answer several times'
+
+/** The labels of an attempt that took no answer, by its error. Each error that is not listed is of the connection. */
+const LABELS: ReadonlyMap<string, AttemptLabels> = new Map([
+  [NO_ANSWER, { outcome: 'failed', reason: 'timeout' }],
+  [NAME_SILENT, { outcome: 'failed', reason: 'timeout' }],
+  [PAUSED, { outcome: 'failed', reason: 'paused' }],
+  [WITHOUT_TLS, { outcome: 'failed', reason: 'not-https' }],
+  ...Object.entries(CANCELLATIONS).map(([reason, error]) => [error, { outcome: 'cancelled', reason }] as const),
+])
+
+/** The labels of an attempt in the metric `payments_webhook_attempts_total`. */
+interface AttemptLabels extends Readonly<Record<string, string>> {
+  readonly outcome: string
+}
+
+export function attemptLabels({ status, error }: Omit<DeliveryAttempt, 'at'>): AttemptLabels {
+  if (error === undefined) return { outcome: 'delivered' }
+  return LABELS.get(error) ?? { outcome: 'failed', reason: status === undefined ? 'connection' : 'answer' }
+}
+
+/** Whether a webhook or its name servers gave no answer in time. */
+export function isSilence({ error }: Pick<DeliveryAttempt, 'error'>): boolean {
+  return error === NO_ANSWER || error === NAME_SILENT
+}
 
 /** One attempt to deliver an event, as the queue keeps it and as operators see it (console reference: Routes of payments). */
 export const DeliveryAttempt = z.object({

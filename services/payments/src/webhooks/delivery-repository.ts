@@ -38,7 +38,7 @@ export interface DeliveryFilter {
 }
 
 /**
- * A page of the deliveries of all merchants. The queue keeps delivered and dropped deliveries for an hour. Deliveries whose job
+ * A page of the deliveries of all merchants. The queue keeps delivered and cancelled deliveries for an hour. Deliveries whose job
  * is dead are kept for 90 days, in another queue; the copy that failed is left out.
  * @param schema the schema of the job queue
  */
@@ -145,10 +145,11 @@ function liveJobs(holds: RawBuilder<unknown>): Source {
   return {
     name: deliveryTask.name,
     columns: sql`CASE j.state WHEN 'created' THEN 'waiting' WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying'
-        ELSE CASE WHEN ${sql.raw(OUTCOME)} = 'dropped' THEN 'dropped' ELSE 'delivered' END END AS status,
+        ELSE CASE WHEN ${sql.raw(OUTCOME)} = 'dropped' THEN 'cancelled' ELSE 'delivered' END END AS status,
       CASE WHEN j.started_on IS NULL THEN 0 ELSE j.retry_count + 1 END AS attempts, j.started_on AS "lastAttempt",
       CASE WHEN j.state IN ('created', 'retry') THEN j.start_after END AS "nextAttempt",
-      j.output ->> 'message' AS failure`,
+      CASE WHEN ${sql.raw(OUTCOME)} = 'dropped' THEN j.output -> 'notes' -> -1 ->> 'error'
+        ELSE j.output ->> 'message' END AS failure`,
     notes: sql`j.output -> 'notes'`,
     created: sql`j.created_on`,
     holds,
@@ -160,7 +161,7 @@ const IN_STATE: Readonly<Record<DeliveryStatus, Source>> = {
   sending: liveJobs(sql`j.state = 'active'`),
   retrying: liveJobs(sql`j.state = 'retry'`),
   delivered: liveJobs(sql.raw(`${HAS_ENDED} AND ${OUTCOME} = 'done'`)),
-  dropped: liveJobs(sql.raw(`${HAS_ENDED} AND ${OUTCOME} = 'dropped'`)),
+  cancelled: liveJobs(sql.raw(`${HAS_ENDED} AND ${OUTCOME} = 'dropped'`)),
   failed: DEAD,
 }
 

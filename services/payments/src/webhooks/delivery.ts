@@ -1,6 +1,7 @@
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { LRUCache } from 'lru-cache'
+import { ANSWER_MS } from './delivery-attempt.ts'
 import type { WebhookSecrets } from './webhook-secret.ts'
 
 /** One event on its way to one webhook. */
@@ -11,8 +12,6 @@ export interface DeliveryJob {
 }
 
 const DAY_SECONDS = 86_400
-/** How long a webhook may take to answer. */
-export const ANSWER_MS = 5_000
 
 /** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
@@ -27,7 +26,7 @@ export const IS_DEAD = "state = 'created'"
 const IS_OPEN = "state IN ('created', 'retry', 'active')"
 /** Whether nothing is left to do for the delivery of a job. */
 export const HAS_ENDED = "state = 'completed'"
-/** How a delivery has ended: `done`, or `dropped` where it made no sense any more. */
+/** How the job of a delivery has ended: `done`, or `dropped` if the delivery was cancelled. */
 export const OUTCOME = "output ->> 'outcome'"
 
 /**

@@ -148,9 +148,14 @@ describe('a delivery', () => {
     const { merchantId, id: webhookId } = webhook
     const job = { merchantId, webhookId, eventId: await addEvent(merchantId) }
     const found = await findDelivery(payments.deps.lanes, job)
-    expect([found?.url, found?.secrets, found?.event.id]).toEqual([TARGET, webhook.secrets, job.eventId])
+    expect(typeof found === 'object' && [found.url, found.secrets, found.event.id]).toEqual([
+      TARGET,
+      webhook.secrets,
+      job.eventId,
+    ])
+    expect(await findDelivery(payments.deps.lanes, { ...job, eventId: webhookId })).toBe('event-expired')
     await callDisableWebhook(payments.deps.lanes, job)
-    expect(await findDelivery(payments.deps.lanes, job)).toBeUndefined()
+    expect(await findDelivery(payments.deps.lanes, job)).toBe('webhook-disabled')
     expect(await list(merchantId)).toEqual([{ ...webhook, disabled: expect.any(Date) }])
   })
 
@@ -159,7 +164,7 @@ describe('a delivery', () => {
     const eventId = await addEvent(merchantId)
     const remove = () => callDeleteWebhook(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId })
     expect([await remove(), await remove()]).toEqual([done(), { verdict: 'not-found', identityId: member.id }])
-    expect(await findDelivery(payments.deps.lanes, { merchantId, webhookId, eventId })).toBeUndefined()
+    expect(await findDelivery(payments.deps.lanes, { merchantId, webhookId, eventId })).toBe('webhook-deleted')
   })
 })
 

@@ -8,6 +8,7 @@ import type { Db } from '../database.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { DeliveryJob } from './delivery.ts'
+import type { Cancellation } from './delivery-attempt.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 import type { SealedSecrets, Webhook } from './webhook.ts'
@@ -147,7 +148,7 @@ const deleteQuery = prepare(
     SELECT verdict, identity_id FROM ${sql.table('delete_webhook')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId})`,
 )
 
-/** Deletes a webhook. Its waiting deliveries are dropped. */
+/** Deletes a webhook. Its waiting deliveries are cancelled when they are due. */
 export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookCall): Promise<AccessResult> {
   const { verdict, identity_id } = await lanes.write.one(deleteQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id }
@@ -168,12 +169,14 @@ export interface Delivery {
   readonly secrets: SealedSecrets
 }
 
-type DeliveryColumns = EventColumns & {
+/** The columns of the event are null when it is too old to be kept. */
+type DeliveryColumns = (EventColumns | { readonly id: null }) & {
   readonly url: string
   readonly is_test: boolean
   readonly secret_sealed: Buffer
   readonly previous_sealed: Buffer | null
   readonly previous_until: Date | null
+  readonly is_disabled: boolean
 }
 
 const findQuery = withOwner(
@@ -181,19 +184,21 @@ const findQuery = withOwner(
     'find_delivery',
     (p: DeliveryJob) => sql<DeliveryColumns>`
     SELECT ${eventColumns(sql`${p.merchantId}`)}, w.url, w.secret_sealed, w.previous_sealed, w.previous_until,
-      (SELECT m.test FROM ${sql.table('merchants')} m WHERE m.id = w.merchant_id) AS is_test
+      w.disabled IS NOT NULL AS is_disabled, (SELECT m.test FROM ${sql.table('merchants')} m WHERE m.id = w.merchant_id) AS is_test
     FROM ${sql.table('webhooks')} w
-    JOIN ${sql.table('events')} r ON r.merchant_id = w.merchant_id AND r.id = ${p.eventId}
-    WHERE w.merchant_id = ${p.merchantId} AND w.id = ${p.webhookId} AND w.disabled IS NULL`,
+    LEFT JOIN ${sql.table('events')} r ON r.merchant_id = w.merchant_id AND r.id = ${p.eventId}
+    WHERE w.merchant_id = ${p.merchantId} AND w.id = ${p.webhookId}`,
   ),
   ({ merchantId }) => merchantId,
 )
 
-/** Finds what a job delivers. Undefined when the webhook is deleted or disabled, or the event is too old. */
-export async function findDelivery(lanes: Lanes, job: DeliveryJob): Promise<Delivery | undefined> {
+/** Finds the event and the webhook of a job, or the reason why the job sends nothing. */
+export async function findDelivery(lanes: Lanes, job: DeliveryJob): Promise<Delivery | Cancellation> {
   const row = await lanes.read.first(findQuery, job)
-  if (!row) return undefined
-  const { url, is_test, secret_sealed, previous_sealed, previous_until, ...event } = row
+  if (!row) return 'webhook-deleted'
+  if (row.is_disabled) return 'webhook-disabled'
+  if (row.id === null) return 'event-expired'
+  const { url, is_test, secret_sealed, previous_sealed, previous_until, is_disabled: _, ...event } = row
   const secrets = { current: secret_sealed, previous: previous_sealed, previousUntil: previous_until }
   return { event: toEvent(event), url, test: is_test, secrets }
 }

@@ -62,7 +62,7 @@ describe('GET /operator/deliveries', () => {
     ['state', () => '?status=delivered', () => [taken]],
     ['state and merchant', () => `?status=delivered&merchant=${refused.merchantId}`, () => []],
     ['state, oldest first', () => '?status=retrying&order=asc', () => [refused, failed]],
-    ['state that none has', () => '?status=dropped', () => []],
+    ['state that none has', () => '?status=cancelled', () => []],
   ])('200: finds the deliveries of one %s', async (_by, query, found) => {
     expect(await webhooksOf(query())).toEqual(found().map(({ webhook }) => webhook.id))
   })
@@ -130,8 +130,8 @@ describe('GET /operator/deliveries/:deliveryId', () => {
       [200, { delivery: { ...dead, attempts: 13 }, event: expect.any(Object), attempts: [attempt, attempt] }],
     ])
     await payments.deps.jobs.retryDead(deliveryTask)
-    const [dropped] = await waitForStatuses(world, failed, ['dropped'])
-    expect(dropped?.id).toBe(id)
+    const [cancelled] = await waitForStatuses(world, failed, ['cancelled'])
+    expect(cancelled?.id).toBe(id)
   })
 
   it.each(['00000000-0000-0000-0000-000000000000', 'x', 'deadbeef'])(
