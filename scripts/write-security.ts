@@ -1,11 +1,11 @@
-// Writes docs/security.md from scripts/asvs and the tags in the tests; `--check` compares instead. Also fails for a
-// requirement with neither a test nor a reason.
+// Writes docs/security.md from scripts/asvs/requirements.yaml and the tags in the tests; `--check` compares instead. Also fails for
+// a requirement with neither a test nor a reason.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { type Program, SERVICES } from './asvs/requirement.ts'
-import { chapters, listDocuments, listProblems, writePage } from './asvs/security-page.ts'
+import { type Program, readChapters, SERVICES } from './asvs/requirement.ts'
+import { listDocuments, listProblems, writePage } from './asvs/security-page.ts'
 import { listTaggedTests, type Users } from './asvs/test-tags.ts'
 import { readSourceTree } from './layout/source-tree.ts'
 
@@ -14,6 +14,7 @@ const path = join(root, 'docs', 'security.md')
 const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) })
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+const chapters = readChapters(readFileSync(join(import.meta.dirname, 'asvs', 'requirements.yaml'), 'utf8'))
 const tests = listTaggedTests(readSourceTree(root).files, usersOfCode())
 const problems = [
   ...listProblems(chapters, tests),
@@ -24,7 +25,9 @@ const problems = [
 const page = writePage(chapters, tests)
 if (!values.check) writeFileSync(path, page)
 else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
-  problems.push('docs/security.md differs from scripts/asvs and the tags in the tests; run: pnpm security')
+  problems.push(
+    'docs/security.md differs from scripts/asvs/requirements.yaml and the tags in the tests; run: pnpm security',
+  )
 }
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length > 0 ? 1 : 0

@@ -1,92 +1,71 @@
-/** The services that each requirement is asked of. */
+import { parse } from 'yaml'
+import { z } from 'zod'
+
+/** The services that the requirements apply to. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
-/** The name of a service that requirements are asked of. */
+/** The name of a service that the requirements apply to. */
 export type Service = (typeof SERVICES)[number]
-/** A program with tagged tests. The console is asked nothing: the page lists what its tests show. */
+/** A program with tagged tests. The console is not judged: the page lists what its tests show. */
 export type Program = Service | 'console'
 
-/** The answer of a service to a requirement. A requirement that is met has a tagged test. */
-export type Standing = 'met' | Documented | Deviation | NotApplicable
-
-/**
- * The requirement asks for documentation, or leaves the matter to the operator: a page from the root of the repository, with a
- * heading.
- */
-export interface Documented {
-  readonly documented: string
-  /** The remarks that the page does not have. */
-  readonly note?: string
-}
-
-/** The service does not meet the requirement by default, and why. */
-export interface Deviation {
-  readonly deviation: string
-  /** The changes of the strict profile of auth. */
-  readonly strict?: string
-  /** The strict profile closes only a part of the deviation. */
-  readonly isPartial?: true
-}
-
-/** The service has nothing that the requirement is about, and why. */
-export interface NotApplicable {
-  readonly notApplicable: string
-}
+/** The answer of a service to a requirement, as `requirements.yaml` explains it. A requirement that is met has a tagged test. */
+const Standing = z.union([
+  z.literal('met'),
+  z.strictObject({ documented: z.string(), note: z.string().optional() }),
+  z.strictObject({ deviation: z.string(), strict: z.string().optional(), isPartial: z.literal(true).optional() }),
+  z.strictObject({ notApplicable: z.string() }),
+])
+const Level = z.literal([1, 2])
+const Row = z.object({ level: Level, asks: z.string() }).catchall(Standing)
+const Chapters = z.array(
+  z.strictObject({
+    title: z.string(),
+    outside: z.record(z.string(), z.string()).default({}),
+    requirements: z.record(z.string(), Row),
+  }),
+)
 
 /** `outside`: the whole chapter does not apply to the service, and the page says so once. */
-export type ServiceStanding = Standing | 'outside'
+export type ServiceStanding = z.infer<typeof Standing> | 'outside'
 
-/** A requirement of the OWASP Application Security Verification Standard 5.0.0, in our words. */
+/** A requirement with the standing of each service. */
 export interface Requirement {
   readonly id: string
-  readonly level: 1 | 2
+  readonly level: z.infer<typeof Level>
   readonly asks: string
   readonly standings: Readonly<Record<Service, ServiceStanding>>
 }
 
-/** Why a chapter does not apply to a service. */
-export type Reasons = Readonly<Partial<Record<Service, string>>>
-
-/** A chapter of the standard. */
+/** A chapter of the standard. `outside` has the reason for each service that the whole chapter does not apply to. */
 export interface Chapter {
   readonly title: string
-  readonly outside: Reasons
+  readonly outside: Readonly<Partial<Record<Service, string>>>
   readonly requirements: readonly Requirement[]
 }
 
-/**
- * One answer for all services, or one for each service that differs. The other services meet the requirement, or are outside
- * the chapter.
- */
-export type Standings = Standing | Readonly<Partial<Record<Service, Standing>>>
-/** A requirement as the files of this folder write it. Without an answer, every service meets it. */
-export type Row = readonly [id: string, level: 1 | 2, asks: string, standings?: Standings]
-
-/** Makes a chapter of its rows. `outside` names the services that the whole chapter does not apply to. */
-export function chapter(title: string, rows: readonly Row[], outside: Reasons = {}): Chapter {
-  const requirements = rows.map(([id, level, asks, standings]) => {
-    const standingOf = (service: Service) => standingFor(service, standings, outside)
+/** Reads chapters in the form of `requirements.yaml`. @throws Error for another form, or an unknown service */
+export function readChapters(text: string): readonly Chapter[] {
+  return Chapters.parse(parse(text)).map(({ title, outside, requirements }) => {
+    const reasons = perService(outside)
     return {
-      id,
-      level,
-      asks,
-      standings: {
-        auth: standingOf('auth'),
-        payments: standingOf('payments'),
-        inventory: standingOf('inventory'),
-      },
+      title,
+      outside: reasons,
+      requirements: Object.entries(requirements).map(([id, { level, asks, ...answers }]) => {
+        const { all, ...named } = answers
+        const own = perService(named)
+        const standingOf = (service: Service): ServiceStanding =>
+          own[service] ?? (reasons[service] === undefined ? (all ?? 'met') : 'outside')
+        const [auth, payments, inventory] = [standingOf('auth'), standingOf('payments'), standingOf('inventory')]
+        return { id, level, asks, standings: { auth, payments, inventory } }
+      }),
     }
   })
-  return { title, outside, requirements }
 }
 
-function standingFor(service: Service, standings: Standings | undefined, outside: Reasons): ServiceStanding {
-  const usual = outside[service] === undefined ? 'met' : 'outside'
-  if (standings === undefined) return usual
-  if (isStanding(standings)) return usual === 'outside' ? usual : standings
-  return standings[service] ?? usual
-}
-
-function isStanding(standings: Standings): standings is Standing {
-  if (standings === 'met') return true
-  return 'documented' in standings || 'deviation' in standings || 'notApplicable' in standings
+/** Splits keys such as `auth, inventory` and `all`. */
+function perService<Value>(values: Readonly<Record<string, Value>>): Readonly<Partial<Record<Service, Value>>> {
+  const entries = Object.entries(values).flatMap(([names, value]) =>
+    (names === 'all' ? SERVICES : z.array(z.enum(SERVICES)).parse(names.split(', '))).map((name) => [name, value]),
+  )
+  return Object.fromEntries(entries)
 }

@@ -1,21 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { chapter, type Program, SERVICES } from './requirement.ts'
-import { chapters as chaptersOfStandard, listDocuments, listProblems, writePage } from './security-page.ts'
+import { type Program, readChapters, SERVICES } from './requirement.ts'
+import { listDocuments, listProblems, writePage } from './security-page.ts'
 import { listTaggedTests } from './test-tags.ts'
 
-const NONE = { notApplicable: 'there is none' }
-const some = chapter('V1 Some', [
-  ['1.1', 1, 'a first thing', { inventory: { deviation: 'no reason' } }],
-  ['1.2', 2, 'a second', { auth: { deviation: 'old clients', strict: 'closed' }, payments: NONE, inventory: NONE }],
-  ['1.3', 2, 'a third', NONE],
-  ['1.4', 2, 'a fourth', { documented: 'README.md#fourth', note: 'by the operator' }],
-])
-const other = chapter('V2 Other', [['2.1', 1, 'a fifth', { payments: 'met' }]], {
-  payments: 'it has none',
-  inventory: 'it has none',
-})
-const nowhere = chapter('V3 None', [], { auth: 'nobody has', payments: 'nobody has', inventory: 'nobody has' })
-const chapters = [some, other, nowhere]
+const chapters = readChapters(`
+- title: V1 Some
+  requirements:
+    1.1: { level: 1, asks: a first thing, inventory: { deviation: no reason } }
+    1.2:
+      level: 2
+      asks: a second
+      auth: { deviation: old clients, strict: closed }
+      payments, inventory: { notApplicable: there is none }
+    1.3: { level: 2, asks: a third, all: { notApplicable: there is none } }
+    1.4: { level: 2, asks: a fourth, all: { documented: README.md#fourth, note: by the operator } }
+- title: V2 Other
+  outside: { 'payments, inventory': it has none }
+  requirements:
+    2.1: { level: 1, asks: a fifth, payments: met }
+- title: V3 None
+  outside: { all: nobody has }
+  requirements: {}
+`)
 
 const test = (requirements: readonly string[], services: readonly Program[] = SERVICES) => {
   return { path: 'a.test.ts', line: 3, title: '200: [a] | b', requirements, services }
@@ -31,7 +39,9 @@ describe('listProblems', () => {
       '1.1 has no test of payments, and no other answer',
       '2.1 has no test of payments, and no other answer',
     ])
-    expect(listProblems([some], [test(['1.1'])])).toEqual(['1.2 has no test of auth, and no other answer'])
+    expect(listProblems(chapters.slice(0, 1), [test(['1.1'])])).toEqual([
+      '1.2 has no test of auth, and no other answer',
+    ])
   })
 
   it('names tests of one service for what does not apply to it, but no tests of shared code', () => {
@@ -49,7 +59,7 @@ describe('listProblems', () => {
 
 describe('listDocuments', () => {
   it('names each page with its heading, once', () => {
-    expect(listDocuments([some, some])).toEqual([{ file: 'README.md', anchor: 'fourth' }])
+    expect(listDocuments([...chapters, ...chapters])).toEqual([{ file: 'README.md', anchor: 'fourth' }])
   })
 })
 
@@ -131,9 +141,17 @@ describe('listTaggedTests', () => {
 })
 
 it('has every requirement of levels 1 and 2 of ASVS 5.0.0 once, in order', () => {
+  const chaptersOfStandard = readChapters(readFileSync(join(import.meta.dirname, 'requirements.yaml'), 'utf8'))
   const counts = chaptersOfStandard.map(({ title, requirements }) => [title.split(' ')[0], requirements.length])
   const expected = [27, 11, 19, 10, 9, 35, 18, 7, 7, 29, 14, 9, 13, 9, 13, 16, 0]
   expect(counts).toEqual(expected.map((count, index) => [`V${index + 1}`, count]))
   const ids = chaptersOfStandard.flatMap(({ requirements }) => requirements.map(({ id }) => id))
   expect(ids).toEqual([...new Set(ids)].toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true })))
+})
+
+it.each([
+  ['a service that is none', '- { title: a, requirements: { 1.1: { level: 1, asks: b, console: met } } }'],
+  ['an answer without a reason', '- { title: a, requirements: { 1.1: { level: 1, asks: b, auth: { strict: c } } } }'],
+])('refuses %s', (_name, text) => {
+  expect(() => readChapters(text)).toThrow()
 })
