@@ -19,7 +19,8 @@ function jobsOf(workflow: string): ReadonlyMap<string, readonly string[]> {
   return new Map(Object.entries(jobs).map(([name, { steps }]) => [name, steps.flatMap(({ run }) => run?.trim() ?? [])]))
 }
 
-it('CI runs npm run check, and nothing else for the tests', () => {
+it('CI runs npm test, as README.md names it, then npm run check, and nothing else for the tests', () => {
+  expect(read('README.md')).toMatch(/^npm test\b/m)
   expect(jobsOf('ci').get('test')).toEqual(['.ci/run'])
   const commands = read('.ci/run')
     .split('\n')
@@ -28,6 +29,7 @@ it('CI runs npm run check, and nothing else for the tests', () => {
     'set -euo pipefail',
     'cd "$(dirname "$0")/.."',
     'export CI=true',
+    'npm test </dev/null',
     'npm run check </dev/null',
   ])
 })
@@ -45,7 +47,7 @@ it('npm run check runs every test with their coverage beside the steps of npm ru
   })
 })
 
-it('CI demands nothing of a change beside npm run check', () => {
+it('CI demands nothing of a change beside .ci/run', () => {
   const workflows = globSync('*.yml', { cwd: join(root, '.github/workflows') }).map((file) => basename(file, '.yml'))
   const demanded = workflows.filter((name) => 'pull_request' in workflowOf(name).on)
   expect(demanded).toEqual(['ci'])
