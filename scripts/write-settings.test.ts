@@ -28,18 +28,22 @@ it('makes the example and a page for each service from what it reads', async () 
   const { documents, problems } = await buildSettingsDocuments(
     treeOf({
       'config.ts': '',
-      'config/settings.ts': `import { port } from ${pieces}
+      'config/settings.ts': `import { port, text } from ${pieces}
 import { group } from ${groups}
-export const settings = group('Address', { PORT: port().prefault('8090').describe('Port of the API.') })
+export const settings = group('Address', {
+  PORT: port().prefault('8090').describe('Port of the API.'),
+  URL: text().describe('URL of the shop.'),
+})
 `,
       'config/profile.ts': `import { port } from ${pieces}
 export const strictSettings = { PORT: port().prefault('9090') }
 `,
     }),
   )
-  expect([Object.keys(documents), problems]).toEqual([['.env.example', 'docs/settings/shop.md'], []])
-  expect(documents['.env.example']).toMatch(/^# --- npm start, .*\n# --- docker compose .*\n# --- shop: address /ms)
-  expect(documents['.env.example']).toMatch(/\n# Port of the API.\n# SHOP_PORT=8090\n$/)
+  const names = ['.env.example', 'docs/settings/shop.md', 'docs/settings/stack.md']
+  expect([Object.keys(documents), problems]).toEqual([names, []])
+  expect(documents['.env.example']).toMatch(/^# --- shop: .*\n\n# URL of the shop.\nSHOP_URL=\n$/m)
+  expect(documents['docs/settings/stack.md']).toMatch(/^## npm start, .*^## Docker Compose$/ms)
   expect(documents['docs/settings/shop.md']).toMatch(/\| `SHOP_PORT` \| port \| `8090` \| Port of the API. \|/)
   expect(documents['docs/settings/shop.md']).toMatch(/## The strict profile\n.*\| `SHOP_PORT` \| port \| `9090` \|\n$/s)
 })
@@ -62,7 +66,7 @@ it('describes the settings that docker-compose.yml reads, with the same defaults
   const read = new Map([...compose.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name = '', value = '']) => [name, value]))
   const ofServices = /^(AUTH|PAYMENTS|INVENTORY|CONSOLE)_/
   const described = describeSettings(startSettings, '')
-  const ofCompose = described.filter(({ group, name }) => group === 'docker compose' || read.has(name))
+  const ofCompose = described.filter(({ group, name }) => group === 'Docker Compose' || read.has(name))
   expect(new Map(ofCompose.map(({ name, default: value }) => [name, value]))).toEqual(
     new Map([...read].filter(([name]) => !ofServices.test(name))),
   )

@@ -1,5 +1,5 @@
-// Writes docs/settings/<service>.md and .env.example from the settings that the services read; `--check` compares instead, and
-// fails on a difference. Also fails for a setting without a meaning.
+// Writes docs/settings/<service>.md, docs/settings/stack.md and .env.example from the settings that the programs read; `--check`
+// compares instead, and fails on a difference. Also fails for a setting without a meaning.
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -17,9 +17,9 @@ interface SettingsDocuments {
 }
 
 /**
- * `.env.example` and the page of each service, which has a `src/config.ts`. Its settings are the object `settings` of
- * `src/config/settings.ts`. Some of them, as a profile changes them, are the objects `strictSettings` and `supabaseSettings` of
- * `src/config/profile.ts`.
+ * Builds `.env.example`, the page of each service, which has a `src/config.ts`, and the page of the stack. The settings of a service
+ * are the object `settings` of `src/config/settings.ts`. The objects `strictSettings` and `supabaseSettings` of
+ * `src/config/profile.ts` are the settings that a profile changes.
  */
 export async function buildSettingsDocuments(root: string): Promise<SettingsDocuments> {
   const names = globSync('*/src/config.ts', { cwd: join(root, 'services') }).map((path) => path.split('/')[0] ?? '')
@@ -46,11 +46,19 @@ export async function buildSettingsDocuments(root: string): Promise<SettingsDocu
   )
   const pages = services.map(({ name, settings, profiles }) => [
     `docs/settings/${name}.md`,
-    settingsPage(name, settings, profiles),
+    settingsPage({ owner: name, source: `services/${name}/src/config/`, settings, profiles }),
   ])
-  const start = { name: '', settings: describeSettings(startSettings, '') }
+  const stackPage = settingsPage({
+    owner: 'npm start, npm test and Docker Compose',
+    source: 'scripts/settings/start-settings.ts',
+    settings: describeSettings(startSettings, ''),
+  })
   return {
-    documents: { '.env.example': envExample([start, ...services]), ...Object.fromEntries(pages) },
+    documents: {
+      '.env.example': envExample(services),
+      ...Object.fromEntries(pages),
+      'docs/settings/stack.md': stackPage,
+    },
     problems: [...findUndescribed(startSettings, ''), ...services.flatMap(({ problems }) => problems)],
   }
 }

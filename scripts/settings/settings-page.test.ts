@@ -9,9 +9,12 @@ const HEAD = `# Settings of shop
 Written by \`pnpm settings\` from \`services/shop/src/config/\`. [How settings are read](README.md) says what the forms are, what a secret is, and where values come from.
 `
 const page = (settings: object, changed: object = {}) =>
-  settingsPage('shop', describeSettings({ ...settings }, 'SHOP_'), [
-    { profile: 'strict', change: 'take fewer values', settings: describeSettings({ ...changed }, 'SHOP_') },
-  ])
+  settingsPage({
+    owner: 'shop',
+    source: 'services/shop/src/config/',
+    settings: describeSettings({ ...settings }, 'SHOP_'),
+    profiles: [{ profile: 'strict', change: 'take fewer values', settings: describeSettings({ ...changed }, 'SHOP_') }],
+  })
 
 it('has a table for each group, in the order of the settings', () => {
   const settings = {

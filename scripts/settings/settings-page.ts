@@ -9,18 +9,24 @@ export interface ProfileSettings {
   readonly settings: readonly DescribedSetting[]
 }
 
-/** The page of a service in docs/settings: a table for each group, and a table for each profile that changes settings. */
-export function settingsPage(
-  service: string,
-  settings: readonly DescribedSetting[],
-  profiles: readonly ProfileSettings[] = [],
-): string {
+/** A page of docs/settings. */
+export interface SettingsPage {
+  /** The service, or the programs that read the settings. */
+  readonly owner: string
+  /** The file or folder that declares the settings. */
+  readonly source: string
+  readonly settings: readonly DescribedSetting[]
+  readonly profiles?: readonly ProfileSettings[]
+}
+
+/** The text of a page: a table for each group, and a table for each profile that changes settings. */
+export function settingsPage({ owner, source, settings, profiles = [] }: SettingsPage): string {
   const groups = Map.groupBy(settings, ({ group }) => group)
   return [
-    `# Settings of ${service}`,
-    `Written by \`pnpm settings\` from \`services/${service}/src/config/\`. [How settings are read](README.md) says what the forms are, what a secret is, and where values come from.`,
+    `# Settings of ${owner}`,
+    `Written by \`pnpm settings\` from \`${source}\`. [How settings are read](README.md) says what the forms are, what a secret is, and where values come from.`,
     ...[...groups].flatMap(([title, members]) => section(title, members)),
-    ...profiles.flatMap((profile) => profileSection(service, profile)),
+    ...profiles.flatMap((profile) => profileSection(owner, profile)),
     '',
   ]
     .join('\n\n')

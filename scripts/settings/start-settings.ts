@@ -64,9 +64,9 @@ export const startSettings = {
   }),
   ...group(
     {
-      title: 'docker compose',
+      title: 'Docker Compose',
       about:
-        'Docker Compose reads this file too, but passes on only the settings that docker-compose.yml names. Put any other, such as INVENTORY_RATE_LIMIT, into a docker-compose.override.yml.',
+        'Docker Compose reads `.env` too, but passes on only the settings that `docker-compose.yml` names. Put any other, such as `INVENTORY_RATE_LIMIT`, into a `docker-compose.override.yml`.',
     },
     {
       POSTGRES_PASSWORD: secret()
