@@ -63,7 +63,7 @@ export async function createApp(url: string): Promise<Readonly<Record<'authoriza
 }
 
 /** The headers of requests with the key of an app. */
-function basicOf(key: string): Readonly<Record<'authorization', string>> {
+export function basicOf(key: string): Readonly<Record<'authorization', string>> {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 

@@ -14,11 +14,26 @@ export function say(line: string): void {
   process.stdout.write(`${line.trimEnd()}\n`)
 }
 
+/** Prints the problems, or a line if there are none. Problems make the exit status 1. */
+export function report(problems: Iterable<string>, success: string): void {
+  const lines = [...problems]
+  for (const line of lines) say(line)
+  if (lines.length > 0) process.exitCode = 1
+  else say(success)
+}
+
 /** The value of an option. @throws InvalidArgumentError for anything but a whole number from 1 to 2^31 - 1 */
 export function positiveInteger(text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value > 0 && value <= INTEGER_MAX) return value
   throw new InvalidArgumentError('Not a whole number above 0.')
+}
+
+/** The first argument of the command line, a whole number above 0. @throws Error for anything else */
+export function readCount(name: string, standard: number): number {
+  const value = Number(process.argv[2] ?? standard)
+  if (Number.isInteger(value) && value > 0) return value
+  throw new Error(`the number of ${name} is a whole number above 0`)
 }
 
 /** Runs the program. An error goes to standard error, and makes the exit status 1. */
@@ -29,6 +44,24 @@ export async function runCommand(command: Command): Promise<void> {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     process.exitCode = 1
   }
+}
+
+/** Seconds since a moment of `performance.now()`, such as `1.5 s`. */
+export function secondsSince(startMs: number): string {
+  return inSeconds(performance.now() - startMs)
+}
+
+/** Milliseconds as seconds, such as `1.5 s`. */
+export function inSeconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}
+
+/** Runs a step, and prints how long it took. */
+export async function time<T>(step: string, work: () => Promise<T>): Promise<T> {
+  const startMs = performance.now()
+  const result = await work()
+  say(`${step} in ${secondsSince(startMs)}`)
+  return result
 }
 
 /**

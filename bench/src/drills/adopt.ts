@@ -1,11 +1,11 @@
-import { rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
+import { type Bench, openBench } from '../bench.ts'
 import { createServerFolder, ourServer, theirServer } from '../compare-servers/servers.ts'
-import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
-import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
+import { positiveInteger, ROOT, runCommand, say } from '../program.ts'
+import { execute } from '../servers/database.ts'
 import { openTabs, requireChromium, type Tabs } from './adopt/browser.ts'
 import { importRunning } from './adopt/import.ts'
 import { runKills } from './adopt/kills.ts'
@@ -52,28 +52,20 @@ const Count = z.object({ count: z.number() })
 
 async function run(options: Options): Promise<void> {
   const chromium = requireChromium()
-  const folder = createBenchFolder()
-  try {
-    await using started = new AsyncDisposableStack()
-    const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
-    started.defer(database.close)
-    const createPlace = placesIn(folder, database, options)
-    const { users, rate, kills, seed = Math.ceil(Math.random() * SEEDS) } = options
-    if (kills !== undefined) return await runKills({ kills, seed, users, rate, createPlace })
-    const place = await createPlace()
-    if (options.import) {
-      const targetUrl = await database.create('trestle_bench_import')
-      return await importRunning({ users, rate, source: place, targetUrl })
-    }
-    const moved = await moveIn(place, options, chromium)
-    await moveBack(place, moved)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  await using bench = await openBench()
+  const createPlace = placesIn(bench, options)
+  const { users, rate, kills, seed = Math.ceil(Math.random() * SEEDS) } = options
+  if (kills !== undefined) return await runKills({ kills, seed, users, rate, createPlace })
+  const place = await createPlace()
+  if (options.import) {
+    const targetUrl = await bench.database.create('trestle_bench_import')
+    return await importRunning({ users, rate, source: place, targetUrl })
   }
+  await moveBack(place, await moveIn(place, options, chromium))
 }
 
 /** Makes places, each with a database that the old program has just made. */
-function placesIn(folder: string, database: DatabaseServer, options: Options): () => Promise<Place> {
+function placesIn({ folder, database }: Bench, options: Options): () => Promise<Place> {
   const theirs = theirServer(resolve(options.program), createServerFolder(folder, 'theirs'))
   const ours = ourServer(ROOT, createServerFolder(folder, 'ours'), 'supabase')
   const env = environmentOf(options)

@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
+import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { createBenchFolder, say } from '../program.ts'
-import { openDatabaseServer } from '../servers/database.ts'
-import { type Deployment, deploy } from '../servers/deployment.ts'
-import { payByLink, payOrder } from './canaries/orders.ts'
+import { openBench } from '../bench.ts'
+import { basicOf } from '../fixtures.ts'
+import { report, say } from '../program.ts'
+import { createClient, payByLink, payOrder } from './canaries/orders.ts'
 import { dumpDatabase, findLeaks, type Surface, startRecorder } from './canaries/surfaces.ts'
-import { createVisitor, type Visitor } from './canaries/visitor.ts'
 
 // Gives payments card numbers, keys and other secrets that look like nothing else. Uses and misuses them in every way that a
 // client has, lets customers pay links and 2,000 orders, and then searches logs, traces, metrics, answers, events, deliveries
@@ -26,8 +25,6 @@ const CUSTOMERS = 8
 const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
 const PATIENCE_MS = 30_000
 
-const folder = createBenchFolder()
-
 /** Secrets by name. None may be found anywhere. */
 const secrets = new Map<string, string>([
   ['card number', PAN],
@@ -37,70 +34,54 @@ const secrets = new Map<string, string>([
 ])
 let invitationToken = ''
 
-try {
-  await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
-  started.defer(database.close)
-  const databaseUrl = await database.create('trestle_bench_canaries')
-  const mails = createMailStore(() => new Date())
-  const smtp = await startSmtpListener(mails, 0)
-  started.defer(smtp.close)
-  const [traces, hooks] = [await startRecorder(), await startRecorder()]
-  for (const recorder of [traces, hooks]) started.defer(recorder.close)
-  const logFile = join(folder, 'payments.log')
-  const metricsPort = await freePort()
-  const deployment = await deploy('payments', {
-    folder,
-    databaseUrl,
-    env: {
-      PAYMENTS_LOG_FILE: logFile,
-      PAYMENTS_LOG_LEVEL: 'debug',
-      PAYMENTS_ALLOW_SEED: 'yes',
-      PAYMENTS_RATE_ADDRESS: '0',
-      PAYMENTS_TRACING_ENABLED: 'true',
-      OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
-      PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-      PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
-      PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
-      PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
-    },
-  })
-  for (const name of ['PAYMENTS_PEPPER', 'PAYMENTS_VAULT_KEYS'] as const) {
-    secrets.set(name, deployment.secrets[name].replace(/^\d+:/, ''))
-  }
-  const seeded = await seed(deployment)
-  const server = await deployment.start()
-  const visitor = createVisitor({ url: server.url, key: seeded.key })
-  await use(visitor, seeded, { mails, hooksUrl: hooks.url })
-  for (const number of [PAN, TEST_PAN]) await payByLink(visitor, seeded.merchantKey, { number, code: CODE })
-  await misuse(visitor, seeded)
-  say(`${await order(visitor, seeded)} orders were paid`)
-  const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-  const events = await visitor.ask('GET', `/merchants/${seeded.merchantId}/events?limit=1000`)
-  await waitFor(() => hooks.text().includes('user.invited'))
-  await server.stop()
-  report([
-    { name: 'log', text: readFileSync(logFile, 'utf8') },
-    { name: 'traces', text: traces.text() },
-    { name: 'metrics', text: metrics },
-    { name: 'answers', text: visitor.answers() },
-    { name: 'events', text: JSON.stringify(events) },
-    { name: 'deliveries', text: hooks.text() },
-    { name: 'database', text: await dumpDatabase(databaseUrl) },
-  ])
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+await using bench = await openBench()
+const mails = createMailStore(() => new Date())
+const smtp = await startSmtpListener(mails, 0)
+bench.defer(smtp.close)
+const [traces, hooks] = [await startRecorder(), await startRecorder()]
+for (const recorder of [traces, hooks]) bench.defer(recorder.close)
+const logFile = join(bench.folder, 'payments.log')
+const metricsPort = await freePort()
+const payments = await bench.deploy('payments', {
+  env: {
+    PAYMENTS_LOG_FILE: logFile,
+    PAYMENTS_LOG_LEVEL: 'debug',
+    PAYMENTS_ALLOW_SEED: 'yes',
+    PAYMENTS_RATE_ADDRESS: '0',
+    PAYMENTS_TRACING_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
+    PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+    PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
+    PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+    PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+  },
+})
+for (const name of ['PAYMENTS_PEPPER', 'PAYMENTS_VAULT_KEYS'] as const) {
+  secrets.set(name, payments.secrets[name].replace(/^\d+:/, ''))
 }
-
-interface Seeded {
-  readonly key: string
-  readonly merchantId: string
-  readonly merchantKey: string
-  readonly transactionIds: readonly string[]
-}
+const seeded = await seed()
+const server = await payments.serve()
+const client = createClient({ url: server.url, key: seeded.key })
+await useSecrets()
+for (const number of [PAN, TEST_PAN]) await payByLink(client, seeded.merchantKey, { number, code: CODE })
+await misuseSecrets()
+say(`${await payOrders()} orders were paid`)
+const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
+const events = await client.ask('GET', `/merchants/${seeded.merchantId}/events?limit=1000`)
+await waitFor(() => hooks.text().includes('user.invited'))
+await server.stop()
+judge([
+  { name: 'log', text: readFileSync(logFile, 'utf8') },
+  { name: 'traces', text: traces.text() },
+  { name: 'metrics', text: metrics },
+  { name: 'answers', text: client.answers() },
+  { name: 'events', text: JSON.stringify(events) },
+  { name: 'deliveries', text: hooks.text() },
+  { name: 'database', text: await dumpDatabase(payments.databaseUrl) },
+])
 
 /** Makes an app, a merchant, and a transaction with each card. */
-async function seed(deployment: Deployment): Promise<Seeded> {
+async function seed() {
   const [key, merchantKey] = [randomUUID(), randomUUID()]
   secrets.set('key of the app', key)
   const [appId, merchantId] = ['1'.repeat(24), '2'.repeat(24)]
@@ -123,56 +104,47 @@ async function seed(deployment: Deployment): Promise<Seeded> {
     descriptor: 'BENCH SHOP',
     company: { country: 'DK' },
   }
-  const file = join(folder, 'seed.json')
+  const file = join(bench.folder, 'seed.json')
   writeFileSync(file, JSON.stringify({ apps: [{ id: appId, key }], merchants: [merchant], transactions }))
-  await deployment.runCommand('seed', file)
+  await payments.runCommand('seed', file)
   return { key, merchantId, merchantKey, transactionIds: transactions.map(({ id }) => id) }
 }
 
-interface World {
-  readonly mails: MailStore
-  readonly hooksUrl: string
-}
-
 /** Does what a client does with cards and keys. A secret that an answer shows once is added to the secrets. */
-async function use(
-  visitor: Visitor,
-  { merchantId, transactionIds }: Seeded,
-  { mails, hooksUrl }: World,
-): Promise<void> {
-  const merchant = `/merchants/${merchantId}`
-  const { webhook } = await visitor.take('POST', `${merchant}/webhooks`, { url: hooksUrl })
+async function useSecrets(): Promise<void> {
+  const merchant = `/merchants/${seeded.merchantId}`
+  const { webhook } = await client.take('POST', `${merchant}/webhooks`, { url: hooks.url })
   secrets.set('secret of a webhook', webhook?.secret ?? '')
-  const rotated = await visitor.take('POST', `${merchant}/webhooks/${webhook?.id}/secrets`)
+  const rotated = await client.take('POST', `${merchant}/webhooks/${webhook?.id}/secrets`)
   secrets.set('new secret of a webhook', rotated.webhook?.secret ?? '')
-  secrets.set('second key', (await visitor.take('POST', '/me/keys')).key?.key ?? '')
-  secrets.set('key of another app', (await visitor.take('POST', '/apps', { name: 'Other' })).app?.key ?? '')
-  for (const id of transactionIds) {
-    await visitor.ask('POST', `/transactions/${id}/captures`, { amount: 100 }, { 'idempotency-key': IDEMPOTENCY_KEY })
-    await visitor.ask('POST', `/transactions/${id}/refunds`, { amount: 50 })
-    await visitor.ask('POST', `/test/transactions/${id}/disputes`, {})
-    await visitor.ask('POST', `${merchant}/cards`, { transactionId: id })
-    await visitor.ask('POST', `${merchant}/transactions`, { transactionId: id, currency: 'EUR', amount: 500 })
-    await visitor.ask('GET', `/transactions/${id}`)
+  secrets.set('second key', (await client.take('POST', '/me/keys')).key?.key ?? '')
+  secrets.set('key of another app', (await client.take('POST', '/apps', { name: 'Other' })).app?.key ?? '')
+  for (const id of seeded.transactionIds) {
+    await client.ask('POST', `/transactions/${id}/captures`, { amount: 100 }, { 'idempotency-key': IDEMPOTENCY_KEY })
+    await client.ask('POST', `/transactions/${id}/refunds`, { amount: 50 })
+    await client.ask('POST', `/test/transactions/${id}/disputes`, {})
+    await client.ask('POST', `${merchant}/cards`, { transactionId: id })
+    await client.ask('POST', `${merchant}/transactions`, { transactionId: id, currency: 'EUR', amount: 500 })
+    await client.ask('GET', `/transactions/${id}`)
   }
-  await visitor.ask('POST', `${merchant}/users`, { email: 'ada@bench.example' })
+  await client.ask('POST', `${merchant}/users`, { email: 'ada@bench.example' })
   await waitFor(() => mails.list().length > 0)
   invitationToken = /\/invitations\/([\w-]+)/.exec(mails.list()[0]?.text ?? '')?.[1] ?? ''
-  for (const method of ['GET', 'POST', 'GET'] as const) await visitor.ask(method, `/invitations/${invitationToken}`)
+  for (const method of ['GET', 'POST', 'GET'] as const) await client.ask(method, `/invitations/${invitationToken}`)
 }
 
 /** Does what a client should not do: sends cards and keys where they do not belong. */
-async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded): Promise<void> {
+async function misuseSecrets(): Promise<void> {
   const wrong = randomUUID()
   secrets.set('invalid key', wrong)
-  const merchant = `/merchants/${merchantId}`
+  const merchant = `/merchants/${seeded.merchantId}`
   for (const path of [
     `/transactions/${PAN}`,
     `/cards/${PAN}?number=${PAN}`,
     `/${PAN}`,
     `${merchant}/lines?limit=${PAN}`,
   ]) {
-    await visitor.ask('GET', path)
+    await client.ask('GET', path)
   }
   const card = { pcn: PAN, number: PAN, cardId: PAN, amount: Number(PAN), currency: PAN, transactionId: PAN }
   for (const path of [
@@ -181,27 +153,27 @@ async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded):
     '/payments/challenges/card-lookup',
     '/acs/challenge',
     `${merchant}/transactions`,
-    `/transactions/${transactionIds[0]}/captures`,
+    `/transactions/${seeded.transactionIds[0]}/captures`,
     '/merchants',
     '/apps',
   ]) {
-    await visitor.ask('POST', path, { ...card, name: { [PAN]: PAN } })
-    await visitor.send('POST', path, `{"pcn":"${PAN}"`)
+    await client.ask('POST', path, { ...card, name: { [PAN]: PAN } })
+    await client.send('POST', path, `{"pcn":"${PAN}"`)
   }
-  await visitor.ask('GET', '/me', undefined, { authorization: `Basic ${Buffer.from(`:${wrong}`).toString('base64')}` })
-  await visitor.ask('GET', '/me', undefined, { authorization: `Bearer ${wrong}` })
-  await visitor.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
+  await client.ask('GET', '/me', undefined, basicOf(wrong))
+  await client.ask('GET', '/me', undefined, { authorization: `Bearer ${wrong}` })
+  await client.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
 }
 
 /** Lets customers pay, some after a refusal, until there are enough payments. @returns the number of paid orders */
-async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<number> {
+async function payOrders(): Promise<number> {
   const refusals = [{ card: { status: 'lost' } }, { card: { scheme: 'unknown' } }, { tds: { status: 'rejected' } }]
   let [begun, paid] = [0, 0]
   const customer = async () => {
     while (paid < ORDERS) {
       const i = begun++
       const card = { number: i % 2 ? PAN : TEST_PAN, code: CODE }
-      if (await payOrder(visitor, { key, card, test: refusals[i % 20] ?? {} })) paid += 1
+      if (await payOrder(client, { key: seeded.merchantKey, card, test: refusals[i % 20] ?? {} })) paid += 1
     }
   }
   await Promise.all(Array.from({ length: CUSTOMERS }, customer))
@@ -214,7 +186,7 @@ async function waitFor(holds: () => boolean): Promise<void> {
   if (!holds()) throw new Error('mails or deliveries did not arrive in time')
 }
 
-function report(surfaces: readonly Surface[]): void {
+function judge(surfaces: readonly Surface[]): void {
   for (const { name, text } of surfaces) say(`${name}: ${text.length} characters`)
   const without = (...names: string[]) => surfaces.filter(({ name }) => !names.includes(name))
   const leaks = [
@@ -224,7 +196,5 @@ function report(surfaces: readonly Surface[]): void {
     // The client has chosen this key, so the database must store it.
     ...findLeaks(without('database'), new Map([['idempotency key', IDEMPOTENCY_KEY]])),
   ]
-  for (const leak of leaks) say(leak)
-  if (leaks.length > 0) process.exitCode = 1
-  else say(`none of the ${secrets.size + 2} secrets was found`)
+  report(leaks, `none of the ${secrets.size + 2} secrets was found`)
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Command } from 'commander'
-import { positiveInteger, runCommand, say } from '../program.ts'
+import { inSeconds, positiveInteger, runCommand, say } from '../program.ts'
 import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace } from '../servers/workplace.ts'
 import { compareReferences } from './loads/acknowledgements.ts'
@@ -93,7 +93,7 @@ async function watchPart(load: ClusterLoad, { title, isMove, act }: Part, missed
   const causes = [...failed].map(([failure, all]) => `${all.length} × ${failure}`).join(', ')
   const silence = longestSilence(sent, fromMs, untilMs)
   say(
-    `${title} (${seconds(untilMs - fromMs)} s): ${sent.length} requests, longest time without a write ${seconds(silence)} s; failed: ${causes || 'none'}`,
+    `${title} (${inSeconds(untilMs - fromMs)}): ${sent.length} requests, longest time without a write ${inSeconds(silence)}; failed: ${causes || 'none'}`,
   )
   if ([...failed.keys()].some((failure) => !(isMove && failure === '503'))) missed.add(title)
 }
@@ -102,8 +102,4 @@ function longestSilence(sent: readonly SentRequest[], fromMs: number, untilMs: n
   const times = sent.filter(({ failure }) => failure === undefined).map((request) => request.untilMs)
   const marks = [fromMs, ...times, untilMs]
   return Math.max(...marks.slice(1).map((ms, nth) => ms - (marks[nth] ?? ms)))
-}
-
-function seconds(ms: number): string {
-  return (ms / 1_000).toFixed(1)
 }

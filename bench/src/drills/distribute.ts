@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
 import { app, merchant, transaction } from '../conformance/paylike/seed.ts'
-import { ROOT, say } from '../program.ts'
+import { ROOT, say, time } from '../program.ts'
 import { startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace, type Workplace } from '../servers/workplace.ts'
 import { expectClosed, expectDone, expectUpgraded, readFingerprint } from './distribute/expectations.ts'
@@ -187,11 +187,4 @@ async function fill(place: Workplace, url: string): Promise<void> {
   )
   const seed = { apps: [app], merchants, transactions }
   await release.run(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
-}
-
-async function time<T>(what: string, act: () => Promise<T>): Promise<T> {
-  const startMs = performance.now()
-  const result = await act()
-  say(`${what}: ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
-  return result
 }

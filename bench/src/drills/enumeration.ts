@@ -1,11 +1,7 @@
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
-import { createBenchFolder, say } from '../program.ts'
-import { execute, openDatabaseServer } from '../servers/database.ts'
-import { deploy } from '../servers/deployment.ts'
+import { openBench } from '../bench.ts'
+import { readCount, say } from '../program.ts'
 import { median } from '../statistics.ts'
 
 // Checks that neither answers nor their times reveal who has an account: `node bench/src/drills/enumeration.ts [pairs]`, 500 by
@@ -48,43 +44,26 @@ const probes: readonly Probe[] = [
 ]
 
 const password = 'not the password of anybody'
-const pairs = Number(process.argv[2] ?? 500)
-if (!Number.isInteger(pairs) || pairs < 1) throw new Error('the number of pairs is a whole number above 0')
-const folder = createBenchFolder()
+const pairs = readCount('pairs', 500)
 let unknown = 0
-try {
-  await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
-  started.defer(database.close)
-  const smtp = await startSmtpListener(
-    createMailStore(() => new Date()),
-    0,
-  )
-  started.defer(smtp.close)
-  const databaseUrl = await database.create('trestle_bench_enumeration')
-  const deployment = await deploy('auth', {
-    folder,
-    databaseUrl,
-    env: {
-      AUTH_SMTP_PORT: String(smtp.port),
-      AUTH_SMTP_MAX_FREQUENCY: '0',
-      AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
-      AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
-    },
-  })
-  const server = await deployment.start()
-  started.defer(server.stop)
-  say(`${pairs} pairs of requests each; medians in milliseconds`)
-  const verdicts: boolean[] = []
-  for (const probe of probes) {
-    // Each probe has its own users, so no mail was sent to any of them before.
-    await execute(databaseUrl, seed(probe.known, pairs + WARM_UP))
-    verdicts.push(await tryProbe(server.url, probe))
-    await execute(databaseUrl, 'TRUNCATE auth.users CASCADE')
-  }
-  if (verdicts.includes(false)) process.exitCode = 1
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+await using bench = await openBench()
+const smtp = await startSmtpListener({ add: async () => {} }, 0)
+bench.defer(smtp.close)
+const auth = await bench.deploy('auth', {
+  env: {
+    AUTH_SMTP_PORT: String(smtp.port),
+    AUTH_SMTP_MAX_FREQUENCY: '0',
+    AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+  },
+})
+const server = await auth.serve()
+say(`${pairs} pairs of requests each; medians in milliseconds`)
+for (const probe of probes) {
+  // Each probe has its own users, so no mail was sent to any of them before.
+  await auth.execute(seed(probe.known, pairs + WARM_UP))
+  if (!(await tryProbe(server.url, probe))) process.exitCode = 1
+  await auth.execute('TRUNCATE auth.users CASCADE')
 }
 
 async function tryProbe(url: string, probe: Probe): Promise<boolean> {

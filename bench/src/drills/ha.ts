@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { z } from 'zod'
-import { say } from '../program.ts'
+import { inSeconds, say } from '../program.ts'
 import { execute } from '../servers/database.ts'
 import { waitUntilExecuted } from '../servers/debian-postgres.ts'
 import { deploy } from '../servers/deployment.ts'
 import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
 import { type DatabaseCluster, PATRONI_PROGRAMS, startCluster } from '../servers/patroni.ts'
 import { openWorkplace, requirePrograms, type Workplace } from '../servers/workplace.ts'
-import { compareReferences, silenceAfter } from './loads/acknowledgements.ts'
+import { compareReferences, countReferences, silenceAfter } from './loads/acknowledgements.ts'
 import { startWriteLoad, type WriteLoad } from './loads/write-load.ts'
 import { type Writer, writers } from './loads/writers.ts'
 
@@ -26,8 +25,6 @@ const RECOVERY_MS = 120_000
 const POLL_MS = 50
 const DATABASE = 'trestle'
 const KILLS = ['machine', 'PostgreSQL'] as const
-
-const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
 
 interface RunningService {
   readonly writer: Writer
@@ -113,8 +110,7 @@ async function waitUntilAcknowledged({ times }: WriteLoad, killedAt: number): Pr
 async function judge(): Promise<boolean> {
   let isWell = true
   for (const { writer, load } of services) {
-    const rows = Rows.parse(await execute(databaseUrl, writer.found))
-    const found = new Map(rows.map(({ reference, times }) => [reference, times]))
+    const found = countReferences(await execute(databaseUrl, writer.found))
     const { lost, doubled } = compareReferences(load.acknowledged, found)
     const errors = [...load.errors].map(([error, count]) => `${count} × ${error}`).join(', ')
     say(
@@ -127,8 +123,4 @@ async function judge(): Promise<boolean> {
   const [median = 0, longest = 0] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)]
   say(`${kills} kills; seconds without service: median ${inSeconds(median)}, longest ${inSeconds(longest)}`)
   return isWell
-}
-
-function inSeconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`
 }

@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { createBenchFolder, positiveInteger, runCommand, say } from '../program.ts'
-import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
-import { deploy } from '../servers/deployment.ts'
+import { type Bench, openBench } from '../bench.ts'
+import { positiveInteger, runCommand, say } from '../program.ts'
 import type { Server } from '../servers/server.ts'
 import { percentileOf } from '../statistics.ts'
 import { type HonestResult, sendHonestLoad } from './hostile-connections/honest-load.ts'
@@ -54,40 +52,17 @@ function readKinds(text: string): readonly Kind[] {
 async function run(names: readonly string[], { seconds, kinds }: RunOptions): Promise<void> {
   const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
   if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
-  const folder = createBenchFolder()
-  try {
-    await using started = new AsyncDisposableStack()
-    const url = process.env.BENCH_DATABASE_URL
-    const database = await openDatabaseServer({ url, folder: join(folder, 'postgres') })
-    started.defer(database.close)
-    for (const target of targets.filter(({ service }) => names.length === 0 || names.includes(service))) {
-      if (!(await tryService(target, { folder, database, seconds, kinds }))) process.exitCode = 1
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
+  await using bench = await openBench()
+  for (const target of targets.filter(({ service }) => names.length === 0 || names.includes(service))) {
+    if (!(await tryService(target, bench, { seconds, kinds }))) process.exitCode = 1
   }
 }
 
-interface Options extends RunOptions {
-  readonly folder: string
-  readonly database: DatabaseServer
-}
-
-async function tryService(target: Target, { folder, database, seconds, kinds }: Options): Promise<boolean> {
+async function tryService(target: Target, bench: Bench, { seconds, kinds }: RunOptions): Promise<boolean> {
+  const deployment = await bench.deploy(target.service, { env: target.env })
+  const server = await deployment.serve()
   await using started = new AsyncDisposableStack()
-  const databaseUrl = await database.create(`trestle_bench_hostile_${target.service}`)
-  const deployment = await deploy(target.service, {
-    folder,
-    databaseUrl,
-    env: target.env,
-  })
-  const server = await deployment.start()
-  started.defer(server.stop)
-  const requests = await target.prepare({
-    url: server.url,
-    deployment,
-    execute: (statement) => execute(databaseUrl, statement),
-  })
+  const requests = await target.prepare({ url: server.url, deployment, execute: deployment.execute })
   const honest = (forSeconds: number) =>
     sendHonestLoad(server.url, requests.next, { perSecond: PER_SECOND, seconds: forSeconds })
   const alone = await honest(Math.min(HONEST_SECONDS, seconds))

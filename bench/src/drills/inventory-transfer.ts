@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream, rmSync } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
-import { createBenchFolder, say } from '../program.ts'
-import { openDatabaseServer } from '../servers/database.ts'
-import { type Deployment, deploy } from '../servers/deployment.ts'
+import { z } from 'zod'
+import { type BenchService, openBench } from '../bench.ts'
+import { readCount, report, say } from '../program.ts'
 import type { Server } from '../servers/server.ts'
 
 // Moves products from one database to another and back, and kills the service in the middle: `node
@@ -19,50 +18,34 @@ const BATCH_ROWS = 500
 const RESIDENT_MIB_MAX = 200
 const SAMPLE_MS = 50
 
-const products = Number(process.argv[2] ?? 100_000)
+const products = readCount('products', 100_000)
 const kills = Number(process.argv[3] ?? 20)
-const folder = createBenchFolder()
-const deploymentOptions = { folder, env: {} } as const
 const FORMATS = [
   { format: 'csv', type: 'text/csv' },
   { format: 'ndjson', type: 'application/x-ndjson' },
 ] as const
 const TEXTS = ['', 'plain', 'ä\u2028\u{1f9e6}', 'a,"b"\n\t', '\\u0001\\\\', '=1+1', '\ufeff', 'ｆｕｌｌ']
 const problems: string[] = []
+const Products = z.array(z.object({ sku: z.string(), attributes: z.string() }))
+const Stored = z.object({ stored: z.number(), last: z.string().nullable() })
 
-try {
-  await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
-  started.defer(database.close)
-  const file = join(folder, 'products.ndjson')
-  await pipeline(Readable.from(randomProducts(products)), createWriteStream(file))
-  const open = async (name: string): Promise<Place> => {
-    const databaseUrl = await database.create(name)
-    return { databaseUrl, deployment: await deploy('inventory', { ...deploymentOptions, databaseUrl }) }
-  }
-  const [first, second, third] = [await open('transfer_a'), await open('transfer_b'), await open('transfer_c')]
-  const sent = await runRoundTrip(file, [first, second, third])
-  await killImports(file, await open('transfer_killed'), sent)
-  for (const problem of problems) say(problem)
-  if (problems.length > 0) process.exitCode = 1
-  else say('the products arrived as they were sent')
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-}
-
-interface Place {
-  readonly databaseUrl: string
-  readonly deployment: Deployment
-}
+await using bench = await openBench()
+const { folder } = bench
+const file = join(folder, 'products.ndjson')
+await pipeline(Readable.from(randomProducts(products)), createWriteStream(file))
+const open = (databaseName: string) => bench.deploy('inventory', { databaseName })
+const sent = await runRoundTrip(await open('transfer_a'), [await open('transfer_b'), await open('transfer_c')])
+await killImports(await open('transfer_killed'))
+report(problems, 'the products arrived as they were sent')
 
 /**
  * Imports the file into the first database, exports it as CSV and as NDJSON, and imports those into the other databases.
  * @returns a digest of all
  */
-async function runRoundTrip(file: string, [source, ...targets]: readonly [Place, Place, Place]): Promise<string> {
-  const server = await start(source.deployment)
+async function runRoundTrip(source: BenchService, targets: readonly BenchService[]): Promise<string> {
+  const server = await source.start()
   await measure('import of NDJSON', server, () => importFile(server, file, 'application/x-ndjson'))
-  const sent = await digest(source.databaseUrl)
+  const digestOfSource = await digest(source)
   for (const [at, { format, type }] of FORMATS.entries()) {
     const exported = join(folder, `exported.${format}`)
     await measure(`export of ${format}`, server, async () => {
@@ -71,42 +54,38 @@ async function runRoundTrip(file: string, [source, ...targets]: readonly [Place,
     })
     const target = targets[at]
     if (target === undefined) continue
-    const other = await start(target.deployment)
+    const other = await target.start()
     await measure(`import of ${format}`, other, () => importFile(other, exported, type))
     await other.stop()
-    if ((await digest(target.databaseUrl)) !== sent)
+    if ((await digest(target)) !== digestOfSource)
       problems.push(`the products of ${format} did not arrive as they were sent`)
   }
   await server.stop()
-  return sent
+  return digestOfSource
 }
 
 /** Kills an import in the middle and continues it with `skip`, several times. */
-async function killImports(file: string, { databaseUrl, deployment }: Place, sent: string): Promise<void> {
+async function killImports(target: BenchService): Promise<void> {
   for (let kill = 1; kill <= kills; kill += 1) {
-    const server = await start(deployment)
-    const before = await countProducts(databaseUrl)
+    const server = await target.start()
+    const before = await readStored(target)
     const importing = importFile(server, file, 'application/x-ndjson', 'skip').catch(() => undefined)
     await delay(100 + Math.random() * 1_500)
     await server.kill()
     await importing
-    const { stored, isPrefix } = await readStored(databaseUrl)
-    say(`kill ${kill}: ${stored} products, ${stored - before} of them new`)
+    const { stored, isPrefix } = await readStored(target)
+    say(`kill ${kill}: ${stored} products, ${stored - before.stored} of them new`)
     if (stored % BATCH_ROWS !== 0 && stored !== products)
       problems.push(`kill ${kill} left a part of a batch: ${stored} products`)
     if (!isPrefix) problems.push(`kill ${kill} left a hole in the order of the file`)
     // Starts the import again from the beginning, before everything is stored.
-    if (stored === products) await execute(databaseUrl, 'TRUNCATE inventory.products CASCADE')
+    if (stored === products) await target.execute('TRUNCATE inventory.products CASCADE')
   }
-  const server = await start(deployment)
+  const server = await target.start()
   await importFile(server, file, 'application/x-ndjson', 'skip')
   await server.stop()
-  if ((await digest(databaseUrl)) !== sent)
+  if ((await digest(target)) !== sent)
     problems.push('the products of the continued import are not those that were sent')
-}
-
-function start(deployment: Deployment): Promise<Server> {
-  return deployment.start()
 }
 
 /** Runs a step, and prints how long it took and how much memory the server occupied. */
@@ -134,36 +113,23 @@ async function importFile(server: Server, file: string, type: string, mode = 'up
   if (!last.includes('"type":"summary"') || !last.includes('"failed":0')) problems.push(`an import ended with ${last}`)
 }
 
-async function digest(url: string): Promise<string> {
+async function digest({ execute }: BenchService): Promise<string> {
   const hash = createHash('sha256')
-  const rows = await execute(url, 'SELECT sku, attributes::text AS attributes FROM inventory.products ORDER BY sku')
+  const rows = Products.parse(
+    await execute('SELECT sku, attributes::text AS attributes FROM inventory.products ORDER BY sku'),
+  )
   for (const { sku, attributes } of rows) hash.update(`${sku}\n${attributes}\n`)
   return `${rows.length} ${hash.digest('hex')}`
-}
-
-async function countProducts(url: string): Promise<number> {
-  const [row] = await execute(url, 'SELECT count(*)::int AS count FROM inventory.products')
-  return Number(row?.count)
 }
 
 /**
  * Skus are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, since
  * PostgreSQL may still finish what the killed process had asked for.
  */
-async function readStored(url: string): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
-  const [row] = await execute(url, 'SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')
-  const stored = Number(row?.stored)
-  return { stored, isPrefix: stored === 0 || row?.last === skuOf(stored - 1) }
-}
-
-async function execute(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(text)).rows
-  } finally {
-    await client.end()
-  }
+async function readStored({ execute }: BenchService): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
+  const [row] = await execute('SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')
+  const { stored, last } = Stored.parse(row)
+  return { stored, isPrefix: stored === 0 || last === skuOf(stored - 1) }
 }
 
 function skuOf(n: number): string {

@@ -1,16 +1,12 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LocalServer } from '@trestle/stack/local-server.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { Command, Option } from 'commander'
+import { openBench } from '../bench.ts'
 import { PASSWORD, post } from '../fixtures.ts'
 import { positiveInteger, runCommand, say } from '../program.ts'
-import { openDatabaseServer } from '../servers/database.ts'
-import { deploy } from '../servers/deployment.ts'
 import { median } from '../statistics.ts'
 
 interface Options {
@@ -47,19 +43,10 @@ const command = new Command('node bench/src/drills/mail-outage.ts')
   .action(run)
 
 async function run({ seconds, rate, how }: Options): Promise<void> {
-  await using started = new AsyncDisposableStack()
-  const folder = mkdtempSync(join(tmpdir(), 'trestle-outage-'))
-  started.defer(() => rmSync(folder, { recursive: true, force: true }))
-  // As ROOT, PostgreSQL runs as another user, who must reach its data.
-  chmodSync(folder, 0o711)
-  const url = process.env.BENCH_DATABASE_URL
-  const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
-  started.defer(database.close)
+  await using bench = await openBench()
   const port = await freePort()
-  const databaseUrl = await database.create('trestle_bench_outage')
-  const deployment = await deploy('auth', { folder, databaseUrl, env: authEnv(port) })
-  const server = await deployment.start({ cores: undefined, coreCount: 1 })
-  started.defer(server.stop)
+  const auth = await bench.deploy('auth', { env: authEnv(port) })
+  const server = await auth.serve({ coreCount: 1 })
 
   const arrivals: Arrivals = new Map()
   const load = createLoad(server.url, rate)
@@ -71,7 +58,7 @@ async function run({ seconds, rate, how }: Options): Promise<void> {
   const outage = await load.run('outage', seconds)
   await silence?.close()
   mails = await startMailServer(arrivals, port)
-  started.defer(() => mails.close())
+  bench.defer(() => mails.close())
   const backMs = performance.now()
   const after = await load.run('after', AROUND_SECONDS)
   const missing = await waitForAll(load.accepted, arrivals)

@@ -1,15 +1,11 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { waitUntilReady } from '@trestle/stack/processes/readiness.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { z } from 'zod'
+import { type BenchService, openBench } from '../bench.ts'
 import { say } from '../program.ts'
-import { execute, openDatabaseServer } from '../servers/database.ts'
-import { type Deployment, deploy } from '../servers/deployment.ts'
 import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
 import { openWorkplace, requirePrograms } from '../servers/workplace.ts'
-import { compareReferences } from './loads/acknowledgements.ts'
+import { compareReferences, countReferences } from './loads/acknowledgements.ts'
 import { countAllowed, type Replicas, sharedLimits, startReplicas } from './loads/replicas.ts'
 import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './loads/request-load.ts'
 import { type Writer, writers } from './loads/writers.ts'
@@ -35,18 +31,7 @@ const [restarts = 0, signals = 0, rate = 0] = [values.restarts, values.signals, 
 if (!(restarts >= 0 && signals >= 0 && rate > 0)) throw new Error('restarts, signals and rate are numbers')
 requirePrograms([HAPROXY])
 
-const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
-
-await using workplace = await openWorkplace('replicas')
-await using started = new AsyncDisposableStack()
-const postgresFolder = join(workplace.folder, 'postgres')
-mkdirSync(postgresFolder)
-const database = await openDatabaseServer({
-  url: process.env.BENCH_DATABASE_URL,
-  folder: postgresFolder,
-  cores: undefined,
-})
-started.defer(database.close)
+await using bench = await openBench()
 for (const writer of writers) {
   const isWanted = positionals.length === 0 || positionals.includes(writer.service)
   if (isWanted && !(await tryService(writer))) process.exitCode = 1
@@ -54,24 +39,23 @@ for (const writer of writers) {
 
 async function tryService(writer: Writer): Promise<boolean> {
   const { service, env } = writer
-  const databaseUrl = await database.create(`trestle_replicas_${service}`)
-  const deployment = await deploy(service, { folder: workplace.folder, databaseUrl, env })
-  const isWell = await tryRestarts(writer, deployment, databaseUrl)
-  return (await tryLimit(writer, deployment)) && isWell
+  const deployed = await bench.deploy(service, { env })
+  const isWell = await tryRestarts(writer, deployed)
+  return (await tryLimit(writer, deployed)) && isWell
 }
 
-async function tryRestarts(writer: Writer, deployment: Deployment, databaseUrl: string): Promise<boolean> {
+async function tryRestarts(writer: Writer, deployment: BenchService): Promise<boolean> {
   await using replicas = await startReplicas(deployment, writer.service)
   const port = await freePort()
   const servers = replicas.ports.map((at, index) => ({ name: `${writer.service}-${index + 1}`, port: at }))
-  await using place = await openWorkplace('balancer')
-  await startHaproxy(place, [{ name: writer.service, port, mode: 'http', check: '/ready', servers }])
+  await using workplace = await openWorkplace('balancer')
+  await startHaproxy(workplace, [{ name: writer.service, port, mode: 'http', check: '/ready', servers }])
   const url = `http://127.0.0.1:${port}`
   await waitUntilReady(`${url}/ready`, AbortSignal.timeout(START_MS))
   const requests = await writer.prepare({
     url: replicas.urls[0] ?? '',
     secrets: deployment.secrets,
-    execute: (statement) => execute(databaseUrl, statement),
+    execute: deployment.execute,
   })
   const mix = { writer, requests, url }
   const count = startCount()
@@ -79,22 +63,24 @@ async function tryRestarts(writer: Writer, deployment: Deployment, databaseUrl: 
   report(`${writer.service}: ${restarts} rolling restarts at ${rate} requests a second`, count)
   await sendAtOnce(mix, count, CLIENTS, restartInTurn(replicas, signals))
   report(`${writer.service}: and ${signals} SIGTERMs while ${CLIENTS} clients send requests without a pause`, count)
-  return count.failed.size === 0 && (await isComplete(writer, databaseUrl, count))
+  return count.failed.size === 0 && (await isComplete(writer, deployment, count))
 }
 
 async function restartInTurn({ restart }: Replicas, times: number): Promise<void> {
   for (let time = 0; time < times; time += 1) await restart(time % 2)
 }
 
-async function isComplete({ service, found }: Writer, databaseUrl: string, count: RequestCount): Promise<boolean> {
-  const rows = Rows.parse(await execute(databaseUrl, found))
-  const times = new Map(rows.map((row) => [row.reference, row.times]))
-  const { lost, doubled } = compareReferences(count.acknowledged, times)
+async function isComplete(
+  { service, found }: Writer,
+  { execute }: BenchService,
+  count: RequestCount,
+): Promise<boolean> {
+  const { lost, doubled } = compareReferences(count.acknowledged, countReferences(await execute(found)))
   say(`${service}: ${count.acknowledged.size} writes acknowledged, ${lost.length} lost, ${doubled.length} doubled`)
   return lost.length === 0 && doubled.length === 0
 }
 
-async function tryLimit({ service }: Writer, deployment: Deployment): Promise<boolean> {
+async function tryLimit({ service }: Writer, deployment: BenchService): Promise<boolean> {
   const limit = sharedLimits[service]
   await using replicas = await startReplicas(deployment, service, limit.env)
   const passed = await countAllowed(replicas.urls, limit)

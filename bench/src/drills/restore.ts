@@ -1,7 +1,7 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { createBenchFolder, say } from '../program.ts'
+import { createBenchFolder, inSeconds, say, time } from '../program.ts'
 import { askAll, type Business, fillDatabase, open, writeUntil } from './restore/business.ts'
 import { type Cluster, findPrograms, type Programs, startCluster } from './restore/cluster.ts'
 
@@ -49,11 +49,11 @@ try {
   const after = await open(folder, found.url(DATABASE))
   started.defer(after.stop)
   say(
-    `recovery takes ${seconds(restoreMs + after.readyMs)}: the restore, and ${seconds(after.readyMs)} until all are ready`,
+    `recovery takes ${inSeconds(restoreMs + after.readyMs)}: the restore, and ${inSeconds(after.readyMs)} until all are ready`,
   )
   await time('proved', () => prove(after))
   for (const line of await askAll(after, belongings)) say(`answered: ${line}`)
-  say(`the drill is passed, in ${seconds(performance.now())}`)
+  say(`the drill is passed, in ${inSeconds(performance.now())}`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -97,18 +97,6 @@ async function prove({ deployments }: Business): Promise<void> {
   say('payments: the ledger holds')
   await deployments.inventory.runCommand('doctor')
   say('inventory: every level is the sum of its movements')
-}
-
-/** Runs a step, and prints how long it took. */
-async function time<T>(what: string, work: () => Promise<T>): Promise<T> {
-  const startMs = performance.now()
-  const result = await work()
-  say(`${what} in ${seconds(performance.now() - startMs)}`)
-  return result
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`
 }
 
 /** The number of rows of each table, and the sum of their hashes, which does not depend on their order. */

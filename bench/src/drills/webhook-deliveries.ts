@@ -1,15 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { portOf } from '@trestle/testing/free-port.ts'
-import pg from 'pg'
 import { z } from 'zod'
-import { createBenchFolder, say } from '../program.ts'
-import { openDatabaseServer } from '../servers/database.ts'
-import { type Deployment, deploy } from '../servers/deployment.ts'
-import type { Server } from '../servers/server.ts'
+import { openBench } from '../bench.ts'
+import { createApp, merchantBody, request } from '../fixtures.ts'
+import { readCount, report, say, secondsSince } from '../program.ts'
 
 // Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/drills/webhook-deliveries.ts [events]`,
 // 2,000 by default. The service is killed three times meanwhile. Afterwards the sink must have accepted each event, with the
@@ -22,9 +18,7 @@ const KILLS = 3
 const PATIENCE_MS = 300_000
 const DUE_EVERY_MS = 1_000
 
-const total = Number(process.argv[2] ?? 2_000)
-if (!Number.isInteger(total) || total < 1) throw new Error('the number of events is a whole number above 0')
-const folder = createBenchFolder()
+const total = readCount('events', 2_000)
 
 /** The deliveries of an event that the sink has seen. */
 interface Seen {
@@ -39,92 +33,59 @@ interface Merchant {
 }
 
 const Created = z.object({
-  app: z.object({ key: z.string() }).optional(),
   merchant: z.object({ id: z.string() }).optional(),
   webhook: z.object({ secret: z.string() }).optional(),
 })
+const Ids = z.array(z.object({ id: z.string() }))
 const Event = z.object({ id: z.string(), merchantId: z.string() })
 
 const seen = new Map<string, Seen>()
 const secrets = new Map<string, string>()
 const problems = new Set<string>()
 
-try {
-  await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
-  started.defer(database.close)
-  const databaseUrl = await database.create('trestle_bench_webhooks')
-  const sink = await startSink()
-  started.defer(sink.close)
-  const deployment = await deploy('payments', {
-    folder,
-    databaseUrl,
-    env: {
-      PAYMENTS_RATE_KEY: '0',
-      PAYMENTS_RATE_APPS: '0',
-      PAYMENTS_RATE_FAILURES: '0',
-      PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
-      PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
-    },
-  })
-  let server = await start(deployment)
-  started.defer(() => server.stop())
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
-  started.defer(() => client.end())
-
-  const headers = await createApp(server.url)
-  const merchants = await Promise.all(
-    Array.from({ length: MERCHANTS }, () => createMerchant(server.url, headers, sink.url)),
-  )
-  for (const { id, secret } of merchants) secrets.set(id, secret)
-  const startMs = performance.now()
-  for (let event = 0; event < total; event += 1) {
-    if (event > 0 && event % Math.ceil(total / (KILLS + 1)) === 0) {
-      await server.kill()
-      server = await start(deployment)
-      say(`killed after ${event} events; ${countTaken()} taken`)
-    }
-    const { id } = merchants[event % MERCHANTS] ?? { id: '' }
-    await ask('PUT', `${server.url}/merchants/${id}`, headers, { name: `Name ${event}` })
+await using bench = await openBench()
+const sink = await startSink()
+bench.defer(sink.close)
+const payments = await bench.deploy('payments', {
+  env: {
+    PAYMENTS_RATE_KEY: '0',
+    PAYMENTS_RATE_APPS: '0',
+    PAYMENTS_RATE_FAILURES: '0',
+    PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+    PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
+  },
+})
+let server = await payments.start()
+bench.defer(() => server.stop())
+const headers = await createApp(server.url)
+const merchants = await Promise.all(Array.from({ length: MERCHANTS }, () => createMerchant()))
+for (const { id, secret } of merchants) secrets.set(id, secret)
+const startMs = performance.now()
+for (let event = 0; event < total; event += 1) {
+  if (event > 0 && event % Math.ceil(total / (KILLS + 1)) === 0) {
+    await server.kill()
+    server = await payments.start()
+    say(`killed after ${event} events; ${countTaken()} taken`)
   }
-  const written = await waitForAll(client, startMs)
-  report(written, performance.now() - startMs)
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+  const { id } = merchants[event % MERCHANTS] ?? { id: '' }
+  await ask('PUT', `/merchants/${id}`, { name: `Name ${event}` })
 }
+const written = await waitForAll()
+report([...problems, ...judge(written)], 'every event was accepted, with the same bytes and a good signature')
 
-function start(deployment: Deployment): Promise<Server> {
-  return deployment.start()
-}
-
-async function ask(method: 'POST' | 'PUT', url: string, headers: Record<string, string>, body: object) {
-  const response = await fetch(url, {
+async function ask(method: 'POST' | 'PUT', path: string, body: object) {
+  const answer = await request(server.url + path, {
     method,
     headers: { ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text}`)
-  return text === '' ? {} : Created.parse(JSON.parse(text))
+  return Created.parse(answer.body)
 }
 
-async function createApp(url: string): Promise<Record<string, string>> {
-  const { app } = await ask('POST', `${url}/apps`, {}, {})
-  return { authorization: `Basic ${Buffer.from(`:${app?.key}`).toString('base64')}` }
-}
-
-async function createMerchant(url: string, headers: Record<string, string>, sinkUrl: string): Promise<Merchant> {
-  const { merchant } = await ask('POST', `${url}/merchants`, headers, {
-    currency: 'EUR',
-    test: true,
-    email: 'owner@bench.example',
-    website: 'https://bench.example',
-    descriptor: 'BENCH SHOP',
-    company: { country: 'DK' },
-  })
+async function createMerchant(): Promise<Merchant> {
+  const { merchant } = await ask('POST', '/merchants', { ...merchantBody(0), currency: 'EUR' })
   const id = merchant?.id ?? ''
-  const { webhook } = await ask('POST', `${url}/merchants/${id}/webhooks`, headers, { url: sinkUrl })
+  const { webhook } = await ask('POST', `/merchants/${id}/webhooks`, { url: sink.url })
   return { id, secret: webhook?.secret ?? '' }
 }
 
@@ -169,27 +130,27 @@ function countTaken(): number {
 }
 
 /** Makes retries due until every event is accepted. @returns the ids of the events that were written */
-async function waitForAll(client: pg.Client, begun: number): Promise<readonly string[]> {
-  const { rows } = await client.query<{ id: string }>('SELECT id FROM payments.events')
-  while (countTaken() < rows.length && performance.now() - begun < PATIENCE_MS) {
-    await client.query("UPDATE payments_jobs.job SET start_after = now() WHERE state = 'retry'")
+async function waitForAll(): Promise<readonly string[]> {
+  const ids = Ids.parse(await payments.execute('SELECT id FROM payments.events')).map(({ id }) => id)
+  while (countTaken() < ids.length && performance.now() - startMs < PATIENCE_MS) {
+    await payments.execute("UPDATE payments_jobs.job SET start_after = now() WHERE state = 'retry'")
     await delay(DUE_EVERY_MS)
   }
-  return rows.map(({ id }) => id)
+  return ids
 }
 
-function report(written: readonly string[], milliseconds: number): void {
-  const missing = written.filter((id) => (seen.get(id)?.taken ?? 0) === 0)
-  const known = new Set(written)
-  for (const id of missing) problems.add(`event ${id} was never taken`)
-  for (const id of seen.keys()) if (!known.has(id)) problems.add(`event ${id} was sent and is none`)
-  if (written.length !== total) problems.add(`${written.length} events were written for ${total} changes`)
+function judge(ids: readonly string[]): readonly string[] {
+  const missing = ids.filter((id) => (seen.get(id)?.taken ?? 0) === 0)
+  const strange = [...seen.keys()].filter((id) => !ids.includes(id))
   const counts = [...seen.values()]
   const refused = counts.reduce((sum, each) => sum + each.refused, 0)
   const twice = counts.filter(({ taken }) => taken > 1).length
   say(
-    `${written.length} events, ${missing.length} missing; ${refused} deliveries refused, ${twice} taken more than once; ${Math.round(milliseconds / 1_000)} s`,
+    `${ids.length} events, ${missing.length} missing; ${refused} deliveries refused, ${twice} taken more than once; ${secondsSince(startMs)}`,
   )
-  for (const problem of problems) say(problem)
-  if (problems.size > 0) process.exitCode = 1
+  return [
+    ...missing.map((id) => `event ${id} was never taken`),
+    ...strange.map((id) => `event ${id} was sent and is none`),
+    ...(ids.length === total ? [] : [`${ids.length} events were written for ${total} changes`]),
+  ]
 }

@@ -1,10 +1,11 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
+import { openBench } from '../bench.ts'
 import { SECRET } from '../compare-servers/tokens.ts'
-import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
-import { execute, openDatabaseServer } from '../servers/database.ts'
+import { positiveInteger, ROOT, runCommand, say, secondsSince, time } from '../program.ts'
+import { execute } from '../servers/database.ts'
 import { runProgram } from '../servers/run-program.ts'
 
 // Measures how long `auth adopt` takes for a large database of supabase/auth 2.196:
@@ -34,19 +35,11 @@ const command = new Command('adopt-size')
   .action(run)
 
 async function run({ users, form }: Options): Promise<void> {
-  const folder = createBenchFolder()
-  try {
-    await using started = new AsyncDisposableStack()
-    const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
-    started.defer(database.close)
-    const url = await database.create('trestle_bench_adopt_size')
-    const fillFromMs = performance.now()
-    await fill(url, { users, form })
-    say(`${users} users with ${users * SESSIONS_OF_USER} sessions of form ${form} were made in ${since(fillFromMs)} s`)
-    await measure(Object.assign(new URL(url), { username: OWNER }).href, folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  await using bench = await openBench({ isOwn: true })
+  const url = await bench.database.create('trestle_bench_adopt_size')
+  const made = `made ${users} users with ${users * SESSIONS_OF_USER} sessions of form ${form}`
+  await time(made, () => fill(url, { users, form }))
+  await measure(Object.assign(new URL(url), { username: OWNER }).href, bench.folder)
 }
 
 /** Adopts the database, and prints how long it took. @throws Error when the command does not say how long requests waited */
@@ -55,13 +48,13 @@ async function measure(databaseUrl: string, folder: string): Promise<void> {
   say(/^time .*$/m.exec(await adopt('--check'))?.[0] ?? '')
   const fromMs = performance.now()
   say(await adopt('--prepare'))
-  const prepareSeconds = since(fromMs)
+  const prepared = secondsSince(fromMs)
   const downFromMs = performance.now()
   const printed = await adopt()
   say(printed)
   const lockedSeconds = Number(/requests waited for (\d+\.\d) s/.exec(printed)?.[1])
   if (Number.isNaN(lockedSeconds)) throw new Error('auth adopt has not said how long requests waited')
-  say(`adopt --prepare: ${prepareSeconds} s; adopt after it: ${since(downFromMs)} s`)
+  say(`adopt --prepare: ${prepared}; adopt after it: ${secondsSince(downFromMs)}`)
   const wholeSeconds = (performance.now() - fromMs) / 1_000
   say(
     `requests waited: ${lockedSeconds.toFixed(1)} s (goal ${GOAL_LOCKED_SECONDS} s: ${verdict(lockedSeconds, GOAL_LOCKED_SECONDS)})`,
@@ -157,9 +150,5 @@ const INSERT_TOKENS = `
     INSERT INTO auth.refresh_tokens (instance_id, token, user_id, revoked, created_at, updated_at, session_id)
       SELECT '00000000-0000-0000-0000-000000000000', substr(translate(encode(sha256(id::text::bytea), 'base64'), '+/', '-_'), 1, 12), user_id, false, moment, moment, id
       FROM made_sessions;`
-
-function since(fromMs: number): string {
-  return ((performance.now() - fromMs) / 1_000).toFixed(1)
-}
 
 await runCommand(command)

@@ -6,9 +6,9 @@ import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { Command } from 'commander'
 import { z } from 'zod'
 import { insertTransactions, merchantBody } from '../fixtures.ts'
-import { createCaller } from '../pages/payment-page/stage.ts'
+import { createCaller } from '../pages/payment-page/fixture.ts'
 import { startStack } from '../pages/start-stack.ts'
-import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say, secondsSince } from '../program.ts'
 import { execute } from '../servers/database.ts'
 import { distributionOf } from '../statistics.ts'
 import { insertUsers } from './users.ts'
@@ -47,7 +47,7 @@ async function run({ users, transactions }: Options): Promise<void> {
     await fillDemo({ status, root: ROOT, dataDirectory, say: () => {} })
     const fillFromMs = performance.now()
     const busiest = await fill(status, { users, transactions })
-    say(`${users} users and ${transactions} transactions were made in ${since(fillFromMs)} s`)
+    say(`${users} users and ${transactions} transactions were made in ${secondsSince(fillFromMs)}`)
     const headers = { cookie: await signIn(status) }
     say(`each list over HTTP, ${ROUNDS} times: median, 95th percentile, slowest`)
     for (const path of await listPaths(status, busiest)) await report(`${status.CONSOLE_URL}${path}`, headers)
@@ -133,10 +133,6 @@ async function report(url: string, headers: Readonly<Record<string, string>>): P
   if (late > GOAL_MS) process.exitCode = 1
   const figures = [median, late, largest].map((value) => `${value.toFixed(1).padStart(7)} ms`).join(' ')
   say(`${figures}  ${late <= GOAL_MS ? 'ok' : `above ${GOAL_MS} ms`}  ${new URL(url).pathname}${new URL(url).search}`)
-}
-
-function since(fromMs: number): string {
-  return ((performance.now() - fromMs) / 1_000).toFixed(0)
 }
 
 await runCommand(command)

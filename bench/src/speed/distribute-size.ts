@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { DATABASE, deployPayments, distribute } from '../drills/loads/cluster-payments.ts'
 import { createShop } from '../drills/loads/cluster-shop.ts'
 import { insertTransactions } from '../fixtures.ts'
-import { positiveInteger, runCommand, say } from '../program.ts'
+import { positiveInteger, runCommand, say, secondsSince } from '../program.ts'
 import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { execute } from '../servers/database.ts'
 import { openWorkplace } from '../servers/workplace.ts'
@@ -33,7 +33,7 @@ async function run({ transactions }: { readonly transactions: number }): Promise
   const deployment = await deployPayments(workplace, cluster, { ...shop, seed: { ...shop.seed, transactions: [] } })
   const fromMs = performance.now()
   await fill(cluster.url(DATABASE), shop.merchantIds, Math.ceil(transactions / MERCHANTS))
-  say(`${Math.ceil(transactions / MERCHANTS) * MERCHANTS} transactions were captured in ${since(fromMs)} s`)
+  say(`${Math.ceil(transactions / MERCHANTS) * MERCHANTS} transactions were captured in ${secondsSince(fromMs)}`)
   const startMs = performance.now()
   const printed = await distribute(cluster, deployment)
   const steps = readSteps(printed, (performance.now() - startMs) / 1_000)
@@ -98,8 +98,4 @@ function readSteps(printed: string, totalSeconds: number): readonly TimedStep[] 
     ...begin,
     seconds: (begins[nth + 1]?.atSeconds ?? totalSeconds) - begin.atSeconds,
   }))
-}
-
-function since(fromMs: number): string {
-  return ((performance.now() - fromMs) / 1_000).toFixed(1)
 }

@@ -1,10 +1,7 @@
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
 import { z } from 'zod'
-import { insertTransactions, merchantBody, post, request } from '../fixtures.ts'
-import { createBenchFolder, say } from '../program.ts'
-import { type DatabaseServer, execute, openDatabaseServer } from '../servers/database.ts'
-import { deploy } from '../servers/deployment.ts'
+import { openBench } from '../bench.ts'
+import { createApp, insertTransactions, merchantBody, post, request } from '../fixtures.ts'
+import { say } from '../program.ts'
 import { distributionOf } from '../statistics.ts'
 
 // Measures how the time of a request grows with the rows of a merchant: `node bench/src/speed/ledger-growth.ts [sizes]`, by default
@@ -18,7 +15,6 @@ const PAGE_ROWS = 100
 const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
 if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE_ROWS))
   throw new Error(`sizes are ${PAGE_ROWS} or more, by commas`)
-const folder = createBenchFolder()
 
 /** A service and a merchant with a number of transactions and lines. */
 interface Grown {
@@ -32,7 +28,6 @@ interface Grown {
   readonly recent: readonly string[]
 }
 
-const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 
@@ -54,46 +49,36 @@ const questions: readonly (readonly [name: string, ask: (grown: Grown, round: nu
   ],
 ]
 
-try {
-  await using started = new AsyncDisposableStack()
-  const url = process.env.BENCH_DATABASE_URL
-  const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
-  started.defer(database.close)
-  const all: Grown[] = []
-  for (const size of sizes) all.push(await fillMerchant(size, database, started))
-  say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE_ROWS} rows`)
-  say(['', ...sizes.map((size) => `${size} rows`), 'times'].map(pad).join(' '))
-  for (const [name, ask] of questions) {
-    const times = all.map((): number[] => [])
-    for (let round = -5; round < ROUNDS; round += 1) {
-      for (const [index, grown] of all.entries()) {
-        const startMs = performance.now()
-        await ask(grown, round + 5)
-        if (round >= 0) times[index]?.push(performance.now() - startMs)
-      }
+await using bench = await openBench()
+const all: Grown[] = []
+for (const size of sizes) all.push(await fillMerchant(size))
+say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE_ROWS} rows`)
+say(['', ...sizes.map((size) => `${size} rows`), 'times'].map(pad).join(' '))
+for (const [name, ask] of questions) {
+  const times = all.map((): number[] => [])
+  for (let round = -5; round < ROUNDS; round += 1) {
+    for (const [index, grown] of all.entries()) {
+      const startMs = performance.now()
+      await ask(grown, round + 5)
+      if (round >= 0) times[index]?.push(performance.now() - startMs)
     }
-    const medians = times.map((each) => distributionOf(each).median)
-    const growth = (medians.at(-1) ?? 0) / (medians[0] ?? 1)
-    const verdict = `${growth.toFixed(2)} ${growth <= GOAL ? 'met' : 'NOT MET'}`
-    say([name, ...medians.map((median) => `${median.toFixed(2)} ms`), verdict].map(pad).join(' '))
   }
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+  const medians = times.map((each) => distributionOf(each).median)
+  const growth = (medians.at(-1) ?? 0) / (medians[0] ?? 1)
+  const verdict = `${growth.toFixed(2)} ${growth <= GOAL ? 'met' : 'NOT MET'}`
+  say([name, ...medians.map((median) => `${median.toFixed(2)} ms`), verdict].map(pad).join(' '))
 }
 
-async function fillMerchant(size: number, database: DatabaseServer, started: AsyncDisposableStack): Promise<Grown> {
-  const databaseUrl = await database.create(`trestle_bench_growth_${size}`)
-  const own = join(folder, String(size))
-  const deployment = await deploy('payments', { folder: own, databaseUrl, env: { PAYMENTS_RATE_KEY: '0' } })
-  const server = await deployment.start()
-  started.defer(server.stop)
-  const { app } = CreatedApp.parse(await post(`${server.url}/apps`, {}))
-  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+async function fillMerchant(size: number): Promise<Grown> {
+  const databaseName = `trestle_bench_growth_${size}`
+  const { execute, serve } = await bench.deploy('payments', { databaseName, env: { PAYMENTS_RATE_KEY: '0' } })
+  const server = await serve()
+  const headers = await createApp(server.url)
   const { merchant } = CreatedMerchant.parse(await post(`${server.url}/merchants`, merchantBody(size), headers))
-  await insertTransactions((statement) => execute(databaseUrl, statement), size)
-  await execute(databaseUrl, insertLines(merchant.id, size))
-  await execute(databaseUrl, 'VACUUM ANALYZE')
-  const list = async (text: string) => Ids.parse(await execute(databaseUrl, text)).map(({ id }) => id)
+  await insertTransactions(execute, size)
+  await execute(insertLines(merchant.id, size))
+  await execute('VACUUM ANALYZE')
+  const list = async (text: string) => Ids.parse(await execute(text)).map(({ id }) => id)
   const transactions = await list(
     `SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id DESC) AS n FROM payments.transactions) t
      WHERE n % ${Math.max(1, Math.floor(size / 1_000))} = 0 ORDER BY id DESC`,

@@ -1,9 +1,6 @@
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { openBench } from '../bench.ts'
 import { request, signAdminToken } from '../fixtures.ts'
-import { createBenchFolder, say } from '../program.ts'
-import { execute, openDatabaseServer } from '../servers/database.ts'
-import { deploy } from '../servers/deployment.ts'
+import { readCount, say, time } from '../program.ts'
 import { distributionOf } from '../statistics.ts'
 import { insertUsers } from './users.ts'
 
@@ -33,36 +30,25 @@ const searches: readonly (readonly [filter: string, what: string])[] = [
   ['~', 'one character that nobody begins with'],
 ]
 
-const users = Number(process.argv[2] ?? 1_000_000)
-if (!Number.isInteger(users) || users < 1) throw new Error('the number of users is a whole number above 0')
-const folder = createBenchFolder()
-try {
-  await using started = new AsyncDisposableStack()
-  const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
-  started.defer(database.close)
-  const databaseUrl = await database.create('trestle_bench_user_search')
-  const env = { AUTH_MAILER_AUTOCONFIRM: 'true' }
-  const deployment = await deploy('auth', { folder, databaseUrl, env })
-  const startedMs = performance.now()
-  await execute(databaseUrl, insertUsers(users))
-  await execute(databaseUrl, 'VACUUM ANALYZE')
-  say(`${users} users made in ${((performance.now() - startedMs) / 1_000).toFixed(0)} s`)
-  const server = await deployment.start()
-  started.defer(server.stop)
-  const headers = { authorization: `Bearer ${signAdminToken(deployment.secrets.AUTH_JWT_SECRET)}` }
-  say(`first page of 50 by cursor, over HTTP: median and slowest of ${ROUNDS}`)
-  for (const [filter, what] of searches) {
-    const path = `/admin/users?cursor=&filter=${encodeURIComponent(filter)}`
-    await report(JSON.stringify(filter), what, () => request(server.url + path, { headers }))
-  }
-  let next = '/admin/users?cursor=&per_page=1000&filter=example'
-  await report('"example"', `each of ${DEPTH} pages of 1000`, async () => {
-    const answer = await request(server.url + next, { headers })
-    next = /<([^>]*)>/.exec(answer.headers.get('link') ?? '')?.[1] ?? next
-  })
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+const users = readCount('users', 1_000_000)
+await using bench = await openBench()
+const auth = await bench.deploy('auth', { env: { AUTH_MAILER_AUTOCONFIRM: 'true' } })
+await time(`made ${users} users`, async () => {
+  await auth.execute(insertUsers(users))
+  await auth.execute('VACUUM ANALYZE')
+})
+const server = await auth.serve()
+const headers = { authorization: `Bearer ${signAdminToken(auth.secrets.AUTH_JWT_SECRET)}` }
+say(`first page of 50 by cursor, over HTTP: median and slowest of ${ROUNDS}`)
+for (const [filter, what] of searches) {
+  const path = `/admin/users?cursor=&filter=${encodeURIComponent(filter)}`
+  await report(JSON.stringify(filter), what, () => request(server.url + path, { headers }))
 }
+let next = '/admin/users?cursor=&per_page=1000&filter=example'
+await report('"example"', `each of ${DEPTH} pages of 1000`, async () => {
+  const answer = await request(server.url + next, { headers })
+  next = /<([^>]*)>/.exec(answer.headers.get('link') ?? '')?.[1] ?? next
+})
 
 async function report(filter: string, what: string, ask: () => Promise<unknown>): Promise<void> {
   const times: number[] = []

@@ -3,8 +3,7 @@ import { createServer } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { merchantBody } from '../../fixtures.ts'
-import { payOrder } from '../canaries/orders.ts'
-import { createVisitor } from '../canaries/visitor.ts'
+import { createClient, payOrder } from '../canaries/orders.ts'
 import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
 
@@ -47,9 +46,9 @@ export async function preparePaymentsLoad(
   const { url, headers, merchantId } = shop
   const merchant = `${url}/merchants/${merchantId}`
   await sendOrThrow('POST', `${merchant}/webhooks`, { headers, body: { url: await startSink(started) } })
-  const visitor = createVisitor({ url, key: shop.key })
+  const client = createClient({ url, key: shop.key })
   const pay: Action = async () => {
-    const isPaid = await payOrder(visitor, { key: shop.merchantKey, card: CARD, test: {} }).catch(() => false)
+    const isPaid = await payOrder(client, { key: shop.merchantKey, card: CARD, test: {} }).catch(() => false)
     return [isPaid ? 200 : 0]
   }
   await pay()

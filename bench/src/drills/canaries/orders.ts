@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Visitor } from './visitor.ts'
+import { basicOf } from '../../fixtures.ts'
 
 /** A card as a customer holds it. */
 export interface CustomerCard {
@@ -45,8 +45,8 @@ export interface OrderState {
 /**
  * Tokenizes the card, orders, and takes every challenge by the first way that is offered. Returns whether the order was paid.
  */
-export async function payOrder(visitor: Pick<Visitor, 'ask'>, order: Order): Promise<boolean> {
-  return (await advanceOrder(visitor, order)).isPaid
+export async function payOrder(client: Pick<PaymentsClient, 'ask'>, order: Order): Promise<boolean> {
+  return (await advanceOrder(client, order)).isPaid
 }
 
 /**
@@ -54,12 +54,12 @@ export async function payOrder(visitor: Pick<Visitor, 'ask'>, order: Order): Pro
  * @throws Error when challenges do not end
  */
 export async function advanceOrder(
-  visitor: Pick<Visitor, 'ask'>,
+  client: Pick<PaymentsClient, 'ask'>,
   { key, card, test }: Order,
   until?: string,
 ): Promise<OrderState> {
   const post = async (path: string, body: object): Promise<unknown> =>
-    JSON.parse(String(await visitor.ask('POST', path, body, VERSION)))
+    JSON.parse(String(await client.ask('POST', path, body, VERSION)))
   const tokenize = async (type: string, value: string) => Token.parse(await post('/vault', { type, value }))
   const [number, code] = [await tokenize('pcn', card.number), await tokenize('pcsc', card.code)]
   const order = { integration: { key }, test, amount: ORDER_AMOUNT, card: { number, code, expiry: CARD_EXPIRY } }
@@ -71,18 +71,18 @@ export async function advanceOrder(
       return { isPaid: authorizationId !== undefined, number: number.token, code: code.token, hints }
     }
     const task = Task.parse(await post(challenge.path, { ...order, hints }))
-    hints.push(...task.hints, ...(await showPage(visitor, task)))
+    hints.push(...task.hints, ...(await showPage(client, task)))
   }
   throw new Error('an order gets ever more challenges')
 }
 
-/** Approves on the page of a task, if it has one, and reads what the page tells the shop. */
+/** Approves on the page of a task, if it has one, and reads the hints of the page for the shop. */
 async function showPage(
-  visitor: Pick<Visitor, 'ask'>,
+  client: Pick<PaymentsClient, 'ask'>,
   { url, fields }: z.infer<typeof Task>,
 ): Promise<readonly string[]> {
   if (url === undefined || fields === undefined) return []
-  const page = String(await visitor.ask('POST', new URL(url).pathname, { ...fields, decision: 'approve' }))
+  const page = String(await client.ask('POST', new URL(url).pathname, { ...fields, decision: 'approve' }))
   const told = /data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]'
   return z.array(z.string()).parse(JSON.parse(told.replaceAll('&quot;', '"')))
 }
@@ -93,11 +93,11 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
  * Pays on the page of a payment link as a browser without script does, with one mistake in the form on the way.
  * @throws Error when the page does not lead to the bank, or the bank not to a receipt
  */
-export async function payByLink(visitor: Visitor, key: string, card: CustomerCard): Promise<void> {
+export async function payByLink(client: PaymentsClient, key: string, card: CustomerCard): Promise<void> {
   const link = new URLSearchParams({ key, test: '1', value: '10' }).toString()
-  const page = /name="page" value="([^"]+)"/.exec(String(await visitor.ask('GET', `/pos?${link}`)))?.[1] ?? ''
+  const page = /name="page" value="([^"]+)"/.exec(String(await client.ask('GET', `/pos?${link}`)))?.[1] ?? ''
   const pay = (changes: object) =>
-    visitor.answer('POST', '/pos/pay', {
+    client.answer('POST', '/pos/pay', {
       text: new URLSearchParams({ link, page, ...card, expiry: '12/66', ...changes }).toString(),
       headers: FORM,
     })
@@ -107,8 +107,68 @@ export async function payByLink(visitor: Visitor, key: string, card: CustomerCar
   const [cookie = ''] = (headers.get('set-cookie') ?? '').split(';')
   if (!bank) throw new Error('the page of a payment link does not lead to the bank')
   const decision = { state: bank.searchParams.get('state') ?? '', decision: 'approve' }
-  await visitor.ask('POST', bank.pathname, decision)
-  const back = await visitor.answer('GET', `/pos/pay/${page}?${link}`, { headers: { cookie } })
+  await client.ask('POST', bank.pathname, decision)
+  const back = await client.answer('GET', `/pos/pay/${page}?${link}`, { headers: { cookie } })
   if (!back.headers.get('location')?.startsWith('/pos/receipt?')) throw new Error('a payment link was not paid')
-  await visitor.ask('GET', back.headers.get('location') ?? '')
+  await client.ask('GET', back.headers.get('location') ?? '')
+}
+
+type Method = 'GET' | 'POST'
+
+/** A client that keeps the answers that it gets. */
+export interface PaymentsClient {
+  /** Sends JSON, and returns the parsed answer. */
+  ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
+  /** Sends a text as JSON, whether or not it is valid. */
+  send(method: Method, path: string, text: string): Promise<unknown>
+  /** Sends what a browser sends, and returns the answer without following redirects. */
+  answer(method: Method, path: string, sent: Sent): Promise<Response>
+  /** Asks for an answer that shows a secret once. This answer is not kept. @throws Error when the secret is missing */
+  take(method: Method, path: string, body?: object): Promise<Taken>
+  /** Headers and bodies of all answers but those of `take`. */
+  answers(): string
+}
+
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>
+  readonly text?: string
+}
+
+const Taken = z.object({
+  app: z.object({ key: z.string() }).optional(),
+  key: z.object({ key: z.string() }).optional(),
+  webhook: z.object({ id: z.string(), secret: z.string() }).optional(),
+})
+type Taken = z.infer<typeof Taken>
+
+/** Makes a client of payments that calls with the key of an app. */
+export function createClient({ url, key }: { readonly url: string; readonly key: string }): PaymentsClient {
+  const kept: string[] = []
+  const own = {
+    ...basicOf(key),
+    'content-type': 'application/json',
+  }
+  const call = async (path: string, init: RequestInit) => {
+    const response = await fetch(url + path, { redirect: 'manual', ...init })
+    return { response, text: await response.text() }
+  }
+  const keep = async (path: string, init: RequestInit) => {
+    const { response, text } = await call(path, init)
+    kept.push(`${response.status} ${JSON.stringify([...response.headers])}\n${text}\n`)
+    return { response, text }
+  }
+  const read = async (path: string, init: RequestInit) => (await keep(path, init)).text
+  return {
+    ask: (method, path, body, headers) =>
+      read(path, { method, headers: { ...own, ...headers }, ...(body ? { body: JSON.stringify(body) } : {}) }),
+    send: (method, path, text) => read(path, { method, headers: own, body: text }),
+    answer: async (method, path, { text, headers }) =>
+      (await keep(path, { method, headers, ...(text === undefined ? {} : { body: text }) })).response,
+    take: async (method, path, body) => {
+      const { response, text } = await call(path, { method, headers: own, body: JSON.stringify(body ?? {}) })
+      if (!response.ok) throw new Error(`${method} ${path} answers ${response.status}: ${text}`)
+      return Taken.parse(JSON.parse(text))
+    },
+    answers: () => kept.join(''),
+  }
 }

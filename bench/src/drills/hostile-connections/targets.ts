@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { insertTransactions, merchantBody, post, request, signAdminToken, signUp } from '../../fixtures.ts'
+import { createApp, insertTransactions, merchantBody, post, request, signAdminToken, signUp } from '../../fixtures.ts'
 import { HONEST_ADDRESS, type HonestRequest } from './honest-load.ts'
 import { documents, inTurn, mixed, type Target } from './target.ts'
 
@@ -62,7 +62,6 @@ export const authTarget: Target = {
 
 const TRANSACTIONS = 5_000
 
-const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 
@@ -71,15 +70,14 @@ export const paymentsTarget: Target = {
   service: 'payments',
   env: { PAYMENTS_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32` },
   prepare: async ({ url, execute }) => {
-    const open = async (name: string) => {
-      const { app } = CreatedApp.parse(await post(`${url}/apps`, { name }))
-      const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+    const open = async () => {
+      const headers = await createApp(url)
       const { merchant } = CreatedMerchant.parse(await post(`${url}/merchants`, merchantBody(0), headers))
       await insertTransactions(execute, TRANSACTIONS, merchant.id)
       return { headers, merchantId: merchant.id }
     }
-    const { headers, merchantId } = await open('shop')
-    const intruder = await open('intruder')
+    const { headers, merchantId } = await open()
+    const intruder = await open()
     const rows = await execute(`SELECT id FROM payments.transactions WHERE merchant_id = '${merchantId}' LIMIT 1000`)
     const ids = inTurn(Ids.parse(rows).map(({ id }) => id))
     const lists = ['transactions?limit=500', 'transactions', 'statement.csv', 'events']

@@ -1,9 +1,8 @@
-import { availableParallelism } from 'node:os'
-import { z } from 'zod'
 import { type CitusCluster, PASSWORD } from '../../servers/citus-cluster.ts'
 import { type Deployment, deploy } from '../../servers/deployment.ts'
 import type { Server } from '../../servers/server.ts'
 import type { Workplace } from '../../servers/workplace.ts'
+import { countReferences } from './acknowledgements.ts'
 import type { ClusterShop } from './cluster-shop.ts'
 
 /** The database of payments on a cluster. */
@@ -39,7 +38,6 @@ export async function distribute(cluster: CitusCluster, { runCommand }: Deployme
   return runCommand('distribute')
 }
 
-const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
 const WRITES = ['trail_entries', 'transactions']
   .map(
     (table) => `SELECT reference, count(*) AS times FROM payments.${table} WHERE reference LIKE 'write-%' GROUP BY 1`,
@@ -48,8 +46,7 @@ const WRITES = ['trail_entries', 'transactions']
 
 /** The writes of a load that are stored, by their references, and how often each is. */
 export async function countWrites({ asSuperuser }: CitusCluster): Promise<ReadonlyMap<string, number>> {
-  const rows = Rows.parse(await asSuperuser(0, DATABASE, WRITES))
-  return new Map(rows.map(({ reference, times }) => [reference, times]))
+  return countReferences(await asSuperuser(0, DATABASE, WRITES))
 }
 
 /**
@@ -68,5 +65,5 @@ export function startPayments(
     PAYMENTS_COORDINATOR_URL: coordinator,
     ...settings,
   }
-  return deployment.start({ cores: undefined, coreCount: availableParallelism(), env })
+  return deployment.start({ env })
 }

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { services } from '@trestle/stack/settings/services.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
@@ -31,7 +30,7 @@ export async function startReplicas(
   const ports = await Promise.all(Array.from({ length: COUNT }, freePort))
   const start = (port: number) => {
     const own = { [definition.portSetting]: String(port), [`${definition.prefix}SHUTDOWN_DELAY`]: SHUTDOWN_DELAY }
-    return deployment.start({ cores: undefined, coreCount: availableParallelism(), env: { ...own, ...env } })
+    return deployment.start({ env: { ...own, ...env } })
   }
   const running: Server[] = []
   for (const port of ports) running.push(await start(port))

@@ -8,7 +8,7 @@ export interface ClientRequest {
 }
 
 /** The answer of a service. */
-interface ClientAnswer {
+export interface ClientAnswer {
   readonly status: number
   readonly body: string
 }

@@ -1,6 +1,6 @@
 import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
 import { z } from 'zod'
-import { insertTransactions, merchantBody, post, signAdminToken } from '../../fixtures.ts'
+import { createApp, insertTransactions, merchantBody, post, signAdminToken } from '../../fixtures.ts'
 import type { ClientRequest } from './send.ts'
 
 /** How to write to a service, and how to find what was written. */
@@ -31,7 +31,6 @@ export interface WriterContext {
   readonly execute: (statement: string) => Promise<readonly unknown[]>
 }
 
-const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedProduct = z.object({ data: z.object({ id: z.number() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 const MERCHANTS = 4
@@ -66,8 +65,7 @@ export const writers: readonly Writer[] = [
     service: 'payments',
     env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
     prepare: async ({ url, execute }) => {
-      const { app } = CreatedApp.parse(await post(`${url}/apps`, {}))
-      const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+      const headers = await createApp(url)
       for (let count = 0; count < MERCHANTS; count += 1) await post(`${url}/merchants`, merchantBody(count), headers)
       await insertTransactions(execute, TRANSACTIONS_EACH)
       const ids = Ids.parse(await execute('SELECT id FROM payments.transactions')).map(({ id }) => id)

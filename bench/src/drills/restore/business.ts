@@ -1,7 +1,16 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { insertTransactions, merchantBody, PASSWORD, post, request, type Session, signUp } from '../../fixtures.ts'
+import {
+  createApp,
+  insertTransactions,
+  merchantBody,
+  PASSWORD,
+  post,
+  request,
+  type Session,
+  signUp,
+} from '../../fixtures.ts'
 import { execute } from '../../servers/database.ts'
 import { type Deployment, deploy } from '../../servers/deployment.ts'
 import type { Server } from '../../servers/server.ts'
@@ -44,7 +53,6 @@ const ENV: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
 const MERCHANTS = 20
 const USERS_BY_FORM = 20
 const CAPTURES_AT_ONCE = 16
-const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
 /**
@@ -89,8 +97,7 @@ export async function fillDatabase(
   const session = await signUp(auth.url, email)
   for (let n = 1; n < USERS_BY_FORM; n += 1) await signUp(auth.url, `user${n}@drill.example`)
   await deployments.inventory.runCommand('seed', '--products', String(rows), '--stock', '5')
-  const { app } = CreatedApp.parse(await post(`${payments.url}/apps`, {}))
-  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+  const headers = await createApp(payments.url)
   for (let n = 0; n < MERCHANTS; n += 1) await post(`${payments.url}/merchants`, merchantBody(n), headers)
   await insertTransactions((text) => execute(databaseUrl, text), Math.ceil(rows / MERCHANTS))
   const transactions = Ids.parse(await execute(databaseUrl, 'SELECT id FROM payments.transactions'))

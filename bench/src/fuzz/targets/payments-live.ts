@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { payOrder } from '../../drills/canaries/orders.ts'
 import type { World } from '../target.ts'
 import type { OperatorHeaders } from './operators.ts'
-import { basic, CODE, SHOP, visitorOf } from './payments-shop.ts'
+import { basic, CODE, clientOf, SHOP } from './payments-shop.ts'
 
 const ACQUIRER = 'fuzz'
 /** The secret that payments shows to the acquirer. */
@@ -74,9 +74,9 @@ export async function sellLive(
     return ask({ actor: ACTOR, method, target: `/operator${path}`, headers, ...(body && { body }) })
   }
   await operate('POST', '/payouts/run', { merchant: id })
-  const visitor = visitorOf(ask, ACTOR)
-  await payOrder(visitor, { key, card: { number: LOST_PAN, code: CODE }, test: undefined })
-  await payOrder(visitor, { key, card: { number: LIVE_PAN, code: CODE }, test: undefined })
+  const client = clientOf(ask, ACTOR)
+  await payOrder(client, { key, card: { number: LOST_PAN, code: CODE }, test: undefined })
+  await payOrder(client, { key, card: { number: LIVE_PAN, code: CODE }, test: undefined })
   const transactionId = memory.pick(ACTOR, 'transactionId', 1)
   await operate('POST', `/transactions/${transactionId}/captures`, { amount: 700 })
   await operate('POST', `/transactions/${transactionId}/refunds`, { amount: 100 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import type { PaymentsClient } from '../../drills/canaries/orders.ts'
 import { advanceOrder, payOrder } from '../../drills/canaries/orders.ts'
-import type { Visitor } from '../../drills/canaries/visitor.ts'
 import type { Memory } from '../memory.ts'
 import type { Ask } from '../target.ts'
 import type { OperatorHeaders } from './operators.ts'
@@ -88,14 +88,14 @@ interface OrderShopping extends Shopping {
 export async function sell({ ask, memory, actor, publicKey: key, step }: OrderShopping): Promise<void> {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
   for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
-  const visitor = visitorOf(ask, actor)
+  const client = clientOf(ask, actor)
   const order = { key, card: { number: PAN, code: CODE }, test: {} }
-  await payOrder(visitor, { ...order, test: FRICTIONLESS })
+  await payOrder(client, { ...order, test: FRICTIONLESS })
   const transactionId = memory.pick(actor, 'transactionId', 1)
   await post(`/transactions/${transactionId}/captures`, { amount: 700 })
   await post(`/test/transactions/${transactionId}/disputes`, { amount: 100 })
   await post(`/test/transactions/${transactionId}/frauds`, {})
-  const { number, code, hints } = await advanceOrder(visitor, order, step)
+  const { number, code, hints } = await advanceOrder(client, order, step)
   memory.keep(actor, 'order', { key, number, code, hints, step })
 }
 
@@ -121,7 +121,7 @@ async function tokenize(ask: Ask, actor: number, body: object): Promise<string> 
 }
 
 /** A customer who asks as an actor. */
-export function visitorOf(ask: Ask, actor: number): Pick<Visitor, 'ask'> {
+export function clientOf(ask: Ask, actor: number): Pick<PaymentsClient, 'ask'> {
   return {
     ask: async (method, target, body, headers = {}) => {
       const answer = await ask({ actor, method, target, body, headers })
