@@ -3,17 +3,20 @@ import { join, resolve } from 'node:path'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { readStatus } from '@trestle/stack/status/status-file.ts'
 import { Command } from 'commander'
-import { createBenchFolder, ROOT, runCommand } from '../program.ts'
+import type { Browser } from 'playwright-core'
+import { createBenchFolder, ROOT, runCommand, say } from '../program.ts'
 import { fillSamples } from './console/fill-samples.ts'
-import { type Looker, lookAtScreen, openWindow, type Session, VIEWS, type View } from './console/look-at-screen.ts'
+import { type Cookies, type Looker, lookAtScreen, openOperatorWindow } from './console/look-at-screen.ts'
 import { EMPTY_SCREENS, SCREENS, type Screen } from './console/screens.ts'
 import { startConsole, startReceiver } from './console/start-consoles.ts'
-import { startBrowser } from './payment-page/visitor.ts'
 import { startStack } from './start-stack.ts'
+import { lookAt, startBrowser, type View, viewsOf } from './watch.ts'
 
 // Starts the stack with example data, and opens every page of the console in Chromium, light and dark, on phones, tablets and
 // desktops. CHROMIUM names the browser.
 
+/** Each screen is opened in all of these. The walk by keyboard is in the light ones. */
+const VIEWS = viewsOf([320, 768, 1_280])
 /** The pictures of the README of the console. */
 const README_FOLDER = join(ROOT, 'services', 'console', 'pictures')
 const README_PICTURES: readonly { readonly screen: string; readonly view: View }[] = [
@@ -58,10 +61,13 @@ async function run(folder: string, { only, data, readme }: Options): Promise<voi
       for (const { at = 'operator' } of chosen) {
         if (looker.consoles.has(at)) continue
         const url = await startConsole(at, { status, dataDirectory }, started)
-        const session = at === 'stranger' ? undefined : await signIn(looker, status, url)
-        looker.consoles.set(at, { url, session })
+        const cookies = at === 'stranger' ? undefined : await signIn(browser, status, url)
+        looker.consoles.set(at, { url, cookies })
       }
-      await (readme ? takeReadmePictures(looker) : lookAtAll(looker, chosen, pictures))
+      if (readme) return takeReadmePictures(looker)
+      for (const screen of chosen) {
+        await lookAt(screen.name, VIEWS, (view, name) => lookAtScreen(looker, screen, view, join(pictures, name)))
+      }
     }
     if (data === undefined) {
       if (!readme) await look(EMPTY_SCREENS)
@@ -74,41 +80,29 @@ async function run(folder: string, { only, data, readme }: Options): Promise<voi
 }
 
 /** Signs the first operator in. Returns the cookies. */
-async function signIn({ browser }: Pick<Looker, 'browser'>, status: StackStatus, url: string): Promise<Session> {
-  const context = await openWindow({ browser }, { width: 1_280, height: 844, scheme: 'light' })
+async function signIn(browser: Browser, status: StackStatus, url: string): Promise<Cookies> {
+  const context = await openOperatorWindow(browser, { width: 1_280, height: 844, scheme: 'light' })
   const page = await context.newPage()
   await page.goto(`${url}/sign-in`)
   await page.getByLabel('Email').fill(status.CONSOLE_EMAIL ?? '')
   await page.getByLabel('Password').fill(status.CONSOLE_PASSWORD ?? '')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL((address) => address.pathname !== '/sign-in', { waitUntil: 'commit' })
-  const session = await context.storageState()
+  const cookies = await context.storageState()
   await context.close()
-  return session
-}
-
-async function lookAtAll(looker: Looker, screens: readonly Screen[], pictures: string): Promise<void> {
-  for (const screen of screens) {
-    const problems: string[] = []
-    for (const view of VIEWS) {
-      const found = await lookAtScreen(looker, { screen, view, pictures })
-      problems.push(...found.map((problem) => `${view.width} ${view.scheme}: ${problem}`))
-    }
-    if (problems.length > 0) process.exitCode = 1
-    process.stdout.write(`${problems.length > 0 ? 'FAIL' : 'ok  '}  ${[screen.name, ...problems].join('\n        ')}\n`)
-  }
+  return cookies
 }
 
 async function takeReadmePictures(looker: Looker): Promise<void> {
   mkdirSync(README_FOLDER, { recursive: true })
   for (const { screen: name, view } of README_PICTURES) {
     const screen = SCREENS.find((each) => each.name === name)
-    const context = await openWindow(looker, view, looker.consoles.get('operator')?.session)
+    const context = await openOperatorWindow(looker.browser, view, looker.consoles.get('operator')?.cookies)
     const page = await context.newPage()
     await screen?.open(page, looker.consoles.get('operator')?.url ?? '')
     const path = join(README_FOLDER, `${name}-${view.width}-${view.scheme}.png`)
     await page.screenshot({ path, animations: 'disabled' })
     await context.close()
-    process.stdout.write(`${path}\n`)
+    say(path)
   }
 }

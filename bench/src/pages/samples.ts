@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { createCaller, MERCHANT } from './payment-page/stage.ts'
+import { createCaller, MERCHANT } from './payment-page/fixture.ts'
 
 /** Reads the addresses of a running stack. */
 export const Urls = z.object({

@@ -1,18 +1,16 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { createBenchFolder, runCommand } from '../program.ts'
-import { findBarriers, findCutTexts, startBrowser } from './payment-page/visitor.ts'
 import { createSamples, type Made, Urls } from './samples.ts'
 import { startStack } from './start-stack.ts'
+import { judgePage, lookAt, openWindow, startBrowser, viewsOf, watchPage } from './watch.ts'
 
 // Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
 // the browser. The payment page and the bank have more states, which bench/src/pages/payment-page.ts visits.
 
-const WIDTHS = [1_280, 390, 320] as const
-const SCHEMES = ['light', 'dark'] as const
-const HEIGHT = 844
+const VIEWS = viewsOf([1_280, 390, 320])
 const PATIENCE_MS = 30_000
 
 /** An operation in the API document of inventory. */
@@ -136,24 +134,20 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
     await using started = new AsyncDisposableStack()
     const urls = Urls.parse(await startStack(join(folder, 'data'), started))
     const browser = await startBrowser(started)
-    const look = async (shown: readonly Screen[]) => {
-      for (const screen of shown.filter(({ name }) => pattern.test(name))) {
-        const problems: string[] = []
-        for (const [width, colorScheme] of WIDTHS.flatMap((each) => SCHEMES.map((scheme) => [each, scheme] as const))) {
-          const context = await browser.newContext({
-            colorScheme,
-            viewport: { width, height: HEIGHT },
-            locale: 'en-GB',
-          })
-          const picture = pictures && join(pictures, `${screen.name}-${width}-${colorScheme}.png`)
-          const found = await judge(context, (page) => screen.open(page, urls), picture)
-          problems.push(...found.map((problem) => `${width} ${colorScheme}: ${problem}`))
+    const look = async (screens: readonly Screen[]) => {
+      for (const screen of screens.filter(({ name }) => pattern.test(name))) {
+        await lookAt(screen.name, VIEWS, async (view, name) => {
+          const context = await openWindow(browser, view)
+          context.setDefaultTimeout(PATIENCE_MS)
+          const page = await context.newPage()
+          const watched = watchPage(page, { isOwn, expected: /the server responded with a status of 4/ })
+          await screen.open(page, urls)
+          const found = await judgePage(page)
+          const path = pictures && join(pictures, `${name}.png`)
+          if (path) await page.screenshot({ path, fullPage: true, animations: 'disabled' })
           await context.close()
-        }
-        if (problems.length > 0) process.exitCode = 1
-        process.stdout.write(
-          `${problems.length > 0 ? 'FAIL' : 'ok  '}  ${[screen.name, ...problems].join('\n        ')}\n`,
-        )
+          return [...watched, ...found]
+        })
       }
     }
     await look([EMPTY])
@@ -163,29 +157,6 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
   }
 }
 
-/** Judges a page: foreign loads, errors of scripts, barriers, and content that is cut or wider than the window. */
-async function judge(
-  context: BrowserContext,
-  open: (page: Page) => Promise<unknown>,
-  picture: string | undefined,
-): Promise<readonly string[]> {
-  const problems: string[] = []
-  context.setDefaultTimeout(PATIENCE_MS)
-  context.on('request', (request) => {
-    const { hostname, protocol } = new URL(request.url())
-    const isOwn = ['localhost', '127.0.0.1'].includes(hostname) || ['data:', 'blob:'].includes(protocol)
-    if (!isOwn) problems.push(`loads ${request.url()}`)
-  })
-  const page = await context.newPage()
-  page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
-  page.on('console', (line) => {
-    const isStatus = /the server responded with a status of 4/.test(line.text())
-    if (line.type() === 'error' && !isStatus) problems.push(`console: ${line.text()}`)
-  })
-  await open(page)
-  const [width, shown] = await page.evaluate<[number, number]>('[document.documentElement.scrollWidth, innerWidth]')
-  if (width > shown) problems.push(`is ${width} wide`)
-  problems.push(...(await findCutTexts(page)), ...(await findBarriers(page)))
-  if (picture) await page.screenshot({ path: picture, fullPage: true, animations: 'disabled' })
-  return problems
+function isOwn({ hostname, protocol }: URL): boolean {
+  return ['localhost', '127.0.0.1'].includes(hostname) || ['data:', 'blob:'].includes(protocol)
 }

@@ -5,7 +5,7 @@ import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { z } from 'zod'
 import { ROOT } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
-import { MERCHANT } from '../payment-page/stage.ts'
+import { MERCHANT } from '../payment-page/fixture.ts'
 
 /** The place that gets example data. */
 export interface SamplePlace {

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import type { FrameLocator, Locator, Page } from 'playwright-core'
-import type { Stage, Transaction } from './stage.ts'
-import type { Visitor } from './visitor.ts'
+import type { Fixture, Transaction } from './fixture.ts'
+import type { BrowserSession } from './session.ts'
 
 /** A good card, whose bank asks for approval. */
 const CARD = { number: '1000 0000 0000 0000', expiry: '08/66', code: '111' }
@@ -11,7 +11,7 @@ export const UNASKED = '1000 0000 0001 0000'
 const TABS_MAX = 6
 
 /** The address of a link to the test merchant, with parameters changed. */
-export function linkOf({ url, keys }: Stage, parameters: Readonly<Record<string, string>> = {}): string {
+export function linkOf({ url, keys }: Fixture, parameters: Readonly<Record<string, string>> = {}): string {
   return `${url}/pos?${new URLSearchParams({ key: keys.test, test: '1', value: '10', ...parameters })}`
 }
 
@@ -73,11 +73,11 @@ async function pressByKeyboard(page: Page, button: Locator): Promise<void> {
  * @throws Error when there is no transaction
  */
 export async function expectReceipt(
-  { page, stage }: Visitor,
+  { page, fixture }: BrowserSession,
   expected: Partial<Transaction> = {},
 ): Promise<Transaction> {
   await page.waitForURL('**/pos/receipt?**')
-  const [paid] = await stage.transactions()
+  const [paid] = await fixture.transactions()
   if (!paid) throw new Error('there is no transaction')
   const facts = Object.fromEntries(Object.keys(expected).map((name) => [name, Reflect.get(paid, name)]))
   deepEqual({ successful: paid.successful, ...facts }, { successful: true, ...expected })
@@ -86,7 +86,7 @@ export async function expectReceipt(
 }
 
 /** Waits for a message above the form. The form keeps only the expiry, and the card number has the focus. */
-export async function expectRefusal({ page }: Visitor, text: string): Promise<void> {
+export async function expectRefusal({ page }: BrowserSession, text: string): Promise<void> {
   await page.locator('#alert').filter({ hasText: text }).waitFor()
   const values = await Promise.all(['#number', '#expiry', '#code'].map((field) => page.locator(field).inputValue()))
   deepEqual(values, ['', CARD.expiry, ''])

@@ -9,8 +9,8 @@ import { openDatabaseServer } from '../../servers/database.ts'
 import { deploy } from '../../servers/deployment.ts'
 import { startServer } from '../../servers/server.ts'
 
-/** The needs of the journeys: the service, two merchants, and a shop to return to. */
-export interface Stage {
+/** The needs of the scenarios: the service, two merchants, and a shop to return to. */
+export interface Fixture {
   readonly url: string
   /** Public keys. */
   readonly keys: { readonly test: string; readonly live: string }
@@ -35,11 +35,11 @@ const Transaction = z.object({
   reference: z.string().optional(),
   error: z.union([z.literal(false), z.object({ code: z.int() })]),
 })
-/** The assertions of a journey about the transaction that it made. */
+/** A transaction as the API shows it. */
 export type Transaction = z.infer<typeof Transaction>
 
 /** Starts everything. Disposing of `started` ends it. */
-export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
+export async function createFixture(folder: string, started: AsyncDisposableStack): Promise<Fixture> {
   const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create('trestle_bench_payment_page')
@@ -147,4 +147,13 @@ async function startExample(
 export function textsOf(language: string): Readonly<Record<string, string>> {
   const file = join(ROOT, 'services', 'payments', 'src', 'pages', 'languages', `${language}.json`)
   return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')))
+}
+
+const ENGLISH = textsOf('en')
+
+/** A text of the page in English. @throws Error when the page has no text of this name */
+export function english(name: string): string {
+  const text = ENGLISH[name]
+  if (text === undefined) throw new Error(`the page has no text ${name}`)
+  return text
 }

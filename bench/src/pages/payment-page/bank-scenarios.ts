@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { type Journey, say } from './journey.ts'
-import { type Transaction, textsOf } from './stage.ts'
+import { english, type Transaction, textsOf } from './fixture.ts'
+import type { Scenario } from './session.ts'
 import {
   answerByKeyboard,
   cancelByKeyboard,
@@ -16,74 +16,74 @@ import {
 /** The languages of the payment page. */
 export const LANGUAGES = ['en', 'da', 'de', 'sv', 'nb', 'fi', 'fr', 'es', 'it', 'nl', 'pl', 'pt'] as const
 
-/** Journeys past the page of the bank: in each language, refused, declined, too late, by an app, in the shop of `examples/`. */
-export const bankJourneys: readonly Journey[] = [
+/** Scenarios past the page of the bank: in each language, refused, declined, too late, by an app, in the shop of `examples/`. */
+export const bankScenarios: readonly Scenario[] = [
   ...LANGUAGES.map(payInLanguage),
   {
     name: 'is refused by the bank of one card, and pays with another',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
+    run: async (session) => {
+      const { page, fixture } = session
+      await page.goto(linkOf(fixture))
       await enterCard(page, { number: '1000 0000 0000 0007' })
       await answerByKeyboard(page, 'Approve')
-      await expectRefusal(visitor, say('refusedIssuer'))
-      await visitor.expectAccessible()
+      await expectRefusal(session, english('refusedIssuer'))
+      await session.expectAccessible()
       await enterCard(page)
       await answerByKeyboard(page, 'Approve')
-      await expectReceipt(visitor, { amount: 1_000 })
+      await expectReceipt(session, { amount: 1_000 })
     },
   },
   {
     name: 'declines with the bank, cancels, and pays in the end',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
+    run: async (session) => {
+      const { page, fixture } = session
+      await page.goto(linkOf(fixture))
       await enterCard(page)
       await answerByKeyboard(page, 'Decline')
-      await expectRefusal(visitor, say('refusedTds'))
+      await expectRefusal(session, english('refusedTds'))
       await enterCard(page)
-      await cancelByKeyboard(page, say('cancel'))
-      await expectRefusal(visitor, say('refusedTds'))
+      await cancelByKeyboard(page, english('cancel'))
+      await expectRefusal(session, english('refusedTds'))
       await enterCard(page, { number: UNASKED })
-      await expectReceipt(visitor)
+      await expectReceipt(session)
     },
   },
   {
     name: 'lets the time run out',
-    go: async (visitor) => {
-      const { page, stage } = visitor
+    run: async (session) => {
+      const { page, fixture } = session
       await page.clock.install()
-      await page.goto(linkOf(stage))
+      await page.goto(linkOf(fixture))
       await enterCard(page)
       await findBankFrame(page)
-      await stage.letChallengesAge()
+      await fixture.letChallengesAge()
       await page.clock.fastForward('10:01')
-      await expectRefusal(visitor, say('refusedTds'))
-      deepEqual(errorCode((await stage.transactions())[0]), 31)
+      await expectRefusal(session, english('refusedTds'))
+      deepEqual(errorCode((await fixture.transactions())[0]), 31)
     },
   },
   {
     name: 'approves in a banking app',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
+    run: async (session) => {
+      const { page, fixture } = session
+      await page.goto(linkOf(fixture))
       await enterCard(page, { number: '1000 0000 0004 0000' })
       await page
         .getByRole('status')
-        .filter({ hasText: say('approveApp') })
+        .filter({ hasText: english('approveApp') })
         .waitFor()
       await page.locator('#approval-title:focus').waitFor()
-      await visitor.expectAccessible()
-      await expectReceipt(visitor, { tds: 'full' })
+      await session.expectAccessible()
+      await expectReceipt(session, { tds: 'full' })
     },
   },
   {
     name: 'buys in the shop of examples/',
     isShopping: true,
-    go: async (visitor) => {
-      const { page, stage, expectAccessible } = visitor
+    run: async (session) => {
+      const { page, fixture, expectAccessible } = session
       const buy = () => page.getByRole('button', { name: 'Buy Huila' }).click()
-      await page.goto(stage.exampleUrl)
+      await page.goto(fixture.exampleUrl)
       await expectAccessible()
       await buy()
       await page.getByLabel('Email').fill('ada@shop.example')
@@ -94,8 +94,8 @@ export const bankJourneys: readonly Journey[] = [
       await buy()
       await enterCard(page)
       await answerByKeyboard(page, 'Decline')
-      await expectRefusal(visitor, say('refusedTds'))
-      await page.goto(stage.exampleUrl)
+      await expectRefusal(session, english('refusedTds'))
+      await page.goto(fixture.exampleUrl)
       // Payments tells the shop of the decline by a webhook.
       await reloadUntil(page, 'Payment declined, and nothing was charged')
       await expectAccessible()
@@ -124,28 +124,28 @@ async function reloadUntil(page: Page, text: string): Promise<void> {
 }
 
 /** Pays in a language by keyboard, and checks each page for barriers. */
-function payInLanguage(language: (typeof LANGUAGES)[number]): Journey {
+function payInLanguage(language: (typeof LANGUAGES)[number]): Scenario {
   const texts = textsOf(language)
   return {
     name: `pays in ${language}, by keyboard alone, with 3-D Secure in a frame`,
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage, { value: '1234.5', locale: language, reference: language, text: 'Ærø & søn' }))
+    run: async (session) => {
+      const { page, fixture } = session
+      await page.goto(linkOf(fixture, { value: '1234.5', locale: language, reference: language, text: 'Ærø & søn' }))
       equal(await page.locator('html').getAttribute('lang'), language)
       equal(await page.locator('h1').textContent(), texts.payTo?.replace('{merchant}', 'Nordhavn Coffee Roasters'))
-      await visitor.expectAccessible()
+      await session.expectAccessible()
       await enterCard(page)
       const bank = await findBankFrame(page)
       equal(await page.locator('dialog h2').textContent(), texts.approveTitle)
       equal(await bank.locator('html').getAttribute('lang'), language)
       equal(await bank.locator('h1').textContent(), texts.bankAsks)
       equal(await bank.locator('.sum').textContent(), await page.locator('.sum').textContent())
-      await visitor.expectAccessible()
+      await session.expectAccessible()
       await answerByKeyboard(page, texts.approve ?? '')
-      await expectReceipt(visitor, { amount: 123_450, currency: 'EUR', tds: 'full', reference: language })
+      await expectReceipt(session, { amount: 123_450, currency: 'EUR', tds: 'full', reference: language })
       equal(await page.locator('html').getAttribute('lang'), language)
       equal(await page.locator('h1').textContent(), texts.paid)
-      await visitor.expectAccessible()
+      await session.expectAccessible()
     },
   }
 }
