@@ -9,19 +9,18 @@ import type { Server } from './servers/server.ts'
 export interface Bench extends AsyncDisposable {
   readonly folder: string
   readonly database: DatabaseServer
-  /** Deploys a service over a database of its own. */
-  deploy(service: string, options?: ServiceOptions): Promise<BenchService>
+  deploy(
+    service: string,
+    options?: {
+      readonly env?: Readonly<Record<string, string>>
+      /** Default: `trestle_bench_` and the name of the service. */
+      readonly databaseName?: string
+    },
+  ): Promise<BenchService>
   /** Ends something before everything that was started earlier. */
   defer(end: () => unknown): void
 }
 
-interface ServiceOptions {
-  readonly env?: Readonly<Record<string, string>>
-  /** Default: `trestle_bench_` and the name of the service. */
-  readonly databaseName?: string
-}
-
-/** A deployed service of a bench. */
 export interface BenchService extends Deployment {
   readonly databaseUrl: string
   /** Runs a statement on its database. */

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Accepted, compare } from './compare.ts'
-import { reportLines, unusedEntries } from './report.ts'
+import { type Accepted, compare, reportLines, unusedEntries } from './compare.ts'
 import type { Json, Observation } from './step.ts'
 
 const seen = (step: string, value: Json): Observation => ({ at: `round / subject / ${step}`, kind: 'answer', value })

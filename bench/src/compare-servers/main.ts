@@ -3,11 +3,9 @@ import { join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { createBenchFolder, ROOT, runCommand } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
-import { answers, edges } from './accepted-answers.ts'
-import { faults } from './accepted-faults.ts'
+import { answers, edges, faults } from './accepted-answers.ts'
 import { requests } from './accepted-requests.ts'
-import { compare } from './compare.ts'
-import { reportLines, unusedEntries } from './report.ts'
+import { compare, reportLines, unusedEntries } from './compare.ts'
 import { ROUNDS } from './rounds.ts'
 import { runSteps } from './run-steps.ts'
 import {
@@ -25,16 +23,6 @@ import type { Observation, Round } from './step.ts'
 // `--program` it starts the program of supabase/auth itself, in each round with other settings and another database. A server
 // that runs already can be compared in one round, whose settings `--print-settings` prints.
 
-interface Options {
-  readonly program?: string
-  readonly theirs?: string
-  readonly rounds?: string
-  readonly printSettings?: true
-  readonly profile: string
-  readonly json?: string
-  readonly checkout: string
-}
-
 const command = new Command('scripts/compare-servers')
   .description('Sends the same requests to supabase/auth and to auth, and compares what both do.')
   .option('--program <file>', 'the program of supabase/auth, which is started in each round')
@@ -46,7 +34,15 @@ const command = new Command('scripts/compare-servers')
   .option('--profile <name>', 'AUTH_PROFILE of ours', 'supabase')
   .action(run)
 
-async function run(options: Options): Promise<void> {
+async function run(options: {
+  readonly program?: string
+  readonly theirs?: string
+  readonly rounds?: string
+  readonly printSettings?: true
+  readonly profile: string
+  readonly json?: string
+  readonly checkout: string
+}): Promise<void> {
   const { program, theirs: url, profile, json, checkout } = options
   const rounds = chosen(options.rounds)
   const [round] = rounds

@@ -2,9 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
-import { accountOf } from './accounts.ts'
 import { HOOKS, type HookName, type Json, parseJson } from './step.ts'
-import { type Issuer, KEY_SET } from './tokens.ts'
+import { accountOf, type Issuer, KEY_SET } from './tokens.ts'
 
 /** A mail, as far as it is compared. */
 export interface SeenMail {
@@ -21,7 +20,6 @@ export interface Peers {
   readonly smtpPort: number
   /** The address of the provider, as the setting of Keycloak names it. */
   readonly realm: string
-  /** The answer of a hook from now on. */
   answer(hook: HookName, status: number, body: Json): void
   /** Begins a subject: all answers are as at first, and the provider has other accounts. */
   begin(tag: string): void
@@ -32,12 +30,6 @@ export interface Peers {
   /** The calls that nobody has taken. */
   takeRest(): { readonly mails: readonly SeenMail[]; readonly calls: readonly HookName[] }
   close(): Promise<void>
-}
-
-/** Ports of the peers; 0 takes a free one. */
-export interface PeerPorts {
-  readonly http: number
-  readonly smtp: number
 }
 
 /** The variables that the templates show. */
@@ -52,7 +44,7 @@ const DEFAULTS: Readonly<Partial<Record<HookName, Json>>> = {
 }
 
 /** Starts the peers on loopback. @throws Error when a port is taken */
-export async function startPeers(ports: PeerPorts): Promise<Peers> {
+export async function startPeers(ports: { readonly http: number; readonly smtp: number }): Promise<Peers> {
   const mails: SeenMail[] = []
   const calls: { readonly hook: HookName; readonly payload: Json }[] = []
   const answers = new Map<HookName, { readonly status: number; readonly body: Json }>()

@@ -2,7 +2,6 @@ import { json } from 'zod'
 
 /** JSON of a request or an answer. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
-/** A JSON object. */
 export interface JsonObject {
   readonly [name: string]: Json
 }
@@ -24,7 +23,6 @@ export const HOOKS = [
   'PASSWORD_VERIFICATION_ATTEMPT',
   'MFA_VERIFICATION_ATTEMPT',
 ] as const
-/** A hook of auth. */
 export type HookName = (typeof HOOKS)[number]
 
 /**
@@ -61,7 +59,6 @@ export interface CallStep {
   readonly keep?: string
 }
 
-/** The answer of a hook from now on. */
 export interface AnswerStep {
   readonly answerOf: HookName
   readonly status?: number
@@ -73,7 +70,6 @@ export interface PauseStep {
   readonly pauseMs: number
 }
 
-/** A row of a table of steps. */
 export type Step = RequestStep | MailStep | CallStep | AnswerStep | PauseStep
 
 /** Steps about one subject. A subject makes its own users. */
@@ -87,7 +83,6 @@ export interface Round {
   readonly name: string
   /** Settings without their prefix, the same for both servers. */
   readonly settings: Readonly<Record<string, string>>
-  /** The hooks that are on. */
   readonly hooks?: readonly HookName[]
   /** Whether the mails come from templates that show every variable; otherwise from the texts that are built in. */
   readonly hasTemplates?: boolean
@@ -112,7 +107,6 @@ export function mailTo(address: string, keep: string): MailStep {
   return { name: `mail to ${address}`, mailTo: address, keep }
 }
 
-/** The next call of a hook. */
 export function callOf(hook: HookName, keep?: string): CallStep {
   return { name: `call of ${hook}`, callOf: hook, ...(keep !== undefined && { keep }) }
 }

@@ -3,10 +3,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { startStack } from '../pages/start-stack.ts'
 import { createBenchFolder, runCommand, say } from '../program.ts'
-import { go, java } from './clients/compiled-languages.ts'
-import { type Language, tryLanguage } from './clients/language.ts'
-import { python, typescript } from './clients/script-languages.ts'
-import { findMissing } from './clients/toolchains.ts'
+import { findMissing, go, java, type Language, python, tryLanguage, typescript } from './clients/languages.ts'
 
 // Generates clients of the three services from docs/openapi by tools of others, and compiles them: `scripts/try-clients
 // [--keep] [language…]`. In Go, Python and TypeScript, a small program then does the main job of each service with its client,

@@ -11,17 +11,14 @@ export interface Failure {
   readonly check: string
   /** The status of the answer, and its error codes if it has some: `422 email_exists`, `400 amount LIMIT_EXCEEDED`. */
   readonly code: string
-  /** The first message of the check. */
   readonly message: string
   /** The first request, as a command line. */
   readonly request: string
   readonly count: number
 }
 
-/** The findings of a run. */
 export interface Report {
   readonly failures: readonly Failure[]
-  /** How many cases there were in each phase. */
   readonly summary: string
   /** The operations with cases in the phase `examples`. */
   readonly withExample: ReadonlySet<string>
@@ -63,7 +60,6 @@ const ErrorBody = z.object({
 /** The body of an error that names each field that is wrong. */
 const FieldErrors = z.array(z.object({ field: z.string(), code: z.string() }))
 
-type Recorder = NonNullable<z.output<typeof Event>['ScenarioFinished']>['recorder']
 const BODY_LENGTH = 600
 
 /** Reads the events of a run of schemathesis. @param file NDJSON, a line for each event */
@@ -88,7 +84,11 @@ export async function readReport(file: string): Promise<Report> {
   return { failures: sorted, summary, withExample }
 }
 
-function failuresOf({ cases, checks, interactions }: Recorder): readonly Failure[] {
+function failuresOf({
+  cases,
+  checks,
+  interactions,
+}: NonNullable<z.output<typeof Event>['ScenarioFinished']>['recorder']): readonly Failure[] {
   return Object.entries(checks).flatMap(([id, results]) => {
     const value = cases[id]?.value
     const interaction = interactions[id]

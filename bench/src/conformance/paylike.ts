@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBench } from '../bench.ts'
+import { seedFile } from '../fixtures.ts'
 import { say } from '../program.ts'
 import { installPaylike } from './paylike/client.ts'
-import { seedFile } from './paylike/seed.ts'
 import { steps } from './paylike/steps.ts'
 
 // Runs the published npm client `paylike` through each of its methods, against payments over a seeded database: `node

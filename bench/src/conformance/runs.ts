@@ -102,14 +102,12 @@ export const runs: readonly ConformanceRun[] = [
   },
 ]
 
-/** The set-up of all runs. */
 export interface Workplace extends RigOptions {
   readonly tools: Tools
   readonly seed: number
   readonly examples: number
 }
 
-/** The findings of a run. */
 export interface RunReport extends Report {
   /** Operations that take a body, and of which the document has no request as an example. */
   readonly withoutExample: readonly string[]

@@ -9,10 +9,18 @@ import { execute } from '../servers/database.ts'
 import { openTabs, requireChromium, type Tabs } from './adopt/browser.ts'
 import { importRunning } from './adopt/import.ts'
 import { runKills } from './adopt/kills.ts'
-import { sayAcknowledged, sendLoad } from './adopt/load.ts'
 import { expectHarmless } from './adopt/mistake.ts'
 import { adopt, environmentOf, type Place, start, type Variant } from './adopt/place.ts'
-import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './adopt/users.ts'
+import {
+  addFactor,
+  expectSignIn,
+  forEach,
+  type Known,
+  refresh,
+  sayAcknowledged,
+  sendLoad,
+  signUp,
+} from './adopt/users.ts'
 
 // Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md): fills it over HTTP, prepares
 // the adoption while requests go on, none of which may fail, kills it, adopts its database, sees that nothing

@@ -5,19 +5,11 @@ import { Argument, Command } from 'commander'
 import { z } from 'zod'
 import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../program.ts'
 import { undocumentedSeries } from './alerts/documented-metrics.ts'
-import { drill, type Ending, type Rig } from './alerts/drill.ts'
-import type { Fault } from './alerts/fault.ts'
+import { drill, type Ending, type Fault, type Rig } from './alerts/fault.ts'
+import { moneyAndSessionFaults, serviceFaults, workFaults } from './alerts/faults.ts'
 import { type Load, startLoad } from './alerts/load.ts'
-import { moneyAndSessionFaults } from './alerts/money-and-session-faults.ts'
 import { checkRules, type Prometheus, type Span, startPrometheus } from './alerts/prometheus.ts'
-import { serviceFaults } from './alerts/service-faults.ts'
 import { SERVICES, type Stage, setStage } from './alerts/stage.ts'
-import { workFaults } from './alerts/work-faults.ts'
-
-interface Options {
-  readonly seconds: number
-  readonly rate: number
-}
 
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
 /** One fault for every alert. */
@@ -45,7 +37,16 @@ await runCommand(command)
 for (const problem of problems) say(`FAIL  ${problem}`)
 if (problems.length > 0) process.exitCode = 1
 
-async function run(alerts: readonly string[], { seconds, rate }: Options): Promise<void> {
+async function run(
+  alerts: readonly string[],
+  {
+    seconds,
+    rate,
+  }: {
+    readonly seconds: number
+    readonly rate: number
+  },
+): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))
   const folder = createBenchFolder()

@@ -14,8 +14,15 @@ import {
   type RequestTally,
   startClusterLoad,
 } from './loads/cluster-load.ts'
-import { countWrites, DATABASE, deployPayments, distribute, startPayments } from './loads/cluster-payments.ts'
-import { type ClusterShop, createShop } from './loads/cluster-shop.ts'
+import {
+  type ClusterShop,
+  countWrites,
+  createShop,
+  DATABASE,
+  deployPayments,
+  distribute,
+  startPayments,
+} from './loads/cluster-payments.ts'
 
 // Kills servers of a Citus cluster, and starts them again, while payments captures, refunds and charges: `CITUS_PG_BIN=…
 // scripts/citus-drill`. Workers are killed in turn. After half of the kills a worker is added, and rows move to it. Each entry
@@ -41,7 +48,6 @@ interface Words {
   readonly entry: 'any' | 'coordinator'
 }
 
-/** The set-up of the drill. */
 interface Drill {
   readonly cluster: CitusCluster
   readonly deployment: Deployment
@@ -112,12 +118,17 @@ async function findPlaces({ cluster, shop, workers }: Drill): Promise<readonly n
   return Places.parse(rows).map(({ address }) => numbers.find((number) => cluster.address(number) === address) ?? 0)
 }
 
-interface Running {
-  readonly load: ClusterLoad
-  readonly started: AsyncDisposableStack
-}
-
-async function runKills(drill: Drill, words: Words, { load, started }: Running): Promise<void> {
+async function runKills(
+  drill: Drill,
+  words: Words,
+  {
+    load,
+    started,
+  }: {
+    readonly load: ClusterLoad
+    readonly started: AsyncDisposableStack
+  },
+): Promise<void> {
   const { kills, coordinatorKills } = words
   await delay(LIFE_MS)
   let ofCoordinator = 0

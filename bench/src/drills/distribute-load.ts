@@ -5,8 +5,7 @@ import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace } from '../servers/workplace.ts'
 import { compareReferences } from './loads/acknowledgements.ts'
 import { type ClusterLoad, type SentRequest, startClusterLoad } from './loads/cluster-load.ts'
-import { countWrites, deployPayments, distribute, startPayments } from './loads/cluster-payments.ts'
-import { createShop } from './loads/cluster-shop.ts'
+import { countWrites, createShop, deployPayments, distribute, startPayments } from './loads/cluster-payments.ts'
 
 // Distributes a database and brings it back while payments captures, refunds and charges: `CITUS_PG_BIN=… node
 // bench/src/drills/distribute-load.ts`. Two processes serve, without a restart. The exit status is 1 in these cases:
@@ -30,12 +29,7 @@ const command = new Command('distribute-load')
   .action(run)
 await runCommand(command)
 
-interface Words {
-  readonly merchants: number
-  readonly clients: number
-}
-
-async function run({ merchants, clients }: Words): Promise<void> {
+async function run({ merchants, clients }: { readonly merchants: number; readonly clients: number }): Promise<void> {
   await using workplace = await openWorkplace('distribute-load')
   const cluster = await startCitusCluster(workplace, WORKERS, { ...DURABLE, 'citus.shard_count': 12 })
   const shop = createShop(merchants)
@@ -70,17 +64,23 @@ async function run({ merchants, clients }: Words): Promise<void> {
   if (missed.size > 0) process.exitCode = 1
 }
 
-interface Part {
-  readonly title: string
-  readonly isMove: boolean
-  readonly act: () => Promise<unknown>
-}
-
 /**
  * Counts the requests of a part of the run. Adds the title of the part to `missed` if requests failed that must not fail. A
  * request that was under way when a move began or ended belongs to the move.
  */
-async function watchPart(load: ClusterLoad, { title, isMove, act }: Part, missed: Set<string>): Promise<void> {
+async function watchPart(
+  load: ClusterLoad,
+  {
+    title,
+    isMove,
+    act,
+  }: {
+    readonly title: string
+    readonly isMove: boolean
+    readonly act: () => Promise<unknown>
+  },
+  missed: Set<string>,
+): Promise<void> {
   const fromMs = performance.now()
   await act()
   if (isMove) await delay(NOTICE_MS)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
-import { app, merchant, transaction } from '../conformance/paylike/seed.ts'
+import { app, merchant, transaction } from '../fixtures.ts'
 import { ROOT, say, time } from '../program.ts'
 import { startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace, type Workplace } from '../servers/workplace.ts'

@@ -7,8 +7,14 @@ import { positiveInteger, runCommand, say } from '../program.ts'
 import type { Server } from '../servers/server.ts'
 import { percentileOf } from '../statistics.ts'
 import { type HonestResult, sendHonestLoad } from './hostile-connections/honest-load.ts'
-import { type Attack, KINDS, type Kind } from './hostile-connections/kinds.ts'
-import type { HostileRequest, Requests, Target } from './hostile-connections/target.ts'
+import {
+  type Attack,
+  type HostileRequest,
+  KINDS,
+  type Kind,
+  type Requests,
+  type Target,
+} from './hostile-connections/target.ts'
 import { authTarget, inventoryTarget, paymentsTarget } from './hostile-connections/targets.ts'
 
 // Checks that hostile clients take nothing from honest clients: 500 connections that never read, read or write slowly, send
@@ -117,15 +123,21 @@ function watchPeak(server: Server) {
   }
 }
 
-interface Outcome {
-  readonly alone: HonestResult
-  readonly beside: HonestResult
-  /** In MiB. */
-  readonly before: number
-  readonly peak: number
-}
-
-function report(service: string, { alone, beside, before, peak }: Outcome): boolean {
+function report(
+  service: string,
+  {
+    alone,
+    beside,
+    before,
+    peak,
+  }: {
+    readonly alone: HonestResult
+    readonly beside: HonestResult
+    /** In MiB. */
+    readonly before: number
+    readonly peak: number
+  },
+): boolean {
   const [p99Alone, p99] = [percentileOf(alone.times, 0.99), percentileOf(beside.times, 0.99)]
   const growth = peak - before
   say(

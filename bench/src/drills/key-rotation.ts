@@ -40,7 +40,6 @@ const SessionAnswer = z.object({
 })
 const Header = z.object({ kid: z.string() })
 
-/** The counts of the load. */
 interface Load {
   readonly users: Session[]
   /** Users whose tokens are being exchanged. */

@@ -9,13 +9,6 @@ import { PASSWORD, post } from '../fixtures.ts'
 import { positiveInteger, runCommand, say } from '../program.ts'
 import { median } from '../statistics.ts'
 
-interface Options {
-  readonly seconds: number
-  readonly rate: number
-  readonly how: 'closed' | 'silent'
-}
-
-/** The counts of a phase of the load. */
 interface Phase {
   readonly name: string
   readonly latenciesMs: number[]
@@ -42,7 +35,15 @@ const command = new Command('node bench/src/drills/mail-outage.ts')
   )
   .action(run)
 
-async function run({ seconds, rate, how }: Options): Promise<void> {
+async function run({
+  seconds,
+  rate,
+  how,
+}: {
+  readonly seconds: number
+  readonly rate: number
+  readonly how: 'closed' | 'silent'
+}): Promise<void> {
   await using bench = await openBench()
   const port = await freePort()
   const auth = await bench.deploy('auth', { env: authEnv(port) })
@@ -132,15 +133,21 @@ async function waitForAll(accepted: readonly string[], arrivals: Arrivals): Prom
   return missing()
 }
 
-interface Delivery {
-  readonly accepted: readonly string[]
-  readonly arrivals: Arrivals
-  readonly missing: readonly string[]
-  readonly backlogSeconds: number
-}
-
 /** @throws Error when a request was slowed, or a mail was lost or sent twice */
-function report(phases: readonly Phase[], { accepted, arrivals, missing, backlogSeconds }: Delivery): void {
+function report(
+  phases: readonly Phase[],
+  {
+    accepted,
+    arrivals,
+    missing,
+    backlogSeconds,
+  }: {
+    readonly accepted: readonly string[]
+    readonly arrivals: Arrivals
+    readonly missing: readonly string[]
+    readonly backlogSeconds: number
+  },
+): void {
   for (const { name, latenciesMs, errors } of phases) {
     const worst = Math.max(...latenciesMs)
     say(

@@ -7,7 +7,7 @@ import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
 import { openWorkplace, requirePrograms } from '../servers/workplace.ts'
 import { compareReferences, countReferences } from './loads/acknowledgements.ts'
 import { countAllowed, type Replicas, sharedLimits, startReplicas } from './loads/replicas.ts'
-import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './loads/request-load.ts'
+import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './loads/write-load.ts'
 import { type Writer, writers } from './loads/writers.ts'
 
 // Runs two replicas of each service behind HAProxy, as the profile `replicas` of Compose does: `scripts/replicas [--restarts

@@ -2,8 +2,17 @@ import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { createBenchFolder, inSeconds, say, time } from '../program.ts'
-import { askAll, type Business, fillDatabase, open, writeUntil } from './restore/business.ts'
-import { type Cluster, findPrograms, type Programs, startCluster } from './restore/cluster.ts'
+import {
+  askAll,
+  type Business,
+  type Cluster,
+  fillDatabase,
+  findPrograms,
+  open,
+  type Programs,
+  startCluster,
+  writeUntil,
+} from './restore/business.ts'
 
 // Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
 // 20,000 users, transactions and products by default. Clients go on writing while the dump is taken. Afterwards every table

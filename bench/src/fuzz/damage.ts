@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { hostileName, hostileText, hostileValue } from './hostile.ts'
-import { replaceAt } from './places.ts'
-import type { Plan, PlannedBody } from './plan.ts'
+import { type Plan, type PlannedBody, replaceAt } from './plan.ts'
 
 /** Makes a valid request slightly wrong. */
 export type Damage = (plan: Plan) => Plan

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { toCurl } from './finding.ts'
 import { findUnreached, shrink } from './fuzz-service.ts'
 import type { WireRequest } from './wire.ts'
+import { toCurl } from './wire.ts'
 
 const request: WireRequest = {
   method: 'POST',

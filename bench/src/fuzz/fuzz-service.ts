@@ -1,16 +1,14 @@
 import { readFileSync } from 'node:fs'
-import type { Finding } from './finding.ts'
 import { findLogProblems } from './leaks.ts'
 import type { Operation } from './openapi.ts'
-import { countValues, replaceAt } from './places.ts'
-import type { Plan } from './plan.ts'
+import { countValues, type Plan, replaceAt } from './plan.ts'
 import { plans } from './plans.ts'
 import { exchangeBytes, holdOpen, judgeRaw } from './raw-connection.ts'
 import { type RawRequest, rawRequests } from './raw-requests.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 import type { Session } from './session.ts'
 import { sourcesOf, type Target } from './target.ts'
-import type { WireRequest } from './wire.ts'
+import type { Finding, WireRequest } from './wire.ts'
 
 /** The place where the service runs, and how much it is sent. */
 export interface FuzzOptions extends RigOptions {
@@ -20,7 +18,6 @@ export interface FuzzOptions extends RigOptions {
   readonly stop: AbortSignal
 }
 
-/** The outcomes of the requests to a service. */
 export interface FuzzResult {
   readonly url: string
   readonly sent: number

@@ -5,7 +5,6 @@ import { type ApiDocument, findOperation, type Operation } from './openapi.ts'
 import type { Answer } from './send.ts'
 import type { WireRequest } from './wire.ts'
 
-/** The knowledge of a judge about the service. */
 export interface JudgeOptions {
   readonly document: ApiDocument
   /** The operation whose errors have the form of errors beside any route. */

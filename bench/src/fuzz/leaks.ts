@@ -55,14 +55,18 @@ const VARYING = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+/g
 /** The line that each request writes. Its client has seen the status. */
 const ACCESS = 'request'
 
-interface LogRules {
-  readonly secrets: ReadonlyMap<string, string>
-  /** The errors that the surroundings of the service cause on purpose. */
-  readonly caused: RegExp | undefined
-}
-
 /** Names what a log must not contain: secrets; and errors, which no client sees behind a redirect or in the background. */
-export function findLogProblems(log: string, { secrets, caused }: LogRules): readonly string[] {
+export function findLogProblems(
+  log: string,
+  {
+    secrets,
+    caused,
+  }: {
+    readonly secrets: ReadonlyMap<string, string>
+    /** The errors that the surroundings of the service cause on purpose. */
+    readonly caused: RegExp | undefined
+  },
+): readonly string[] {
   const errors = log.split('\n').flatMap((line) => {
     const entry = parse(line)
     if (entry === undefined || !/^(error|fatal)$/.test(entry.level) || entry.msg === ACCESS || caused?.test(entry.msg))

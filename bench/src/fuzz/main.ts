@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBenchFolder, positiveInteger, runCommand, say } from '../program.ts'
 import { openDatabaseServer } from '../servers/database.ts'
-import { toCurl } from './finding.ts'
 import { type FuzzResult, fuzzService } from './fuzz-service.ts'
 import { authTarget } from './targets/auth.ts'
 import { inventoryTarget } from './targets/inventory.ts'
 import { paymentsTarget } from './targets/payments.ts'
+import { toCurl } from './wire.ts'
 
 const SEED_MAX = 0x7fffffff
 const targets = [inventoryTarget, authTarget, paymentsTarget]

@@ -16,20 +16,20 @@ export interface Memory {
   all(pool: string): readonly Kept[]
 }
 
-/** The number of actors, and the values that each of them keeps. */
-export interface MemoryOptions {
-  readonly actors: number
-  /** The names of the values to keep. Other values are never needed again. */
-  readonly pools: ReadonlySet<string>
-}
-
 const KEPT_MAX = 12
 const LENGTH_MAX = 4_096
 /** One choice in this many takes a value of another actor. */
 const STRANGER = 12
 
 /** Makes an empty memory. */
-export function createMemory({ actors, pools }: MemoryOptions): Memory {
+export function createMemory({
+  actors,
+  pools,
+}: {
+  readonly actors: number
+  /** The names of the values to keep. Other values are never needed again. */
+  readonly pools: ReadonlySet<string>
+}): Memory {
   const kept = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
   const of = (actor: number, pool: string) => kept[actor % actors]?.get(pool) ?? []
   const keep = (actor: number, pool: string, value: Kept) => {

@@ -52,7 +52,6 @@ export interface ApiDocument {
   /** The whole document, for the validator. */
   readonly whole: object
   readonly operations: readonly Operation[]
-  /** Resolves a schema that is a reference. */
   resolve(schema: Schema): Schema
 }
 

@@ -1,3 +1,6 @@
+import { isLiteral } from './hostile.ts'
+import { isFromMemory } from './valid-value.ts'
+
 /**
  * The owner of the credentials that a request carries. An operator has the role admin. A viewer is an operator who may only look.
  */
@@ -6,12 +9,10 @@ export type Credential = KnownCredential | 'none' | { readonly header: string }
 /** A credential that the service accepts. */
 export type KnownCredential = 'own' | 'privileged' | 'operator' | 'viewer'
 
-/** The body of a planned request. */
 export interface PlannedBody {
   /** Undefined: no Content-Type. */
   readonly type: string | undefined
   readonly value: unknown
-  /** Changes the bytes of the body. */
   readonly spoil: (bytes: Buffer) => Buffer
 }
 
@@ -28,4 +29,34 @@ export interface Plan {
   readonly body: PlannedBody | undefined
   readonly credential: Credential
   readonly actor: number
+}
+
+/** The number of values inside a value, those inside them included. */
+export function countValues(value: unknown): number {
+  return membersOf(value).reduce((sum, [, member]) => sum + 1 + countValues(member), 0)
+}
+
+/** Changes the value at a place inside a value. `at` chooses the place; undefined as the new value removes it. */
+export function replaceAt(value: unknown, at: number, change: (value: unknown) => unknown): unknown {
+  const count = countValues(value)
+  return count === 0 ? value : replaceNth(value, at % count, change)
+}
+
+function replaceNth(value: unknown, nth: number, change: (value: unknown) => unknown): unknown {
+  let rest = nth
+  const members = membersOf(value).map(([name, member]) => {
+    const inside = countValues(member)
+    const place = rest
+    rest -= 1 + inside
+    if (place < 0 || place > inside) return [name, member] as const
+    return [name, place === 0 ? change(member) : replaceNth(member, place - 1, change)] as const
+  })
+  const kept = members.filter(([, member]) => member !== undefined)
+  return Array.isArray(value) ? kept.map(([, member]) => member) : Object.fromEntries(kept)
+}
+
+function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
+  return typeof value === 'object' && value !== null && !isFromMemory(value) && !isLiteral(value)
+    ? Object.entries(value)
+    : []
 }

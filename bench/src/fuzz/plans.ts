@@ -16,10 +16,8 @@ export interface PlanSources {
   readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
   /** Parts of a request whose values belong together, by operation. */
   readonly together?: Readonly<Record<string, fc.Arbitrary<PartsTogether>>> | undefined
-  /** Headers that the service reads. */
   readonly headers: Lexicon
   readonly actors: number
-  /** The credential that an operation needs. */
   readonly credentialOf: (operation: Operation) => Credential
 }
 

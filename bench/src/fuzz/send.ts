@@ -2,7 +2,6 @@ import { Agent, type ClientRequest, request } from 'node:http'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import type { WireRequest } from './wire.ts'
 
-/** The answer of a service, read to its end. */
 export interface Answer {
   readonly status: number
   /** Names in lower case. Values of a repeated header are joined by a comma. */

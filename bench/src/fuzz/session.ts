@@ -1,9 +1,8 @@
-import type { Finding } from './finding.ts'
 import type { Judge } from './judge.ts'
 import type { Memory } from './memory.ts'
 import { findOperation, type Operation } from './openapi.ts'
 import type { Answer, Sender } from './send.ts'
-import type { WireRequest } from './wire.ts'
+import type { Finding, WireRequest } from './wire.ts'
 
 /** Sends requests, judges answers, remembers values and counts statuses. */
 export interface Session {
@@ -17,7 +16,6 @@ export interface Session {
   readonly sent: () => number
 }
 
-/** A request of one of the actors. */
 export interface Sent {
   readonly actor: number
   readonly wire: WireRequest
@@ -25,19 +23,22 @@ export interface Sent {
   readonly isGenerated: boolean
 }
 
-/** The parts of a session. */
-export interface SessionOptions {
+const ANSWER_MAX = 600
+
+/** Makes a session that has sent nothing yet. */
+export function createSession({
+  sender,
+  judge,
+  memory,
+  operations,
+  normalPath,
+}: {
   readonly sender: Sender
   readonly judge: Judge
   readonly memory: Memory
   readonly operations: readonly Operation[]
   readonly normalPath: (path: string) => string
-}
-
-const ANSWER_MAX = 600
-
-/** Makes a session that has sent nothing yet. */
-export function createSession({ sender, judge, memory, operations, normalPath }: SessionOptions): Session {
+}): Session {
   const findings = new Map<string, Finding>()
   const counts = new Map<string, Map<string, number>>()
   let sent = 0

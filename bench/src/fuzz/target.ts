@@ -45,16 +45,13 @@ export interface World {
 }
 
 /** Sends a request of an actor, and returns the parsed body of its answer. */
-export type Ask = (question: Question) => Promise<unknown>
-
-/** A request of a preparation. */
-export interface Question {
+export type Ask = (question: {
   readonly actor: number
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly target: string
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-}
+}) => Promise<unknown>
 
 /** The objects that preparations have made. */
 export interface Ready {

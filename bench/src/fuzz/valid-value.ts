@@ -5,7 +5,6 @@ import type { Schema } from './openapi.ts'
 export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
-  /** The member to take of a value with several members. */
   readonly member?: string
   /** The value to send if no answer had such a value. */
   readonly otherwise: string | number

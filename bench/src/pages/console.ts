@@ -5,10 +5,9 @@ import { readStatus } from '@trestle/stack/status/status-file.ts'
 import { Command } from 'commander'
 import type { Browser } from 'playwright-core'
 import { createBenchFolder, ROOT, runCommand, say } from '../program.ts'
-import { fillSamples } from './console/fill-samples.ts'
 import { type Cookies, type Looker, lookAtScreen, openOperatorWindow } from './console/look-at-screen.ts'
 import { EMPTY_SCREENS, SCREENS, type Screen } from './console/screens.ts'
-import { startConsole, startReceiver } from './console/start-consoles.ts'
+import { fillSamples, startConsole, startReceiver } from './console/start-consoles.ts'
 import { startStack } from './start-stack.ts'
 import { lookAt, startBrowser, type View, viewsOf } from './watch.ts'
 
@@ -38,13 +37,18 @@ const command = new Command('pnpm console:look')
   .action(run)
 await runCommand(command)
 
-interface Options {
-  readonly only: string
-  readonly data?: string
-  readonly readme?: true
-}
-
-async function run(folder: string, { only, data, readme }: Options): Promise<void> {
+async function run(
+  folder: string,
+  {
+    only,
+    data,
+    readme,
+  }: {
+    readonly only: string
+    readonly data?: string
+    readonly readme?: true
+  },
+): Promise<void> {
   const benchFolder = createBenchFolder()
   const pictures = resolve(folder)
   mkdirSync(pictures, { recursive: true })

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import type { Page } from 'playwright-core'
 import { createBenchFolder, runCommand } from '../program.ts'
-import { createSamples, type Made, Urls } from './samples.ts'
-import { startStack } from './start-stack.ts'
+import { createSamples, type Made, startStack, Urls } from './start-stack.ts'
 import { judgePage, lookAt, openWindow, startBrowser, viewsOf, watchPage } from './watch.ts'
 
 // Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names

@@ -12,12 +12,10 @@ import { POSTGRES_BIN, type Workplace } from './workplace.ts'
 const OWNER = 'trestle'
 /** The password of every user but the role of operators: the servers prove it to each other. */
 export const PASSWORD = 'drill'
-/** The password of the role of operators. */
 export const OPERATOR_PASSWORD = 'drill of operators'
 
 /** A Citus cluster on loopback. Number 0 is the coordinator. */
 export interface CitusCluster {
-  /** The URL of a database as its owner, through a server. */
   url(database: string, node?: number): string
   /** Makes an empty database on every server, without the extension. @returns its URL through the coordinator */
   create(database: string): Promise<string>
@@ -122,7 +120,6 @@ export async function startCitusCluster(
   }
 }
 
-/** The servers of a cluster, by their numbers. */
 interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'server' | 'superuserUrls' | 'watch'> {
   readonly numbers: () => Iterable<number>
   readonly port: (number: number) => number

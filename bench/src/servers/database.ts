@@ -27,18 +27,19 @@ export interface DatabaseServer {
   close(): Promise<void>
 }
 
-/** The server to open: one of the caller, or one of the bench. */
-export interface DatabaseOptions {
+/** Opens the server. The bench's own server has PostgreSQL's defaults, so every commit waits for the disk. */
+export async function openDatabaseServer({
+  url,
+  folder,
+  cores,
+}: {
   /** A server of the caller, with the rights to create databases and roles; undefined: a server of the bench. */
   readonly url: string | undefined
   /** Holds data and log. Other users must be able to enter the folder above it. */
   readonly folder: string
   /** Cores of the server; undefined: the system chooses. */
   readonly cores?: string | undefined
-}
-
-/** Opens the server. The bench's own server has PostgreSQL's defaults, so every commit waits for the disk. */
-export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions): Promise<DatabaseServer> {
+}): Promise<DatabaseServer> {
   const own = url === undefined ? await startOwn(folder, cores) : undefined
   const serverUrl = own?.url ?? url ?? ''
   const created: string[] = []

@@ -47,13 +47,11 @@ export interface PostgresServer {
   processorMs(): number
 }
 
-/** A server to start. */
 export interface ServerStart {
   /** A name of its own in the workplace. */
   readonly name: string
   /** The folder of its programs. */
   readonly bin: string
-  /** Further settings of the server. */
   readonly settings: Readonly<Record<string, string | number>>
   /** The password of its superuser. Undefined: the server trusts everybody on this machine. */
   readonly password: string | undefined

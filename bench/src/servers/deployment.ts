@@ -49,7 +49,6 @@ export function threadsFor(coreCount: number): string {
   return String(coreCount + EXTRA_THREADS)
 }
 
-/** True when the checkout has this service. */
 export function hasService(checkout: string, name: string): boolean {
   return existsSync(entryOf(checkout, name))
 }

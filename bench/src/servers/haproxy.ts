@@ -1,4 +1,3 @@
-import { haproxyConfig, type Listener } from './haproxy-config.ts'
 import type { SystemProgram, Workplace } from './workplace.ts'
 
 /** The HAProxy of Debian 12. */
@@ -8,4 +7,66 @@ export const HAPROXY: SystemProgram = { file: '/usr/sbin/haproxy', debianPackage
 export async function startHaproxy(workplace: Workplace, listeners: readonly Listener[]): Promise<void> {
   const file = workplace.write('haproxy.cfg', haproxyConfig(listeners))
   await workplace.start({ name: 'haproxy', program: HAPROXY.file, args: ['-db', '-f', file] })
+}
+
+/** A port of HAProxy, and the servers behind it. */
+interface Listener {
+  readonly name: string
+  readonly port: number
+  readonly mode: 'http' | 'tcp'
+  /** A path that answers 200 while a server may get requests. */
+  readonly check: string
+  readonly servers: readonly ListenedServer[]
+}
+
+interface ListenedServer {
+  readonly name: string
+  readonly port: number
+  /** The port of `check`, if it is another one. */
+  readonly checkPort?: number
+}
+
+/** Long enough for the longest request of a service. */
+const HTTP_TIMEOUT = '60s'
+/** Connections to a database may be idle for as long as they like. */
+const TCP_TIMEOUT = '1h'
+const CHECK_MS = 250
+/** One late answer of a busy server does not take it out of service. */
+const FALLS = 3
+
+/**
+ * The configuration of an HAProxy on loopback. A server that fails its checks gets nothing new. Over HTTP it finishes the
+ * requests that it has; over TCP its connections are cut, because it is a database that is no longer the primary.
+ */
+export function haproxyConfig(listeners: readonly Listener[]): string {
+  return [
+    'global',
+    '  maxconn 4000',
+    'defaults',
+    '  timeout connect 2s',
+    '  timeout check 2s',
+    '  retries 3',
+    '  option redispatch 1',
+    ...listeners.flatMap(listenSection),
+    '',
+  ].join('\n')
+}
+
+function listenSection({ name, port, mode, check, servers }: Listener): readonly string[] {
+  const timeout = mode === 'http' ? HTTP_TIMEOUT : TCP_TIMEOUT
+  const whenDown = mode === 'tcp' ? ' on-marked-down shutdown-sessions' : ''
+  return [
+    `listen ${name}`,
+    `  bind 127.0.0.1:${port}`,
+    `  mode ${mode}`,
+    `  timeout client ${timeout}`,
+    `  timeout server ${timeout}`,
+    `  option httpchk GET ${check}`,
+    '  http-check expect status 200',
+    ...(mode === 'http' ? ['  http-request set-header X-Forwarded-For %[src]'] : []),
+    `  default-server inter ${CHECK_MS}ms fall ${FALLS} rise 1${whenDown}`,
+    ...servers.map(({ name: server, port: at, checkPort }) => {
+      return `  server ${server} 127.0.0.1:${at} check${checkPort === undefined ? '' : ` port ${checkPort}`}`
+    }),
+  ]
 }

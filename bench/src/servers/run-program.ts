@@ -2,20 +2,23 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pinned } from './cores.ts'
 
-/** How to run a program to its end. */
-export interface ProgramRun {
+/**
+ * Runs a program and returns its standard output.
+ * @throws Error with its output when it fails
+ */
+export async function runProgram({
+  program,
+  args,
+  env,
+  cwd,
+  cores,
+}: {
   readonly program: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly cores?: string | undefined
-}
-
-/**
- * Runs a program and returns its standard output.
- * @throws Error with its output when it fails
- */
-export async function runProgram({ program, args, env, cwd, cores }: ProgramRun): Promise<string> {
+}): Promise<string> {
   const [first = '', ...rest] = pinned(cores, program, args)
   try {
     const { stdout } = await promisify(execFile)(first, rest, { ...(env && { env }), ...(cwd && { cwd }) })

@@ -4,28 +4,6 @@ import { get } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pinned } from './cores.ts'
 
-/** How to start a server. */
-export interface ServerCommand {
-  readonly name: string
-  /** A program that is no TypeScript file. */
-  readonly program?: string
-  /** A TypeScript file and its arguments, or the arguments of the program. */
-  readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-  readonly cwd: string
-  /** Undefined: the system chooses the cores. */
-  readonly cores: string | undefined
-  /** The URL without a slash at the end. */
-  readonly url: string
-  /** Paths that answer 200 once the server works, in the expected order. */
-  readonly signs: readonly string[]
-  /** How often they are asked for. Default: as often as `startMs` needs to be exact, which takes processor time. */
-  readonly pollMs?: number
-  /** How long a start may take, in milliseconds. Default: 30 s. */
-  readonly startMsMax?: number
-}
-
-/** A server that has started. */
 export interface Server {
   readonly url: string
   /** Milliseconds from the start of the process to the first 200 of each of the paths `signs`. */
@@ -53,7 +31,25 @@ const TICK_MS = 10
  * that are read and discarded, as the output of a container is read.
  * @throws Error with its standard error when it ends, or does not answer in time
  */
-export async function startServer(command: ServerCommand): Promise<Server> {
+export async function startServer(command: {
+  readonly name: string
+  /** A program that is no TypeScript file. */
+  readonly program?: string
+  /** A TypeScript file and its arguments, or the arguments of the program. */
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  /** Undefined: the system chooses the cores. */
+  readonly cores: string | undefined
+  /** The URL without a slash at the end. */
+  readonly url: string
+  /** Paths that answer 200 once the server works, in the expected order. */
+  readonly signs: readonly string[]
+  /** How often they are asked for. Default: as often as `startMs` needs to be exact, which takes processor time. */
+  readonly pollMs?: number
+  /** How long a start may take, in milliseconds. Default: 30 s. */
+  readonly startMsMax?: number
+}): Promise<Server> {
   const [program = '', ...args] = pinned(command.cores, command.program ?? process.execPath, command.args)
   const spawnedMs = performance.now()
   const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })

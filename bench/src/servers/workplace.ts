@@ -11,13 +11,6 @@ export interface SystemProgram {
   readonly debianPackage: string
 }
 
-/** How to start a program that runs until it is ended. */
-export interface ProgramStart {
-  readonly name: string
-  readonly program: string
-  readonly args: readonly string[]
-}
-
 /** A folder in which programs of the system run, as a user without rights. */
 export interface Workplace extends AsyncDisposable {
   readonly folder: string
@@ -28,7 +21,7 @@ export interface Workplace extends AsyncDisposable {
   /** Creates a folder that only the programs may use. @returns its path */
   createFolder(name: string): string
   /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
-  start(program: ProgramStart): Promise<Child>
+  start(program: { readonly name: string; readonly program: string; readonly args: readonly string[] }): Promise<Child>
   /** Does something when the workplace is disposed of, before programs that were started earlier end. */
   defer(act: () => Promise<void>): void
 }

@@ -22,13 +22,6 @@ type Side = (typeof SIDES)[number]
 /** The upper end of a ratio's interval must reach this. */
 const GOAL = 0.97
 
-interface Options {
-  readonly rounds: number
-  readonly seconds: number
-  readonly only: string
-  readonly setting: Readonly<Record<string, string>>
-}
-
 interface Subject {
   readonly server: Server
   readonly endpoints: readonly Endpoint[]
@@ -62,7 +55,20 @@ function addSetting(entry: string, settings: Readonly<Record<string, string>>): 
   return { ...settings, [name]: value.join('=') }
 }
 
-async function run(before: string, names: readonly string[], { rounds, seconds, ...choice }: Options): Promise<void> {
+async function run(
+  before: string,
+  names: readonly string[],
+  {
+    rounds,
+    seconds,
+    ...choice
+  }: {
+    readonly rounds: number
+    readonly seconds: number
+    readonly only: string
+    readonly setting: Readonly<Record<string, string>>
+  },
+): Promise<void> {
   const cores = canPin() ? divideCores(availableParallelism()) : undefined
   if (cores) moveToCores(process.pid, cores.load)
   const folder = createBenchFolder()

@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander'
 import { z } from 'zod'
-import { DATABASE, deployPayments, distribute, startPayments } from '../drills/loads/cluster-payments.ts'
-import { createShop } from '../drills/loads/cluster-shop.ts'
+import { createShop, DATABASE, deployPayments, distribute, startPayments } from '../drills/loads/cluster-payments.ts'
 import { insertTransactions } from '../fixtures.ts'
 import { positiveInteger, runCommand } from '../program.ts'
 import { type CitusCluster, DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
@@ -93,17 +92,23 @@ async function prepare(workplace: Workplace, cluster: CitusCluster, { merchants,
   return { cluster, deployment, generate, load, seconds }
 }
 
-interface Arrangement {
-  readonly title: string
-  /** The servers by which the service enters. */
-  readonly nodes: readonly number[]
-  readonly workers: number
-  /** Environment variables of the service besides. */
-  readonly settings?: Readonly<Record<string, string>>
-}
-
 /** Prints a line. @throws Error when a capture fails */
-async function measure(bench: Bench, { title, nodes, workers, settings }: Arrangement): Promise<void> {
+async function measure(
+  bench: Bench,
+  {
+    title,
+    nodes,
+    workers,
+    settings,
+  }: {
+    readonly title: string
+    /** The servers by which the service enters. */
+    readonly nodes: readonly number[]
+    readonly workers: number
+    /** Environment variables of the service besides. */
+    readonly settings?: Readonly<Record<string, string>>
+  },
+): Promise<void> {
   const { cluster, deployment, generate, load, seconds } = bench
   for (let node = 0; node <= workers; node += 1) await cluster.asSuperuser(node, DATABASE, 'VACUUM ANALYZE')
   const server = await startPayments(cluster, deployment, nodes, settings)

@@ -5,13 +5,12 @@ import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { Command } from 'commander'
 import { z } from 'zod'
-import { insertTransactions, merchantBody } from '../fixtures.ts'
+import { insertTransactions, insertUsers, merchantBody } from '../fixtures.ts'
 import { createCaller } from '../pages/payment-page/fixture.ts'
 import { startStack } from '../pages/start-stack.ts'
 import { createBenchFolder, positiveInteger, ROOT, runCommand, say, secondsSince } from '../program.ts'
 import { execute } from '../servers/database.ts'
 import { distributionOf } from '../statistics.ts'
-import { insertUsers } from './users.ts'
 
 // Measures how long an operator waits for each list of the console: `node bench/src/speed/console-lists.ts`, with
 // ten thousand users and a million transactions, nine of ten of one merchant. It needs an idle machine.

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { DATABASE, deployPayments, distribute } from '../drills/loads/cluster-payments.ts'
-import { createShop } from '../drills/loads/cluster-shop.ts'
+import { createShop, DATABASE, deployPayments, distribute } from '../drills/loads/cluster-payments.ts'
 import { insertTransactions } from '../fixtures.ts'
 import { positiveInteger, runCommand, say, secondsSince } from '../program.ts'
 import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'

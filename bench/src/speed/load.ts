@@ -128,7 +128,6 @@ export async function tryLoad(url: string, load: Load): Promise<void> {
   if (!response.ok) throw new Error(`${load.method} ${url}${load.path} answers ${response.status}: ${text}`)
 }
 
-/** The result of a load, or the medians of several. */
 export interface Sample extends LoadResult {
   /**
    * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate, it
@@ -159,7 +158,6 @@ export function summarize(samples: readonly Sample[]): Sample {
   }
 }
 
-/** Requests a second. */
 export function rateOf({ requestsPerSecond }: LoadResult): number {
   return requestsPerSecond
 }

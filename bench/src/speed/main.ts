@@ -14,14 +14,6 @@ import { measurePasswords, type PasswordResults, type Rounds } from './passwords
 import { countErrors, type EndpointResult, reportLines, type ServiceResult } from './report.ts'
 import { type Endpoint, type Scenario, scenarios } from './scenarios.ts'
 
-interface Options {
-  readonly seconds: number
-  readonly rounds: number
-  readonly checkout: string
-  readonly json?: string
-  readonly profile?: string
-}
-
 interface Setup {
   readonly checkout: string
   readonly folder: string
@@ -47,7 +39,16 @@ const command = new Command('pnpm bench')
   .option('--profile <folder>', 'write a CPU profile of each service; it costs speed')
   .action(run)
 
-async function run(names: readonly string[], options: Options): Promise<void> {
+async function run(
+  names: readonly string[],
+  options: {
+    readonly seconds: number
+    readonly rounds: number
+    readonly checkout: string
+    readonly json?: string
+    readonly profile?: string
+  },
+): Promise<void> {
   const { seconds, rounds, checkout, json } = options
   const chosen = choose(names, resolve(checkout))
   const coreCount = availableParallelism()

@@ -3,7 +3,6 @@ import type { Sample } from './load.ts'
 import type { PasswordResults } from './passwords.ts'
 import type { Endpoint } from './scenarios.ts'
 
-/** All results of one service. */
 export interface ServiceResult {
   readonly service: string
   readonly endpoints: readonly EndpointResult[]
@@ -21,7 +20,6 @@ export interface ServiceResult {
   readonly loadedMib: number | undefined
 }
 
-/** The medians of an endpoint. */
 export interface EndpointResult extends Pick<Endpoint, 'name' | 'ofOther'> {
   readonly result: Sample
 }
@@ -116,7 +114,6 @@ export function atLeast(value: number, goal: number): string {
   return verdict(value >= goal, `>= ${goal}`)
 }
 
-/** A median, with the smallest and largest value. */
 export function spread({ median, smallest, largest }: Distribution): string {
   return `${median.toFixed(2)} (${smallest.toFixed(2)} - ${largest.toFixed(2)})`
 }

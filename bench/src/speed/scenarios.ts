@@ -12,9 +12,7 @@ export interface Scenario {
   prepare(context: ScenarioContext): Promise<readonly Endpoint[]>
 }
 
-/** The means by which the data is made. */
 export interface ScenarioContext {
-  /** URL of the service. */
   readonly url: string
   /** Runs a command of the service, such as `seed`. */
   runCommand(...args: readonly string[]): Promise<string>
@@ -174,18 +172,22 @@ export const paymentsScenario: Scenario = {
   },
 }
 
-interface Data {
+const CAPTURES = `captures, ${MERCHANTS} merchants`
+
+function endpoints({
+  headers,
+  merchants,
+  transactions,
+  busiest,
+  ofBusiest,
+}: {
   readonly headers: Readonly<Record<string, string>>
   readonly merchants: readonly string[]
   /** The transactions of all merchants, ordered so that one after the other is below another merchant. */
   readonly transactions: readonly string[]
   readonly busiest: string
   readonly ofBusiest: readonly string[]
-}
-
-const CAPTURES = `captures, ${MERCHANTS} merchants`
-
-function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Data): readonly Endpoint[] {
+}): readonly Endpoint[] {
   const get =
     (path: string, tokens: readonly string[] = []) =>
     async (): Promise<Load> => ({

@@ -20,10 +20,6 @@ const CONNECTIONS = 32
 const WARM_UP_SECONDS = 3
 const Created = z.object({ data: z.object({ id: z.number() }) })
 
-interface Words {
-  readonly seconds: number
-}
-
 /** A service, and its most frequent write. */
 interface Subject {
   readonly title: string
@@ -45,7 +41,7 @@ const command = new Command('server-figures')
   .action(run)
 await runCommand(command)
 
-async function run({ seconds }: Words): Promise<void> {
+async function run({ seconds }: { readonly seconds: number }): Promise<void> {
   requirePrograms([DEBIAN_POSTGRES])
   say(['', 'a second', 'p50', 'p99', 'service', 'PostgreSQL'])
   for (const subject of subjects) {

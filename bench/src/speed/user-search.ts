@@ -1,8 +1,7 @@
 import { openBench } from '../bench.ts'
-import { request, signAdminToken } from '../fixtures.ts'
+import { insertUsers, request, signAdminToken } from '../fixtures.ts'
 import { readCount, say, time } from '../program.ts'
 import { distributionOf } from '../statistics.ts'
-import { insertUsers } from './users.ts'
 
 // Measures how long an admin waits for a list of users: `node bench/src/speed/user-search.ts [number of users]`, a million by
 // default.

@@ -105,7 +105,6 @@ const FAILING: readonly RequestStep[] = [
   { name: 'a sign-up', send: 'POST /signup', body: { email: 'known@example.com', password: PASSWORD } },
 ]
 
-/** Errors by API version. */
 export const apiVersions: Subject = {
   name: 'API versions',
   steps: ['2024-01-01', '2023-01-01', '2099-12-31', 'nonsense', ''].flatMap((version) =>

@@ -30,7 +30,6 @@ const refresh = (from: string, keep: string): RequestStep => ({
   keep,
 })
 
-/** Authenticator apps. */
 export const authenticatorApps: Subject = {
   name: 'authenticator apps',
   steps: [
@@ -222,7 +221,6 @@ const phoneFactor: readonly Step[] = [
   },
 ]
 
-/** Phones as second factors. */
 export const phoneFactors: Subject = {
   name: 'phone factors',
   steps: [

@@ -77,7 +77,6 @@ export const userHooks: Subject = {
   ],
 }
 
-/** Messages that a hook sends. */
 export const messageHooks: Subject = {
   name: 'hooks of messages',
   steps: [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { documentOf, SERVICES } from './language.ts'
+import { documentOf, SERVICES } from './languages.ts'
 
 const Document = z.object({
   paths: z.record(

@@ -5,7 +5,6 @@ import { runProgram } from '../../servers/run-program.ts'
 /** The methods of the client's promises (Bluebird) that the steps use. */
 type Answer<Value> = PromiseLike<Value>
 
-/** A list that is read in pages. */
 export interface Cursor {
   limit(count: number): Cursor
   batchSize(count: number): Cursor
@@ -18,17 +17,13 @@ export interface Cursor {
   keepAlive(delayMs?: number | false): Cursor
   toArray(): Answer<readonly Listed[]>
   /** A pull-stream: it calls its sink with a source. */
-  pull(sink: (source: PullSource) => unknown): unknown
+  pull(sink: (source: (abort: true | null, next: (end: unknown, item: Listed) => void) => void) => unknown): unknown
 }
 
-/** An item of a list. */
 export interface Listed {
   readonly id: string
   readonly [member: string]: unknown
 }
-
-/** Asks for the next item, or ends the stream. */
-export type PullSource = (abort: true | null, next: (end: unknown, item: Listed) => void) => void
 
 /** The published client of the API for Node.js, every method of it. */
 export interface PaylikeClient {

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
+import { app, merchant, transaction } from '../../fixtures.ts'
 import type { Cursor, ErrorName, Listed, Paylike, PaylikeClient } from './client.ts'
-import { app, merchant, transaction } from './seed.ts'
-
-interface Trial {
-  readonly Paylike: Paylike
-  readonly paylike: PaylikeClient
-  readonly url: string
-}
 
 /** The steps, by the methods of the client that they call. */
-export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = {
+export const steps: Readonly<
+  Record<
+    string,
+    (trial: { readonly Paylike: Paylike; readonly paylike: PaylikeClient; readonly url: string }) => Promise<void>
+  >
+> = {
   'apps.create, apps.findOne, setKey': async ({ Paylike, url }) => {
     const stranger = Paylike(undefined, { url })
     const made = await stranger.apps.create({ name: 'Coffee & John' })

@@ -22,7 +22,6 @@ export interface Tabs {
   close(): Promise<void>
 }
 
-/** An error of auth-js. */
 interface ClientError {
   readonly name: string
   readonly message: string

@@ -3,19 +3,8 @@ import { z } from 'zod'
 import { say } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { runProgram } from '../../servers/run-program.ts'
-import { sayAcknowledged, sendLoad } from './load.ts'
 import { commandOf, type Place, start } from './place.ts'
-import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './users.ts'
-
-/** The set-up of a tried import. */
-export interface ImportOptions {
-  readonly users: number
-  readonly rate: number
-  /** The old service, with a database of its own. */
-  readonly source: Place
-  /** An empty database for ours. */
-  readonly targetUrl: string
-}
+import { addFactor, expectSignIn, forEach, type Known, refresh, sayAcknowledged, sendLoad, signUp } from './users.ts'
 
 /** Each so-manyth user has an authenticator app. */
 const FACTOR_EVERY = 20
@@ -26,7 +15,19 @@ const Count = z.object({ count: z.number() })
  * changed since, and a last time after it was stopped.
  * @throws Error when something is lost that was acknowledged
  */
-export async function importRunning({ users, rate, source, targetUrl }: ImportOptions): Promise<void> {
+export async function importRunning({
+  users,
+  rate,
+  source,
+  targetUrl,
+}: {
+  readonly users: number
+  readonly rate: number
+  /** The old service, with a database of its own. */
+  readonly source: Place
+  /** An empty database for ours. */
+  readonly targetUrl: string
+}): Promise<void> {
   const target: Place = { ...source, databaseUrl: targetUrl }
   await source.ours.migrate(targetUrl)
   await using reader = await createReader(source.databaseUrl)

@@ -3,12 +3,9 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { say } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
-import { sendLoad } from './load.ts'
-import { adopt, commandOf, type Place, start } from './place.ts'
-import { findDifference, readRows } from './rows.ts'
-import { type Known, signUp } from './users.ts'
+import { adopt, commandOf, findDifference, type Place, readRows, start } from './place.ts'
+import { type Known, sendLoad, signUp } from './users.ts'
 
-/** The parts of a run of kills. */
 export interface KillsOptions {
   readonly kills: number
   /** The same seed chooses the same moments. */

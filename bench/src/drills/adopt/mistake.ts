@@ -1,8 +1,7 @@
 import { SECRET } from '../../compare-servers/tokens.ts'
 import { signAdminToken } from '../../fixtures.ts'
 import { say } from '../../program.ts'
-import { migrateOld, type Place, start } from './place.ts'
-import { findDifference, readRows } from './rows.ts'
+import { findDifference, migrateOld, type Place, readRows, start } from './place.ts'
 import { call, type Known, PASSWORD } from './users.ts'
 
 /** Answers from this status on refuse. */
@@ -31,7 +30,6 @@ export async function expectHarmless(place: Place, program: string, [first, seco
   say(`started again by mistake, the old program refuses all, and changes no row: ${answers.join(', ')}`)
 }
 
-/** A request that would change something. */
 interface Attempt {
   readonly what: string
   readonly path: string

@@ -1,7 +1,6 @@
 /** The document that lists the metrics of all services. */
 export const METRICS_DOCUMENT = 'docs/observability.md'
 
-/** A row of the document. */
 export interface DocumentedMetric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
 import type { ServiceName, Stage } from './stage.ts'
 
 /** Repairs a fault. */
@@ -40,4 +42,75 @@ export async function execute(stage: Stage, ...statements: readonly string[]): P
   } finally {
     await client.end()
   }
+}
+
+/** The parts of a drill: the stage on which faults are planted, Prometheus, and the place where lines are printed. */
+export interface Rig {
+  readonly stage: Stage
+  readonly prometheus: Prometheus
+  readonly say: (line: string) => void
+  /** Ends every wait. What is planted is repaired first. */
+  readonly stop: AbortSignal
+}
+
+/** Waits until the alert of a repaired fault has ended. @throws Error when it does not end in time */
+export type Ending = () => Promise<void>
+
+/** Alerts use rates of two minutes and increases of five, and fire some time after their limit is crossed. */
+const FIRE_MS = 240_000
+const OVER_MS = 420_000
+/** The time after which the effect of the fault before is known: an alert that fires by then belongs to that fault. */
+const CALM_MS = 3 * EVERY_SECONDS * 1_000
+const LOOK_MS = 500
+
+/** Plants a fault, waits for its alert, and repairs it. @throws Error when the alert fires before the fault, or not at all */
+export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
+  const { alert, job, what } = fault
+  const { stage, prometheus, say } = rig
+  const stateIs = (state: AlertState | undefined) => async () =>
+    (await prometheus.alerts()).get(`${alert} ${job}`) === state
+  await waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, heldMs: CALM_MS, late: 'fires before its fault' })
+  const repair = await fault.plant(stage)
+  try {
+    const firedMs = await waitUntil(stateIs('firing'), { ...rig, patienceMs: FIRE_MS, late: `does not fire: ${what}` })
+    say(`${alert} fired after ${inSeconds(firedMs)}: ${what}`)
+  } finally {
+    await repair()
+  }
+  const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'does not end after its repair' })
+  // The wait may fail before the caller awaits it, and an unhandled rejection would end the drill.
+  over.catch(() => {})
+  return async () => say(`${alert} ended ${inSeconds(await over)} after the repair`)
+}
+
+/** Waits for a condition. @returns the milliseconds until it held @throws Error when it did not hold in time */
+async function waitUntil(
+  holds: () => Promise<boolean>,
+  {
+    stop,
+    patienceMs,
+    heldMs = 0,
+    late,
+  }: {
+    readonly stop: AbortSignal
+    readonly patienceMs: number
+    /** For how long the condition must hold at every check; once by default. */
+    readonly heldMs?: number
+    /** The message of the error if the condition does not hold in time. */
+    readonly late: string
+  },
+): Promise<number> {
+  const startMs = performance.now()
+  let sinceMs: number | undefined
+  for (;;) {
+    const nowMs = performance.now()
+    sinceMs = (await holds()) ? (sinceMs ?? nowMs) : undefined
+    if (sinceMs !== undefined && nowMs - sinceMs >= heldMs) return sinceMs - startMs
+    if (nowMs - startMs >= patienceMs + heldMs) throw new Error(late)
+    await delay(LOOK_MS, undefined, { signal: stop })
+  }
+}
+
+function inSeconds(milliseconds: number): string {
+  return `${Math.round(milliseconds / 1_000)} s`
 }

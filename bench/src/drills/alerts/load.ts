@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { prepareAuthLoad } from './auth-load.ts'
-import type { Action } from './client.ts'
-import { prepareInventoryLoad } from './inventory-load.ts'
-import { preparePaymentsLoad } from './payments-load.ts'
+import { portOf } from '@trestle/testing/free-port.ts'
+import { z } from 'zod'
+import { merchantBody, PASSWORD } from '../../fixtures.ts'
+import { createClient, payOrder } from '../canaries/orders.ts'
 import { SERVICES, type ServiceName, type Stage } from './stage.ts'
 
 /** A load on all services until it is stopped. */
@@ -59,4 +62,303 @@ export async function startLoad(stage: Stage, started: AsyncDisposableStack, per
       await Promise.all(loads.flatMap(({ underWay }) => [...underWay]))
     },
   }
+}
+
+interface Reply {
+  /** 0 when there was no answer. */
+  readonly status: number
+  readonly body: unknown
+}
+
+interface Ask {
+  readonly body?: object | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An act of a client. Resolves to the statuses of its answers; 0 stands for no answer. */
+type Action = () => Promise<readonly number[]>
+
+const PATIENCE_MS = 15_000
+
+/** Sends JSON, or a text unchanged. Never throws, because services are down while a fault lasts. */
+async function send(method: string, url: string, { body, headers = {} }: Ask = {}): Promise<Reply> {
+  const type = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: { ...type, ...headers },
+      body: typeof body === 'object' ? JSON.stringify(body) : (body ?? null),
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    })
+    const text = await response.text()
+    return { status: response.status, body: parse(text) }
+  } catch {
+    return { status: 0, body: undefined }
+  }
+}
+
+/** Sends a request that must succeed. @throws Error with the answer when its status is not 2xx */
+async function sendOrThrow(method: string, url: string, ask?: Ask): Promise<unknown> {
+  const { status, body } = await send(method, url, ask)
+  if (status < 200 || status > 299) throw new Error(`${method} ${url} answers ${status}: ${JSON.stringify(body)}`)
+  return body
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const USERS = 8
+const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
+type Session = z.infer<typeof Session>
+
+/** A user who stays signed in. */
+interface User {
+  readonly email: string
+  session: Session
+  /** A client sends the next refresh token only after it has the answer to the last one. */
+  isRefreshing: boolean
+}
+
+async function signUp(url: string): Promise<User> {
+  const email = `${randomUUID()}@example.com`
+  const session = Session.parse(await sendOrThrow('POST', `${url}/signup`, { body: { email, password: PASSWORD } }))
+  return { email, session, isRefreshing: false }
+}
+
+/** Signs a user in again. */
+export async function signIn(url: string, email: string): Promise<Session> {
+  return Session.parse(
+    await sendOrThrow('POST', `${url}/token?grant_type=password`, { body: { email, password: PASSWORD } }),
+  )
+}
+
+/** Spends a refresh token. Undefined if auth refuses it. */
+export async function refresh(url: string, token: string): Promise<Session | undefined> {
+  const { body } = await send('POST', `${url}/token?grant_type=refresh_token`, { body: { refresh_token: token } })
+  return Session.safeParse(body).data
+}
+
+/** Users read their account, refresh (now and then twice), sign in and ask for a new password. */
+async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<readonly Action[]> {
+  const users: User[] = []
+  while (users.length < USERS) users.push(await signUp(url))
+  const next = (): User => {
+    const [user, ...others] = users.splice(0, USERS)
+    if (!user) throw new Error('nobody is signed up')
+    users.push(...others, user)
+    return user
+  }
+  const post = (path: string, body: object) => send('POST', url + path, { body })
+  const read: Action = async () => {
+    const headers = { authorization: `Bearer ${next().session.access_token}` }
+    return [(await send('GET', `${url}/user`, { headers })).status]
+  }
+  const rotate = (times: number): Action => {
+    return async () => {
+      const user = next()
+      if (user.isRefreshing) return []
+      user.isRefreshing = true
+      const body = { refresh_token: user.session.refresh_token }
+      const replies = await Promise.all(
+        Array.from({ length: times }, () => post('/token?grant_type=refresh_token', body)),
+      )
+      const sessions = replies.flatMap((reply) => Session.safeParse(reply.body).data ?? [])
+      // A fault costs answers, and so tokens of sessions: the user signs in again.
+      user.session = sessions.at(-1) ?? (await signIn(url, user.email).catch(() => user.session))
+      user.isRefreshing = false
+      return replies.map(({ status }) => status)
+    }
+  }
+  const tryPassword = (password: string): Action => {
+    return async () => [(await post('/token?grant_type=password', { email: next().email, password })).status]
+  }
+  const forget = (path: string): Action => {
+    return async () => [(await post(path, { email: next().email })).status]
+  }
+  const signUpAnother: Action = async () => {
+    const { status } = await post('/signup', { email: `${randomUUID()}@example.com`, password: PASSWORD })
+    return [status]
+  }
+  return [
+    ...[read, rotate(1), read, forget('/recover'), read, tryPassword(PASSWORD), read, rotate(2)],
+    ...[forget('/magiclink'), read, signUpAnother, forget('/recover'), read, tryPassword('wrong'), rotate(1)],
+  ]
+}
+
+const PRODUCTS = 16
+const Made = z.object({ data: z.object({ id: z.int() }) })
+/** The location that every database has. */
+const MAIN = 1
+
+/** Makes a product with stock. */
+export async function addProduct(url: string): Promise<number> {
+  const { data } = Made.parse(await sendOrThrow('POST', `${url}/products`, { body: productBody() }))
+  const receipt = { type: 'receive', productId: data.id, locationId: MAIN, quantity: 1_000_000 }
+  await sendOrThrow('POST', `${url}/movements`, { body: receipt })
+  return data.id
+}
+
+/** Makes a product without stock. */
+export async function createProduct(url: string): Promise<number> {
+  return (await send('POST', `${url}/products`, { body: productBody() })).status
+}
+
+function productBody(): object {
+  return { sku: `DRILL-${randomUUID()}`, attributes: '{"color":"red"}' }
+}
+
+/** Reserves one unit of a product. */
+export async function reserve(url: string, productId: number, expiresInSeconds: number): Promise<number | undefined> {
+  const body = { productId, locationId: MAIN, quantity: 1, expiresInSeconds }
+  return Made.safeParse((await send('POST', `${url}/reservations`, { body })).body).data?.data.id
+}
+
+/** Ships one unit of a product for a client with an address of its own. */
+export async function ship(url: string, productId: number, address: string): Promise<number> {
+  const body = { type: 'ship', productId, locationId: MAIN, quantity: 1 }
+  return (await send('POST', `${url}/movements`, { body, headers: { 'x-forwarded-for': address } })).status
+}
+
+/** Clients list products; stock is received, reserved and shipped. */
+async function prepareInventoryLoad({ inventory: { url } }: Pick<Stage, 'inventory'>): Promise<readonly Action[]> {
+  const products: number[] = []
+  while (products.length < PRODUCTS) products.push(await addProduct(url))
+  let turn = 0
+  const next = (): number => {
+    turn += 1
+    return products[turn % PRODUCTS] ?? 0
+  }
+  const get = (path: () => string): Action => {
+    return async () => [(await send('GET', url + path())).status]
+  }
+  const move = (line: object): Action => {
+    return async () => {
+      const body = { productId: next(), locationId: MAIN, ...line }
+      return [(await send('POST', `${url}/movements`, { body })).status]
+    }
+  }
+  const keep = (expiresInSeconds: number, end: (id: number) => Promise<{ status: number }>): Action => {
+    return async () => {
+      const id = await reserve(url, next(), expiresInSeconds)
+      return id === undefined ? [0] : [201, (await end(id)).status]
+    }
+  }
+  const importSome: Action = async () => {
+    const lines = Array.from({ length: 20 }, () => `{"sku":"IMPORT-${randomUUID()}","attributes":{"n":1}}\n`)
+    const headers = { 'content-type': 'application/x-ndjson' }
+    return [(await send('POST', `${url}/products/import`, { body: lines.join(''), headers })).status]
+  }
+  const one = get(() => `/products/${next()}`)
+  return [
+    ...[one, get(() => '/products?limit=20'), one, move({ type: 'receive', quantity: 5 }), get(() => '/users')],
+    ...[
+      one,
+      move({ type: 'ship', quantity: 1 }),
+      get(() => '/locations'),
+      move({ type: 'adjust', delta: 1, reason: 'found' }),
+    ],
+    keep(600, (id) => send('POST', `${url}/reservations/commit/${id}`, { body: {} })),
+    ...[one, get(() => `/stock/${next()}`), keep(600, (id) => send('DELETE', `${url}/reservations/${id}`))],
+    ...[keep(1, async () => ({ status: 200 })), get(() => '/users/1'), importSome],
+  ]
+}
+
+const CARD = { number: '4000056655665556', code: '739' }
+const Transactions = z.array(z.object({ id: z.string() })).min(1)
+
+/** An app, and a merchant that it has access to. */
+interface Shop {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly key: string
+  readonly merchantId: string
+  readonly merchantKey: string
+}
+
+/** Opens a test merchant. */
+export async function openShop(url: string): Promise<Shop> {
+  const { app } = z
+    .object({ app: z.object({ key: z.string() }) })
+    .parse(await sendOrThrow('POST', `${url}/apps`, { body: { name: 'drill' } }))
+  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
+  const { merchant } = z
+    .object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+    .parse(await sendOrThrow('POST', `${url}/merchants`, { headers, body: { ...merchantBody(1), currency: 'EUR' } }))
+  return { url, headers, key: app.key, merchantId: merchant.id, merchantKey: merchant.key }
+}
+
+/** Invites a user to the merchant by mail. */
+export async function invite({ url, headers, merchantId }: Shop): Promise<number> {
+  const body = { email: `${crypto.randomUUID()}@example.com` }
+  return (await send('POST', `${url}/merchants/${merchantId}/users`, { headers, body })).status
+}
+
+/** Customers pay, and a shop captures, refunds, voids, invites and reads. */
+async function preparePaymentsLoad(
+  { payments }: Pick<Stage, 'payments'>,
+  started: AsyncDisposableStack,
+): Promise<readonly Action[]> {
+  const shop = await openShop(payments.url)
+  const { url, headers, merchantId } = shop
+  const merchant = `${url}/merchants/${merchantId}`
+  await sendOrThrow('POST', `${merchant}/webhooks`, { headers, body: { url: await startSink(started) } })
+  const client = createClient({ url, key: shop.key })
+  const pay: Action = async () => {
+    const isPaid = await payOrder(client, { key: shop.merchantKey, card: CARD, test: {} }).catch(() => false)
+    return [isPaid ? 200 : 0]
+  }
+  await pay()
+  const findNewest = async (): Promise<string> => {
+    const { body } = await send('GET', `${merchant}/transactions?limit=1`, { headers })
+    return Transactions.safeParse(body).data?.[0]?.id ?? ''
+  }
+  const post = async (path: string, body: object) => (await send('POST', path, { headers, body })).status
+  const operate = (...operations: readonly string[]): Action => {
+    return async () => {
+      const transaction = `${url}/transactions/${await findNewest()}`
+      const statuses: number[] = []
+      for (const operation of operations) statuses.push(await post(`${transaction}/${operation}`, { amount: 10 }))
+      return statuses
+    }
+  }
+  const charge: Action = async () => {
+    const body = { transactionId: await findNewest(), currency: 'EUR', amount: 500 }
+    return [await post(`${merchant}/transactions`, body)]
+  }
+  const get = (address: string): Action => {
+    return async () => [(await send('GET', address, { headers })).status]
+  }
+  const strange: Action = async () => [
+    (await send('GET', `${url}/me`, { headers: { authorization: 'Basic Ong=' } })).status,
+  ]
+  const rename: Action = async () => {
+    const body = { name: `Shop ${Date.now()}` }
+    return [(await send('PUT', merchant, { headers, body })).status]
+  }
+  const payOut: Action = async () => [await post(`${url}/test/merchants/${merchantId}/payouts`, {})]
+  const look = get(`${merchant}/transactions?limit=20`)
+  return [
+    ...[pay, look, operate('captures', 'refunds'), get(`${url}/me`), charge, look, rename, operate('captures')],
+    ...[get(merchant), async () => [await invite(shop)], operate('voids'), strange, charge, payOut, look],
+  ]
+}
+
+/** Starts a server that accepts every event. */
+async function startSink(started: AsyncDisposableStack): Promise<string> {
+  const server = createServer((request, response) => {
+    request.resume()
+    response.end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  started.defer(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${portOf(server)}/`
 }

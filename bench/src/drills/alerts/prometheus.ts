@@ -7,7 +7,6 @@ import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { runProgram } from '../../servers/run-program.ts'
 
-/** A running Prometheus. */
 export interface Prometheus {
   readonly url: string
   /** The values of an expression in a period, one for each scrape. Series without a number are left out. */
@@ -17,13 +16,11 @@ export interface Prometheus {
   close(): Promise<void>
 }
 
-/** A period. */
 export interface Span {
   readonly start: Date
   readonly end: Date
 }
 
-/** The values of one combination of labels. */
 export interface Series {
   readonly labels: Readonly<Record<string, string>>
   /** Milliseconds since 1970, and the value, which may be NaN or infinite. */

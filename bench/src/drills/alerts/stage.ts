@@ -8,9 +8,7 @@ import { openDatabaseServer } from '../../servers/database.ts'
 import { type Deployment, deploy } from '../../servers/deployment.ts'
 import type { Server } from '../../servers/server.ts'
 
-/** The services under load. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
-/** The name of a service under load. */
 export type ServiceName = (typeof SERVICES)[number]
 
 /** A service that can be killed and started again in its place. */
@@ -99,16 +97,17 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
   }
 }
 
-interface ServiceOptions {
-  readonly folder: string
-  readonly databaseUrl: string
-  /** The URL of the standby. */
-  readonly readUrl: string
-  readonly smtpPort: number
-  readonly started: AsyncDisposableStack
-}
-
-async function startService(name: ServiceName, options: ServiceOptions): Promise<StagedService> {
+async function startService(
+  name: ServiceName,
+  options: {
+    readonly folder: string
+    readonly databaseUrl: string
+    /** The URL of the standby. */
+    readonly readUrl: string
+    readonly smtpPort: number
+    readonly started: AsyncDisposableStack
+  },
+): Promise<StagedService> {
   const [port, metricsPort] = [await freePort(), await freePort()]
   const prefix = name.toUpperCase()
   const { smtpPort } = options

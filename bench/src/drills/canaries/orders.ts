@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { basicOf } from '../../fixtures.ts'
 
-/** A card as a customer holds it. */
 export interface CustomerCard {
   readonly number: string
   readonly code: string
@@ -117,21 +116,22 @@ type Method = 'GET' | 'POST'
 
 /** A client that keeps the answers that it gets. */
 export interface PaymentsClient {
-  /** Sends JSON, and returns the parsed answer. */
   ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
   /** Sends a text as JSON, whether or not it is valid. */
   send(method: Method, path: string, text: string): Promise<unknown>
   /** Sends what a browser sends, and returns the answer without following redirects. */
-  answer(method: Method, path: string, sent: Sent): Promise<Response>
+  answer(
+    method: Method,
+    path: string,
+    sent: {
+      readonly headers: Readonly<Record<string, string>>
+      readonly text?: string
+    },
+  ): Promise<Response>
   /** Asks for an answer that shows a secret once. This answer is not kept. @throws Error when the secret is missing */
   take(method: Method, path: string, body?: object): Promise<Taken>
   /** Headers and bodies of all answers but those of `take`. */
   answers(): string
-}
-
-interface Sent {
-  readonly headers: Readonly<Record<string, string>>
-  readonly text?: string
 }
 
 const Taken = z.object({

@@ -46,7 +46,6 @@ export async function dumpDatabase(url: string): Promise<string> {
   }
 }
 
-/** A server that records what it is sent. */
 interface Recorder {
   readonly url: string
   /** Headers and bodies of all requests, as latin1. */

@@ -6,7 +6,6 @@ import { type Release, ROLE } from './payments-runs.ts'
 const Named = z.array(z.object({ name: z.string() }))
 const Printed = z.object({ print: z.string() })
 
-/** The rows of each table, in short. */
 export type Fingerprint = ReadonlyMap<string, string>
 
 /** A database that commands have run on, and what it must have. */

@@ -3,7 +3,6 @@ import { basename, join } from 'node:path'
 
 /** A release of payments that has a new table and a changed function. */
 export interface LaterRelease {
-  /** The program of the service. */
   readonly program: string
   /** The name of the table, without prefix. It is below a merchant, and has foreign keys to both kinds of tables. */
   readonly table: string

@@ -25,17 +25,20 @@ interface Command {
   parseAsync(words: readonly string[], from: { readonly from: 'user' }): Promise<unknown>
 }
 
-interface CommandsOptions {
-  readonly load: () => unknown
-  readonly now: () => Date
-  readonly process: { readonly stdout: { write(text: string): void } }
-}
-
 type Loaders = Readonly<Record<string, () => Promise<Command>>>
 type Settings = Readonly<Record<string, string>>
 
 const isFunction = (value: unknown) => typeof value === 'function'
-const Commands = z.object({ otherCommands: z.custom<(options: CommandsOptions) => Loaders>(isFunction) })
+const Commands = z.object({
+  otherCommands:
+    z.custom<
+      (options: {
+        readonly load: () => unknown
+        readonly now: () => Date
+        readonly process: { readonly stdout: { write(text: string): void } }
+      }) => Loaders
+    >(isFunction),
+})
 const Distribute = z.object({ distributeOptions: z.custom<(config: unknown) => DistributeOptions>(isFunction) })
 const Config = z.object({ loadPaymentsConfig: z.custom<(settings: Settings, file: object) => unknown>(isFunction) })
 

@@ -1,7 +1,6 @@
 // The statements of a run that nobody killed, divided into parts that are killed one after the other. Numbers begin at 0, and
 // `to` is not included.
 
-/** The statements that a command sends. */
 export interface SentBy {
   readonly words: readonly string[]
   readonly texts: readonly string[]

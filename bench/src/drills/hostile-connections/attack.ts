@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { Attack, type Kind } from './kinds.ts'
+import { Attack, type Kind } from './target.ts'
 
 // Keeps hostile connections open until it is ended: `node attack.ts < targets.json`. It is a process of its own, so that its
 // work takes no time from the service or from the honest clients.

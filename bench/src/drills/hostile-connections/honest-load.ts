@@ -2,7 +2,6 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** A request of an honest client. */
 export interface HonestRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -12,17 +11,11 @@ export interface HonestRequest {
   readonly learn?: (body: string) => void
 }
 
-/** The result of an honest load. */
 export interface HonestResult {
   /** The time of each request, in milliseconds, from the moment when it was due. */
   readonly times: readonly number[]
   /** Failed requests, by status or cause. */
   readonly failed: ReadonlyMap<string, number>
-}
-
-interface Rate {
-  readonly perSecond: number
-  readonly seconds: number
 }
 
 /** The address of the honest clients. Services trust it as a proxy, so that limits never refuse these clients. */
@@ -32,7 +25,14 @@ const TIMEOUT_MS = 20_000
 const MS_PER_SECOND = 1_000
 
 /** Sends requests at a fixed rate for a time, without waiting for answers. */
-export async function sendHonestLoad(url: string, next: () => HonestRequest, rate: Rate): Promise<HonestResult> {
+export async function sendHonestLoad(
+  url: string,
+  next: () => HonestRequest,
+  rate: {
+    readonly perSecond: number
+    readonly seconds: number
+  },
+): Promise<HonestResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress: HONEST_ADDRESS })
   const times: number[] = []
   const failed = new Map<string, number>()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import type { ClusterShop } from './cluster-shop.ts'
+import type { ClusterShop } from './cluster-payments.ts'
 import { type ClientRequest, send } from './send.ts'
 
 /** A process of the service, and the server by which it enters the cluster. */
@@ -85,7 +85,6 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
 
 /** Clients that write for all merchants until they are told to stop. */
 export interface ClusterLoad {
-  /** References of acknowledged writes. */
   readonly acknowledged: ReadonlySet<string>
   /** References of charges that the service gave up and reversed: what a repeat of theirs is told for ever. */
   readonly reversed: ReadonlySet<string>
@@ -96,16 +95,6 @@ export interface ClusterLoad {
    * @returns the number of writes that were given up
    */
   stop(): Promise<number>
-}
-
-/** The shop that gets the writes, and the clients and entries that send them. */
-export interface ClusterLoadOptions {
-  readonly shop: ClusterShop
-  /** Each request takes one of them. More may be added meanwhile. */
-  readonly entries: readonly Entry[]
-  /** The server that has the rows of a merchant, by its place in the list. */
-  readonly nodeOf: (merchant: number) => number
-  readonly clients: number
 }
 
 const RETRY_MS = 500
@@ -134,7 +123,15 @@ interface Write {
  * again a while later, and other writes go on meanwhile: otherwise all clients would soon wait for the server
  * that is away.
  */
-export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoadOptions): ClusterLoad {
+export function startClusterLoad(options: {
+  readonly shop: ClusterShop
+  /** Each request takes one of them. More may be added meanwhile. */
+  readonly entries: readonly Entry[]
+  /** The server that has the rows of a merchant, by its place in the list. */
+  readonly nodeOf: (merchant: number) => number
+  readonly clients: number
+}): ClusterLoad {
+  const { shop, entries, nodeOf, clients } = options
   const acknowledged = new Set<string>()
   const reversed = new Set<string>()
   const requests: SentRequest[] = []

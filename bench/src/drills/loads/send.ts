@@ -1,4 +1,3 @@
-/** A request that a client sends. */
 export interface ClientRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -7,7 +6,6 @@ export interface ClientRequest {
   readonly body?: object
 }
 
-/** The answer of a service. */
 export interface ClientAnswer {
   readonly status: number
   readonly body: string

@@ -9,26 +9,20 @@ export interface Writer {
   /** Settings of the service under which no limit refuses a write. */
   readonly env: Readonly<Record<string, string>>
   /** Makes the objects that are written to. */
-  prepare(context: WriterContext): Promise<PreparedRequests>
+  prepare(context: {
+    readonly url: string
+    readonly secrets: Secrets
+    readonly execute: (statement: string) => Promise<readonly unknown[]>
+  }): Promise<PreparedRequests>
   /** Whether an answer says that the write is stored, by this request or an earlier one. */
   isDone(status: number, body: string): boolean
   /** Selects every reference, and how often it is stored. */
   readonly found: string
 }
 
-/** The requests of a load on one service. */
 export interface PreparedRequests {
-  /** The request that stores a reference. */
   readonly write: (reference: string) => ClientRequest
-  /** A request that reads from the database. */
   readonly read: ClientRequest
-}
-
-/** The input by which a writer prepares its requests. */
-export interface WriterContext {
-  readonly url: string
-  readonly secrets: Secrets
-  readonly execute: (statement: string) => Promise<readonly unknown[]>
 }
 
 const CreatedProduct = z.object({ data: z.object({ id: z.number() }) })

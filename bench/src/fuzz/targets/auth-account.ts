@@ -24,8 +24,19 @@ const Registration = z.object({
 })
 const SignIn = z.object({ challenge_id: z.string(), options: z.object({ challenge: z.string(), rpId: z.string() }) })
 
-/** An account that is to be made. */
-export interface Opening {
+/**
+ * Makes a new account, since the last one may be banned, deleted or signed out. It has two ways to sign in, an outstanding
+ * link, factors, recovery codes and a passkey; another factor and another passkey are about to be added. The password is
+ * inserted as a hash, since hashing would take longer than all other steps.
+ * @returns an access token of `aal2`
+ */
+export async function openAccount({
+  ask,
+  memory,
+  actor,
+  admin,
+  ...account
+}: {
   readonly ask: Ask
   readonly memory: Memory
   readonly actor: number
@@ -34,17 +45,8 @@ export interface Opening {
   /** Unique to the account. */
   readonly name: string
   readonly phone: string
-  /** The hash of the password that all accounts have. */
   readonly passwordHash: string
-}
-
-/**
- * Makes a new account, since the last one may be banned, deleted or signed out. It has two ways to sign in, an outstanding
- * link, factors, recovery codes and a passkey; another factor and another passkey are about to be added. The password is
- * inserted as a hash, since hashing would take longer than all other steps.
- * @returns an access token of `aal2`
- */
-export async function openAccount({ ask, memory, actor, admin, ...account }: Opening): Promise<string> {
+}): Promise<string> {
   const { phone, passwordHash: password_hash } = account
   const email = `${account.name}@fuzz.example`
   const post = (target: string, body: object, headers = {}) => ask({ actor, method: 'POST', target, body, headers })
@@ -135,7 +137,6 @@ interface Appointment extends World {
   readonly admin: Readonly<Record<string, string>>
   /** Unique to the operators. */
   readonly name: string
-  /** The hash of the password that all accounts have. */
   readonly passwordHash: string
   /** The operators who give the role, while they may. */
   readonly last: Operators | undefined

@@ -11,7 +11,6 @@ const VERIFIER = 'v'.repeat(64)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
 /** Phone numbers that take TEST_CODE and get no message. */
 export const TEST_PHONES = ['4520000001', '4520000002', '4520000003']
-/** The code of TEST_PHONES. */
 export const TEST_CODE = '271828'
 
 const fresh = fc.nat(1_000_000).map((number) => `user${number}@fuzz.example`)

@@ -14,7 +14,6 @@ type OperatorRole = (typeof OPERATORS)[keyof typeof OPERATORS]
 /** The headers of an operator's request. */
 export type OperatorHeaders = Readonly<Record<'x-trestle-operator-key' | 'authorization', string>>
 
-/** The headers of both operators. */
 export type Operators = Readonly<Record<keyof typeof OPERATORS, OperatorHeaders>>
 
 /** The settings by which a service accepts the tokens of `tokenOperators`. @param prefix such as `PAYMENTS_` */

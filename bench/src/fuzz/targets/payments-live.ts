@@ -7,7 +7,6 @@ import type { OperatorHeaders } from './operators.ts'
 import { basic, CODE, clientOf, SHOP } from './payments-shop.ts'
 
 const ACQUIRER = 'fuzz'
-/** The secret that payments shows to the acquirer. */
 export const ACQUIRER_SECRET = 'canary-secret-of-the-acquirer'
 /** A live card. No log and no answer may contain its number. */
 export const LIVE_PAN = '4242424242424242'
@@ -24,7 +23,6 @@ const Exceptions = z.object({ exceptions: z.array(z.object({ merchantId: z.strin
 /** A merchant whose payments an acquirer takes. */
 export interface LiveMerchant {
   readonly id: string
-  /** The public key of the merchant. */
   readonly key: string
 }
 

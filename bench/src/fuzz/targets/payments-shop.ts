@@ -80,7 +80,6 @@ interface Shopping {
 }
 
 interface OrderShopping extends Shopping {
-  /** The step at which the order must be. */
   readonly step: string
 }
 
@@ -120,7 +119,6 @@ async function tokenize(ask: Ask, actor: number, body: object): Promise<string> 
   return NewToken.parse(await ask({ actor, method: 'POST', target: '/vault', body, headers: VERSION })).token
 }
 
-/** A customer who asks as an actor. */
 export function clientOf(ask: Ask, actor: number): Pick<PaymentsClient, 'ask'> {
   return {
     ask: async (method, target, body, headers = {}) => {

@@ -1,6 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { judgePage, openWindow, type View, watchPage } from '../watch.ts'
-import { askByKeyboard, skipNavigation, tryKeys, tryMenu, walkByKeyboard } from './keyboard.ts'
 import type { ConsoleName, Screen } from './screens.ts'
 
 /** The cookies of an operator. */
@@ -51,7 +50,6 @@ export async function lookAtScreen(
   }
 }
 
-/** A browser window as an operator has it. */
 export async function openOperatorWindow(browser: Browser, view: View, cookies?: Cookies): Promise<BrowserContext> {
   const options = { timezoneId: 'Europe/Copenhagen', ...(cookies && { storageState: cookies }) }
   const context = await openWindow(browser, view, options)
@@ -75,4 +73,140 @@ async function useKeyboard(page: Page, { width }: View, name: string): Promise<r
     ...(await tryKeys(page)),
     ...(await askByKeyboard(page, judgeWith('question'))),
   ]
+}
+
+// The walks of an operator without a mouse. Each function returns what is wrong, a line each.
+
+/**
+ * Everything that a reader may reach, as a program in the page sees it: what is shown, in no closed dialog, and not switched
+ * off.
+ */
+const REACHABLE = `[...document.querySelectorAll('a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]')]
+  .filter((element) => !element.disabled && element.getClientRects().length > 0 && element.checkVisibility({ visibilityProperty: true }))
+  .filter((element) => !element.closest('dialog:not([open])') && !element.matches('details:not([open]) > :not(summary) *'))`
+
+const NAME = `(element) => (element.getAttribute('aria-label') ?? (element.innerText || element.name || element.id || element.localName)).trim().slice(0, 60)`
+
+/** The element that one press of Tab has led to. */
+interface Stop {
+  /** Undefined: the browser's own buttons, or nothing. */
+  readonly at: number | undefined
+  readonly name: string
+  readonly hasRing: boolean
+  /** The element that lies over it. */
+  readonly cover: string | undefined
+}
+
+/** The element that has the focus, whether its ring is seen, and whether the bar or a toast lies over it. */
+const STOP = `(() => {
+  const name = ${NAME}
+  const element = document.activeElement
+  const at = globalThis.lookedAt.indexOf(element)
+  if (at < 0) return { at: undefined, name: name(element), hasRing: true, cover: undefined }
+  const style = getComputedStyle(element)
+  const hasRing = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2
+  const [box] = element.getClientRects()
+  const inside = (value, most) => Math.min(Math.max(value, 1), most - 1)
+  const top = document.elementFromPoint(inside(box.x + box.width / 2, innerWidth), inside(box.y + box.height / 2, innerHeight))
+  const isSeen = top === null || element.contains(top) || top.contains(element) || top.closest('label')?.contains(element)
+  return { at, name: name(element), hasRing, cover: isSeen ? undefined : name(top) }
+})()`
+
+/**
+ * Walks once round a page with Tab, from where the focus is: everything is reached, and its focus is seen.
+ */
+async function walkByKeyboard(page: Page): Promise<readonly string[]> {
+  const problems: string[] = []
+  const names = await page.evaluate<string[]>(`(globalThis.lookedAt = ${REACHABLE}, globalThis.lookedAt.map(${NAME}))`)
+  const reached = new Set<number>()
+  for (let presses = 0; presses < names.length + 3; presses += 1) {
+    await page.keyboard.press('Tab')
+    const { at, name, hasRing, cover } = await page.evaluate<Stop>(STOP)
+    // A field that is given the focus by its page is where the walk begins.
+    if (at === undefined || reached.has(at)) continue
+    reached.add(at)
+    if (!hasRing) problems.push(`the focus is not seen on "${name}"`)
+    if (cover !== undefined) problems.push(`"${cover}" lies over "${name}", which has the focus`)
+  }
+  problems.push(...names.filter((_, at) => !reached.has(at)).map((name) => `Tab does not reach "${name}"`))
+  return problems
+}
+
+/**
+ * Follows the link that skips the navigation: it is the first stop of a page that was just opened, it is
+ * seen, and it leads to the content. A page that gives the focus to its first field has skipped the
+ * navigation already.
+ */
+async function skipNavigation(page: Page): Promise<readonly string[]> {
+  if ((await page.locator('main :focus').count()) > 0) return []
+  await page.keyboard.press('Tab')
+  const first = page.locator(':focus')
+  if ((await first.getAttribute('href')) !== '#main') return ['the first stop does not skip the navigation']
+  const box = await first.boundingBox()
+  const problems = box === null || box.width < 40 || box.y < 0 ? ['the link that skips the navigation is not seen'] : []
+  await page.keyboard.press('Enter')
+  const reached = await page.evaluate('document.activeElement.id')
+  return reached === 'main'
+    ? problems
+    : [...problems, 'the link that skips the navigation does not lead to the content']
+}
+
+/** Whether the focus is inside of the open dialog, or has left the page for the browser. */
+const IS_INSIDE = `(document.activeElement === document.body || document.activeElement.closest('dialog[open]') !== null)`
+const PRESSES_IN_DIALOG = 8
+
+/**
+ * Opens the first question of a page by Enter. The focus goes into the dialog and stays there; Escape closes
+ * it, and the focus is back where it was. @param judge looks at the open dialog @returns nothing where the
+ * page asks no question
+ */
+async function askByKeyboard(page: Page, judge: () => Promise<readonly string[]>): Promise<readonly string[]> {
+  const link = page.locator('main a[data-ask]').first()
+  if ((await link.count()) === 0) return []
+  await link.focus()
+  await page.keyboard.press('Enter')
+  await page.locator('dialog#dialog[open]').waitFor()
+  const problems = [...(await judge())]
+  const isFirstInside = await page.evaluate(
+    `document.activeElement !== document.body && document.activeElement.closest('dialog[open]') !== null`,
+  )
+  if (isFirstInside !== true) problems.push('the focus does not go into the question')
+  for (let presses = 0; presses < PRESSES_IN_DIALOG; presses += 1) {
+    await page.keyboard.press('Tab')
+    if ((await page.evaluate(IS_INSIDE)) !== true) problems.push('Tab leaves the open question')
+  }
+  await page.keyboard.press('Escape')
+  if ((await page.locator('dialog[open]').count()) > 0) problems.push('Escape does not close the question')
+  const isBack = await page.evaluate(`document.activeElement === document.querySelector('main a[data-ask]')`)
+  return isBack === true ? problems : [...problems, 'the focus is not back on the link of the question']
+}
+
+/** Tries the keys of the console that open something, and Escape (console reference: Keys of the keyboard). */
+async function tryKeys(page: Page): Promise<readonly string[]> {
+  const problems: string[] = []
+  await page.evaluate('document.activeElement.blur()')
+  await page.keyboard.press('?')
+  if ((await page.locator('dialog#keys[open]').count()) === 0) problems.push('"?" does not show the keys')
+  await page.keyboard.press('Escape')
+  if ((await page.locator('dialog[open]').count()) > 0) problems.push('Escape does not close the table of keys')
+  await page.keyboard.press('/')
+  if ((await page.evaluate('"search" in document.activeElement.dataset')) !== true)
+    problems.push('"/" does not focus the search field')
+  await page.keyboard.press('Escape')
+  if ((await page.evaluate('document.activeElement === document.body')) !== true)
+    problems.push('Escape does not leave the search field')
+  return problems
+}
+
+/** Opens the menu of a narrow page by keyboard, and closes it by Escape. */
+async function tryMenu(page: Page, judge: () => Promise<readonly string[]>): Promise<readonly string[]> {
+  await page.locator('.menu > summary').focus()
+  await page.keyboard.press('Enter')
+  await page.locator('.menu nav').waitFor()
+  const problems = [...(await judge())]
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Escape')
+  if (await page.locator('.menu nav').isVisible()) problems.push('Escape does not close the menu')
+  const isBack = await page.evaluate(`document.activeElement.matches('.menu > summary')`)
+  return isBack === true ? problems : [...problems, 'the focus is not back on the menu']
 }

@@ -143,7 +143,6 @@ async function startExample(
   return server.url
 }
 
-/** The texts of the page in a language. */
 export function textsOf(language: string): Readonly<Record<string, string>> {
   const file = join(ROOT, 'services', 'payments', 'src', 'pages', 'languages', `${language}.json`)
   return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')))

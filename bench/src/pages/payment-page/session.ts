@@ -26,7 +26,6 @@ export interface BrowserSession {
 const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responded with a status of (4|502|503))/
 const PATIENCE_MS = 20_000
 
-/** Opens a browser window for a scenario. */
 export async function openSession(
   browser: Browser,
   fixture: Fixture,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { haproxyConfig } from './haproxy-config.ts'
+import { haproxyConfig } from './haproxy.ts'
 
 it('balances HTTP by readiness, and leads to the primary database', () => {
   const text = haproxyConfig([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { countValues, replaceAt } from './places.ts'
+import { countValues, replaceAt } from './plan.ts'
 
 const value = { a: 1, b: { c: [2, 3] } }
 

@@ -1,5 +1,8 @@
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { tryLanguage } from './language.ts'
+import { findMissing, tryLanguage } from './languages.ts'
 
 const GENERATED = 'any: clients of three services are generated and compiled'
 const DONE = 'any: the main jobs are done'
@@ -26,4 +29,18 @@ it.each([
   const language = { name: 'any', toolchains: [], ...steps }
   const result = await tryLanguage(language, { home: '/nowhere', env: {} }, (line) => said.push(line))
   expect([result, said]).toEqual([succeeded, lines])
+})
+
+it('names each toolchain that is not on the path or fails, once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-toolchains-'))
+  for (const [name, status] of [
+    ['good', 0],
+    ['old', 1],
+  ] as const) {
+    writeFileSync(join(folder, name), `#!/bin/sh\nexit ${status}\n`)
+    chmodSync(join(folder, name), 0o755)
+  }
+  const named = (program: string) => ({ name: `a ${program} one`, program, args: ['--version'] })
+  const toolchains = ['good', 'old', 'absent', 'absent'].map(named)
+  expect(await findMissing(toolchains, folder)).toEqual(['a old one', 'a absent one'])
 })

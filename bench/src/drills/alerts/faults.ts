@@ -1,0 +1,282 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+import { execute, type Fault, type Repair, repeat } from './fault.ts'
+import { addProduct, createProduct, invite, openShop, refresh, reserve, ship, signIn } from './load.ts'
+import type { Stage } from './stage.ts'
+
+const INVITATION_TASK = 'invitation_mail'
+/** More jobs than a process works on at once. */
+const INVITATIONS = 20
+/** Long enough to lock a reservation before it expires. */
+const RESERVED_SECONDS = 2
+const AGAIN_MS = 500
+const STRANGE_TASK = 'of_another_version'
+
+/** Invites people by mail while the mail server fails. */
+async function inviteSome({ payments, mails }: Stage, count: number): Promise<void> {
+  try {
+    const shop = await openShop(payments.url)
+    for (let invited = 0; invited < count; invited += 1) {
+      const status = await invite(shop)
+      if (status !== 201) throw new Error(`an invitation is answered ${status}`)
+    }
+  } catch (error) {
+    // A fault that was not planted has no repair, and alerts of mail would not end.
+    await mails.open()
+    throw error
+  }
+}
+
+/** Changes the waiting invitations in the queue again and again, because a retried job is stored as it was. */
+function changeWaitingJobs(stage: Stage, changes: string): Repair {
+  return repeat(async () => {
+    await delay(AGAIN_MS)
+    await execute(
+      stage,
+      `UPDATE payments_jobs.job SET ${changes} WHERE name = '${INVITATION_TASK}' AND state IN ('created', 'retry')`,
+    )
+  })
+}
+
+/** Faults of background work, and of the servers that it needs. */
+export const workFaults: readonly Fault[] = [
+  {
+    alert: 'ReservationsOverdue',
+    job: 'inventory',
+    what: 'a transaction locks an expired reservation',
+    plant: async (stage) => {
+      const { url } = stage.inventory
+      const id = await reserve(url, await addProduct(url), RESERVED_SECONDS)
+      if (id === undefined) throw new Error('nothing was reserved')
+      const client = await stage.connect()
+      await client.query('BEGIN')
+      await client.query('SELECT FROM inventory.reservations WHERE id = $1 FOR UPDATE', [id])
+      return async () => {
+        await client.query('ROLLBACK')
+        await client.end()
+      }
+    },
+  },
+  {
+    alert: 'OutboxStuck',
+    job: 'auth',
+    what: 'a job of an earlier release is of a task that the queue does not know',
+    plant: async (stage) => {
+      await execute(
+        stage,
+        `INSERT INTO auth.outbox (task, data, created_at) VALUES ('${STRANGE_TASK}', '{}', now() - interval '2 min')`,
+      )
+      return async () => void (await execute(stage, `DELETE FROM auth.outbox WHERE task = '${STRANGE_TASK}'`))
+    },
+  },
+  {
+    alert: 'DeadJobs',
+    job: 'payments',
+    what: 'no mail server listens, and the last attempt of an invitation has failed',
+    plant: async (stage) => {
+      await stage.mails.close()
+      await inviteSome(stage, 1)
+      const hurry = changeWaitingJobs(stage, 'start_after = now(), retry_limit = retry_count + 1')
+      return async () => {
+        await hurry()
+        await stage.mails.open()
+        await stage.payments.command('tasks', 'retry', INVITATION_TASK)
+      }
+    },
+  },
+  {
+    alert: 'MailRefused',
+    job: 'auth',
+    what: 'no mail server listens',
+    plant: async ({ mails }) => {
+      await mails.close()
+      return mails.open
+    },
+  },
+  {
+    alert: 'JobBacklog',
+    job: 'payments',
+    what: 'the mail server does not answer, and invitations have waited for six minutes',
+    plant: async (stage) => {
+      await stage.mails.silence()
+      await inviteSome(stage, INVITATIONS)
+      const age = changeWaitingJobs(stage, `start_after = now() - interval '6 min'`)
+      return async () => {
+        await age().finally(stage.mails.open)
+      }
+    },
+  },
+]
+
+/** Shorter than the lock timeout of statements, so that requests are slow and do not fail. */
+const LOCK_MS = 1_500
+const SHIPPERS = 12
+
+/** Locks a table again and again, with short breaks. */
+async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
+  const client = await stage.connect()
+  const unlock = repeat(async () => {
+    await client.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    await delay(LOCK_MS)
+    await client.query('COMMIT')
+  })
+  return async () => {
+    await unlock().finally(() => client.end())
+  }
+}
+
+/** Faults of processes and of the database. Faults that harm several things come last. */
+export const serviceFaults: readonly Fault[] = [
+  {
+    alert: 'StandbyBehind',
+    job: 'payments',
+    what: 'the standby receives the log of the primary, and does not replay it',
+    plant: async ({ connect }) => {
+      const client = await connect('standby')
+      await client.query('SELECT pg_wal_replay_pause()')
+      return async () => {
+        // The replay may end this statement too. The alert shows whether the fault lasts.
+        await client.query('SELECT pg_wal_replay_resume()').catch(() => {})
+        await client.end()
+      }
+    },
+  },
+  {
+    alert: 'ServerErrors',
+    job: 'inventory',
+    what: 'inventory loses a right on a table',
+    plant: async (stage) => {
+      await execute(stage, 'REVOKE SELECT ON inventory.users FROM inventory_service')
+      return async () => void (await execute(stage, 'GRANT SELECT ON inventory.users TO inventory_service'))
+    },
+  },
+  {
+    alert: 'SlowAnswers',
+    job: 'inventory',
+    what: 'a table of inventory is locked for a second and a half, again and again',
+    plant: (stage) => lockAgainAndAgain(stage, 'inventory.locations'),
+  },
+  {
+    alert: 'PoolExhausted',
+    job: 'inventory',
+    what: 'movements of locked stock hold the pool of four, and new products wait',
+    plant: async (stage) => {
+      const { url } = stage.inventory
+      const productId = await addProduct(url)
+      const unlock = await lockAgainAndAgain(stage, 'inventory.stock_levels')
+      const shippers = Array.from({ length: SHIPPERS }, (_, i) => repeat(() => ship(url, productId, `192.0.2.${i}`)))
+      // Stock takes turns for as many connections as the pool has, so only other writes wait for the pool.
+      const creator = repeat(() => createProduct(url))
+      return async () => {
+        await unlock()
+        for (const stop of [...shippers, creator]) await stop()
+      }
+    },
+  },
+  {
+    alert: 'ServiceDown',
+    job: 'auth',
+    what: 'auth is killed',
+    plant: async ({ auth }) => {
+      await auth.kill()
+      return auth.start
+    },
+  },
+  {
+    alert: 'ServiceNotReady',
+    job: 'payments',
+    what: 'the database refuses connections',
+    plant: async ({ connect, databaseName }) => {
+      const client = await connect('server')
+      await client.query(`ALTER DATABASE ${databaseName} ALLOW_CONNECTIONS false`)
+      await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [databaseName])
+      return async () => {
+        await client.query(`ALTER DATABASE ${databaseName} ALLOW_CONNECTIONS true`)
+        await client.end()
+      }
+    },
+  },
+]
+
+/** Switches triggers and foreign keys off, as a superuser can. */
+const DISARMED = 'SET session_replication_role = replica'
+const ENTRY =
+  '(merchant_id, journal_id, seq) = (SELECT merchant_id, journal_id, seq FROM payments.entries ORDER BY 1, 2, 3 LIMIT 1)'
+const THEFTS = 8
+
+/** The command exits with an error when it finds something, as it must here. */
+async function verifyLedger({ payments }: Stage): Promise<void> {
+  await payments.command('ledger', 'verify').catch(() => {})
+}
+
+/** Faults of the ledger, of acquirers and of sessions. */
+export const moneyAndSessionFaults: readonly Fault[] = [
+  {
+    alert: 'RefreshTokenReuse',
+    job: 'auth',
+    what: 'eight refresh tokens of two rotations ago are used again',
+    plant: async (stage) => {
+      const { url } = stage.auth
+      const users = await execute(stage, 'SELECT email FROM auth.users ORDER BY created_at LIMIT 1')
+      const { email } = z.object({ email: z.string() }).parse(users?.rows[0])
+      for (let theft = 0; theft < THEFTS; theft += 1) {
+        const session = await signIn(url, email)
+        const child = await refresh(url, session.refresh_token)
+        await refresh(url, child?.refresh_token ?? '')
+        await refresh(url, session.refresh_token)
+      }
+      return async () => {}
+    },
+  },
+  {
+    alert: 'LedgerImbalance',
+    job: 'payments',
+    what: 'an entry of the ledger is changed by hand, and the ledger is verified',
+    plant: async (stage) => {
+      await execute(stage, DISARMED, `UPDATE payments.entries SET amount = amount + 1 WHERE ${ENTRY}`)
+      await verifyLedger(stage)
+      return async () => {
+        await execute(stage, DISARMED, `UPDATE payments.entries SET amount = amount - 1 WHERE ${ENTRY}`)
+        await stage.payments.command('ledger', 'verify')
+      }
+    },
+  },
+  {
+    alert: 'LedgerUnverified',
+    job: 'payments',
+    what: 'the last verification of the ledger is deleted',
+    plant: async (stage) => {
+      await execute(stage, DISARMED, `DELETE FROM payments.audit WHERE action = 'ledger.verified'`)
+      return () => stage.payments.command('ledger', 'verify')
+    },
+  },
+  {
+    alert: 'OutcomeUnknown',
+    job: 'payments',
+    what: 'an attempt has no outcome',
+    plant: async (stage) => {
+      const { id } = await insertRow(stage, 'attempts (kind, request, state', `'charge', '{}', 'unknown'`)
+      return () => stage.payments.command('attempts', 'resolve', id, 'declined')
+    },
+  },
+  {
+    alert: 'AcquirerExceptions',
+    job: 'payments',
+    what: 'an acquirer refuses an operation',
+    plant: async (stage) => {
+      const { merchant, id } = await insertRow(stage, 'acquirer_exceptions (payload', `'{"refused":"capture"}'`)
+      return () => stage.payments.command('exceptions', 'resolve', merchant, id)
+    },
+  },
+]
+
+/** Adds a row below some merchant. The id of the row ends in the last digits of the merchant's id. */
+async function insertRow(stage: Stage, columns: string, values: string): Promise<{ merchant: string; id: string }> {
+  const result = await execute(
+    stage,
+    `INSERT INTO payments.${columns}, merchant_id, id, created)
+     SELECT ${values}, id, substr(md5(id), 1, 16) || substr(id, 17), now() FROM payments.merchants LIMIT 1
+     RETURNING merchant_id AS merchant, id`,
+  )
+  return z.object({ merchant: z.string(), id: z.string() }).parse(result?.rows[0])
+}
