@@ -5,9 +5,12 @@ import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
 import { createKeyRing } from '../src/access-tokens/key-ring.ts'
 import { generateSigningKey } from '../src/access-tokens/signing-key.ts'
 import { runWorkAlone } from '../src/audit/audit-log.ts'
-import { addSigningKey } from '../src/use-cases/add-signing-key.ts'
-import { promoteSigningKey } from '../src/use-cases/promote-signing-key.ts'
-import { retireSigningKey, type TokensOfRetired } from '../src/use-cases/retire-signing-key.ts'
+import {
+  addSigningKey,
+  promoteSigningKey,
+  retireSigningKey,
+  type TokensOfRetired,
+} from '../src/use-cases/manage-signing-keys.ts'
 import { openTestApp } from './auth-app.ts'
 
 const TABLE = 'auth.signing_keys'

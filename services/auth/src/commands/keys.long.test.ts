@@ -8,8 +8,7 @@ import { createKeyRing, POLL_MS } from '../access-tokens/key-ring.ts'
 import { buildApp } from '../app.ts'
 import { runWorkAlone } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { addSigningKey } from '../use-cases/add-signing-key.ts'
-import { promoteSigningKey } from '../use-cases/promote-signing-key.ts'
+import { addSigningKey, promoteSigningKey } from '../use-cases/manage-signing-keys.ts'
 import { keysCommand } from './keys.ts'
 
 const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })

@@ -16,10 +16,15 @@ import {
 } from '../access-tokens/signing-key-repository.ts'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { addSigningKey } from '../use-cases/add-signing-key.ts'
-import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
+import {
+  addSigningKey,
+  type Promotion,
+  promoteSigningKey,
+  type Retirement,
+  retireSigningKey,
+  type TokensOfRetired,
+} from '../use-cases/manage-signing-keys.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
-import { type Retirement, retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
 import { OPERATOR } from './operator-context.ts'
 
 /** Two polls, after which every process of the service knows a new key. */

@@ -12,11 +12,9 @@ import { migrateOptions } from '../migrations.ts'
 import { expectOwnSchema, fitToDatabase } from '../open-database.ts'
 import { createAuthLog, observeProcess, openAuthTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
-import { startMessageRequests } from '../use-cases/answer-message-request.ts'
 import { startUserCreatedHookCalls } from '../use-cases/call-user-created-hook.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
-import { startMails } from '../use-cases/send-mail.ts'
-import { startSms } from '../use-cases/start-sms.ts'
+import { startMails, startMessageRequests, startSms } from '../use-cases/send-messages.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000

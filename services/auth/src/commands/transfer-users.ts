@@ -6,8 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeBase64, type FirebaseParameters } from '../passwords/stored-hash.ts'
-import { exportUsers } from '../use-cases/export-users.ts'
-import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
+import { exportUsers, type ImportSummary, importUsers } from '../use-cases/transfer-users.ts'
 import {
   addVerified,
   FOREIGN_SOURCES,

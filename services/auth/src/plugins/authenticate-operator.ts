@@ -20,7 +20,7 @@ import {
 import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
 import { findLiveSession } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { refusePath } from './refuse-path.ts'
+import { refusePath } from './refuse-feature.ts'
 
 /** How an operator authenticates, for the API document: both together. */
 export const OPERATOR_SCHEMES = {

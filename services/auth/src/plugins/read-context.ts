@@ -10,9 +10,9 @@ import {
 import { audienceUnknown } from '../request-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { checkAdmin } from '../sessions/admin.ts'
+import type { SessionOrigin } from '../sessions/session.ts'
 import { findBearer, isAdmin } from '../sessions/token-user.ts'
 import { requireAudience } from '../users/admin-user-request.ts'
-import { readUserAgent, readWantedAudience } from './session-origin.ts'
 
 /** The dependencies of a context: an audience beyond the settings needs the checks of an admin. */
 export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
@@ -104,4 +104,23 @@ function readHeader(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name]
   const first = Array.isArray(value) ? value[0] : value
   return first === '' ? undefined : first
+}
+
+/** Longer than any browser sends. A header may hold 16 KiB, which every session would store. */
+const USER_AGENT_LENGTH_MAX = 512
+
+/** The client of the request that opens or refreshes a session: its address, and its User-Agent or null. */
+export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
+  return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.ip }
+}
+
+/** The header User-Agent, cut to the 512 characters that are stored; undefined when it is missing. */
+function readUserAgent({ headers }: FastifyRequest): string | undefined {
+  return headers['user-agent']?.slice(0, USER_AGENT_LENGTH_MAX)
+}
+
+/** The header X-JWT-AUD; undefined when it is missing or empty. */
+export function readWantedAudience(request: FastifyRequest): string | undefined {
+  const value = request.headers['x-jwt-aud']
+  return (Array.isArray(value) ? value[0] : value) || undefined
 }

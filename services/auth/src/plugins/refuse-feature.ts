@@ -1,5 +1,6 @@
-import type { RouteShorthandOptionsWithHandler } from 'fastify'
-import { oauthServerDisabled, samlDisabled } from '../errors.ts'
+import type { FastifyInstance, RouteShorthandOptionsWithHandler } from 'fastify'
+import fp from 'fastify-plugin'
+import { notFound, oauthServerDisabled, passkeysDisabled, samlDisabled } from '../errors.ts'
 
 const ERRORS = { oauthServer: oauthServerDisabled, saml: samlDisabled } as const
 
@@ -15,3 +16,18 @@ export function refuseFeature(feature: keyof typeof ERRORS): RouteShorthandOptio
     handler: async () => {},
   }
 }
+
+/** Refuses a path that the settings leave out, as an unknown one. @throws notFound */
+export function refusePath(): never {
+  throw notFound()
+}
+
+/** Guards a context of passkeys: where they are switched off, no other error of a request is reported. */
+export const requirePasskeys = fp(
+  async (app: FastifyInstance) => {
+    app.addHook('onRequest', (request, _reply, done) => {
+      done(request.server.deps.config.webauthn.passkeysEnabled ? undefined : passkeysDisabled())
+    })
+  },
+  { name: 'require-passkeys' },
+)

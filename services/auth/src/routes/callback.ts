@@ -12,9 +12,9 @@ import {
   unknownFlowRedirect,
   withPathOf,
 } from '../flows/flow-redirect.ts'
+import { nameSession } from '../plugins/answers.ts'
 import { JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readClient } from '../plugins/read-context.ts'
-import { nameSession } from '../plugins/upstream-answers.ts'
 import {
   type FinishAuthorizationDeps,
   type FinishAuthorizationInput,

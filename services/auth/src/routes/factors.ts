@@ -5,12 +5,11 @@ import { errorAnswers } from '../error-body.ts'
 import { factorPhoneMissing, factorTypeUnsupported, issuerTooLong } from '../factor-errors.ts'
 import { EnrolledFactorView, viewEnrolledFactor } from '../factors/enrolment.ts'
 import { friendlyNameField, requireFriendlyName } from '../factors/factor.ts'
+import { noStore } from '../plugins/answers.ts'
 import { authenticate } from '../plugins/authenticate.ts'
-import { noStore } from '../plugins/headers.ts'
 import { requireId } from '../records/ids.ts'
 import { idField, needs, PHONE, withValues } from '../requests/documented-fields.ts'
-import { enrolFactor, type NewFactor } from '../use-cases/enrol-factor.ts'
-import { unenrolFactor } from '../use-cases/unenrol-factor.ts'
+import { enrolFactor, type NewFactor, unenrolFactor } from '../use-cases/enrol-factor.ts'
 
 const ISSUER_LENGTH_MAX = 64
 

@@ -2,7 +2,7 @@ import { renderServicePage, wantsPage } from '@trestle/common/documents/front-pa
 import type { FastifyPluginAsync } from 'fastify'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { refusePath } from '../plugins/refuse-path.ts'
+import { refusePath } from '../plugins/refuse-feature.ts'
 
 const frontPage = renderServicePage({
   title: 'Trestle auth',

@@ -3,14 +3,12 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { friendlyNameField, requireFriendlyName } from '../factors/factor.ts'
 import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
+import { noStore } from '../plugins/answers.ts'
 import { authenticate } from '../plugins/authenticate.ts'
-import { noStore } from '../plugins/headers.ts'
-import { requirePasskeys } from '../plugins/require-passkeys.ts'
+import { requirePasskeys } from '../plugins/refuse-feature.ts'
 import { requireId } from '../records/ids.ts'
 import { idField, needs } from '../requests/documented-fields.ts'
-import { deleteOwnPasskey } from '../use-cases/delete-own-passkey.ts'
-import { listOwnPasskeys } from '../use-cases/list-own-passkeys.ts'
-import { renameOwnPasskey } from '../use-cases/rename-own-passkey.ts'
+import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/manage-own-passkeys.ts'
 
 const NameBody = z.object({ friendly_name: friendlyNameField.meta({ minLength: 1 }) }).meta(needs('friendly_name'))
 const PasskeyPath = z.object({ passkeyId: idField })

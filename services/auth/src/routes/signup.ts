@@ -15,8 +15,7 @@ import {
   withTexts,
 } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
-import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
-import { signUp } from '../use-cases/sign-up.ts'
+import { signInAnonymously, signUp } from '../use-cases/sign-up.ts'
 import { Metadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 

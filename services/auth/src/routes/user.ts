@@ -6,12 +6,10 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireChannel } from '../messages/message-switches.ts'
+import { noStore, plainJson } from '../plugins/answers.ts'
 import { authenticate } from '../plugins/authenticate.ts'
-import { noStore } from '../plugins/headers.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
-import { plainJson } from '../plugins/plain-json.ts'
-import { readContext } from '../plugins/read-context.ts'
-import { readWantedAudience } from '../plugins/session-origin.ts'
+import { readContext, readWantedAudience } from '../plugins/read-context.ts'
 import {
   emailField,
   freeChannelField,
@@ -21,8 +19,7 @@ import {
   withTexts,
 } from '../requests/documented-fields.ts'
 import { requireEmail } from '../requests/identifier.ts'
-import { changeOwnUser, type OwnChanges } from '../use-cases/change-own-user.ts'
-import { getOwnUser } from '../use-cases/get-own-user.ts'
+import { changeOwnUser, getOwnUser, type OwnChanges } from '../use-cases/own-user.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 

@@ -15,13 +15,12 @@ import {
   VERIFY_TYPES,
   type VerifyFields,
 } from '../one-time-tokens/verify-request.ts'
+import { nameSession } from '../plugins/answers.ts'
 import { isForm, JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/read-context.ts'
-import { nameSession } from '../plugins/upstream-answers.ts'
 import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
-import { type FollowLinkDeps, followLink, OTHER_ADDRESS_LEFT } from '../use-cases/follow-link.ts'
-import { openLink } from '../use-cases/open-link.ts'
+import { type FollowLinkDeps, followLink, OTHER_ADDRESS_LEFT, openLink } from '../use-cases/follow-link.ts'
 import { type VerifiedSession, verifyMessage } from '../use-cases/verify-message.ts'
 
 /** The types of mails. */

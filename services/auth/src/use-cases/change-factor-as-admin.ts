@@ -1,12 +1,13 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { violates } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import { type AuditDeps, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { refuseTakenPhone } from '../factors/enrolment.ts'
 import { type Factor, requireFactor, requireFreeName } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
+import { unenrolLockedFactor } from '../factors/recovery-code-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { requireFactorPhone } from '../users/require-phone.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
@@ -19,7 +20,7 @@ export interface ManagedFactor extends ManagedUser {
 }
 
 /** The changes of a factor. Undefined members stay as they are. */
-export interface ChangeFactorAsAdminInput extends ManagedFactor {
+interface ChangeFactorAsAdminInput extends ManagedFactor {
   readonly friendlyName: string | undefined
   /** As it was typed. Ignored for factors of other types. */
   readonly phone: string | undefined
@@ -50,4 +51,26 @@ export async function changeFactorAsAdmin(
     if (violates(error, deps.names, FACTOR_PHONE_KEY)) refuseTakenPhone()
     throw error
   })
+}
+
+/**
+ * Unenrols a factor of a user. The result is the factor as it was.
+ * @param runWork runs the work in the transaction, and makes the answer of its result
+ * @throws userNotFound, consoleUserProtected, factorNotFound
+ */
+export async function unenrolFactorAsAdmin<Answer>(
+  deps: AuditDeps & { readonly db: Db },
+  { admin, factorId, ip, ...managed }: ManagedFactor,
+  runWork: RunWork<Factor, Answer>,
+): Promise<Answer> {
+  return transactAgain(deps.db, (trx) =>
+    runWork(trx, deps, async () => {
+      const user = await lockManagedUser(trx, managed, admin)
+      const factor = requireFactor(await lockFactor(trx, user.id, factorId))
+      await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
+      const traits = { user_id: user.id, factor_id: factorId }
+      await recordAudit(trx, deps, { action: 'factor_deleted', actor: admin.actor, target: user, ip, traits })
+      return factor
+    }),
+  )
 }

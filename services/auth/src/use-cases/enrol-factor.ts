@@ -4,6 +4,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
+import { unenrolNeedsSecondFactor } from '../factor-errors.ts'
 import {
   type EnrolledType,
   generateTotpSecret,
@@ -11,9 +12,10 @@ import {
   refuseTakenPhone,
   requireAllowed,
   requireEnrolEnabled,
+  requireEnrolled,
   type WantedFactor,
 } from '../factors/enrolment.ts'
-import { refuseTakenName } from '../factors/factor.ts'
+import { refuseTakenName, requireFactor } from '../factors/factor.ts'
 import {
   deleteExpiredFactors,
   deleteUnverifiedFactors,
@@ -21,7 +23,10 @@ import {
   FACTOR_PHONE_KEY,
   insertFactor,
   listFactors,
+  lockFactor,
 } from '../factors/factor-repository.ts'
+import { findRecoveryFactor, unenrolLockedFactor } from '../factors/recovery-code-repository.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type EncryptionKeys, type RandomBytes, sealOptional } from '../secrets/sealed-secret.ts'
 import { type FactorOwner, lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
@@ -36,7 +41,7 @@ type EnrolFactorDeps = AuditDeps & {
 }
 
 /** A second factor, whose phone is as it was typed, and the caller who enrols it. */
-export interface EnrolFactorInput {
+interface EnrolFactorInput {
   readonly caller: TokenUser
   readonly wanted: NewFactor
   readonly ip: string
@@ -48,7 +53,7 @@ export interface NewFactor extends WantedFactor {
 }
 
 /** An enrolled factor. It protects nothing until its first proof. */
-export interface EnrolledFactor {
+interface EnrolledFactor {
   readonly id: string
   /** The user's name, for the label in an authenticator app. */
   readonly account: string
@@ -132,4 +137,44 @@ async function insertUnverifiedFactor(
   const event = { action: 'factor_in_progress', actor: user, sessionId: session.id, ip } as const
   await recordAudit(trx, deps, { ...event, traits: { factor_id: id, factor_type: wanted.type } })
   return { id, account: user.email ?? user.phone ?? user.id, phone: wanted.phone, totpSecret }
+}
+
+/**
+ * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor
+ * (reference: Unenrolment).
+ * @returns its id
+ * @throws factorNotFound, unenrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
+ * anonymousNotAllowed
+ */
+export async function unenrolFactor(
+  deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
+  {
+    caller,
+    which,
+    ip,
+  }: {
+    readonly caller: TokenUser
+    /** `recovery-codes`: the factor of all recovery codes, which its URL names without an id. */
+    readonly which: { readonly factorId: string } | 'recovery-codes'
+    readonly ip: string
+  },
+): Promise<string> {
+  return deps.db.transaction().execute(async (trx) => {
+    const active = await lockCaller(trx, deps, caller)
+    const { user, session } = requireFactorOwner(active)
+    const factor =
+      which === 'recovery-codes'
+        ? requireFactor(await findRecoveryFactor(trx, user.id))
+        : requireEnrolled(await lockFactor(trx, user.id, which.factorId))
+    const { id, factorType, status } = factor
+    if (status === 'verified' && session.aal !== 'aal2') throw unenrolNeedsSecondFactor()
+    if (status === 'verified') await requireFreshSession(trx, deps, active)
+    await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
+    if (status === 'verified') {
+      await notify(trx, deps, user, { name: 'MFA_FACTOR_UNENROLLED', variables: { FactorType: factorType } })
+    }
+    const traits = { factor_id: id, factor_status: status, session_id: session.id }
+    await recordAudit(trx, deps, { action: 'factor_unenrolled', actor: user, sessionId: session.id, ip, traits })
+    return id
+  })
 }

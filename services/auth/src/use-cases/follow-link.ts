@@ -1,5 +1,13 @@
+import type { AuthConfig } from '../config.ts'
+import { linkFetchedAhead } from '../errors.ts'
 import { codeRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
-import { flowOfLink, type ParsedLink, requireLinkToFollow } from '../one-time-tokens/verify-request.ts'
+import {
+  flowOfLink,
+  mayFollow,
+  type ParsedLink,
+  requireLinkToFollow,
+  type VerifyFields,
+} from '../one-time-tokens/verify-request.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { type RedeemDeps, redeemLink } from '../sign-ups/redeem-message.ts'
@@ -8,7 +16,7 @@ import { type RedeemDeps, redeemLink } from '../sign-ups/redeem-message.ts'
 export type FollowLinkDeps = RedeemDeps & SessionViewDeps
 
 /** The address to which a link leads the browser, and the session that the address carries, if it carries one. */
-export interface FollowedLink {
+interface FollowedLink {
   readonly address: string
   readonly session?: SessionView
 }
@@ -37,4 +45,25 @@ export async function followLink(
     case 'other-address-left':
       return { address: messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOfLink(link)) }
   }
+}
+
+/**
+ * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail
+ * scanner opens links too. A request that only prefetches the link must not use it up.
+ * @throws linkFetchedAhead
+ */
+export function openLink(
+  { config }: { readonly config: AuthConfig },
+  {
+    fields,
+    isPrefetch,
+  }: {
+    readonly fields: VerifyFields
+    /** Whether the client only prefetches what a user may open later. */
+    readonly isPrefetch: boolean
+  },
+): 'ask' | 'follow' {
+  if (config.mail.linkMode === 'confirm' && mayFollow(fields, config.signup.pkce)) return 'ask'
+  if (isPrefetch) throw linkFetchedAhead()
+  return 'follow'
 }

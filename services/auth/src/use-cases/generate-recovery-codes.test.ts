@@ -14,8 +14,7 @@ import {
   recoveryEnrolDisabled,
 } from '../factor-errors.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-import { generateRecoveryCodes } from './generate-recovery-codes.ts'
-import { regenerateRecoveryCodes } from './regenerate-recovery-codes.ts'
+import { generateRecoveryCodes, regenerateRecoveryCodes } from './generate-recovery-codes.ts'
 
 const test = await openTestApp({
   settings: {

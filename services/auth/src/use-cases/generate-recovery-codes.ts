@@ -4,16 +4,25 @@ import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { recoveryCodesAlone, recoveryCodesExist } from '../factor-errors.ts'
 import { isEnrolled, judgeRecoveryCodes, requireAllowed, requireRecoveryCodesEnabled } from '../factors/enrolment.ts'
-import { type Factor, requireFreeName } from '../factors/factor.ts'
+import { type Factor, requireFactor, requireFreeName } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
 import {
+  countRecoveryCodes,
+  findRecoveryFactor,
   type IssueRecoveryCodesDeps,
   insertRecoverySet,
   issueRecoveryCodes,
   type RecoveryCodes,
 } from '../factors/recovery-code-repository.ts'
 import { type NotifyDeps, notify } from '../messages/notification.ts'
-import { type FactorOwner, lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
+import {
+  type ActiveCallerDeps,
+  type FactorOwner,
+  findCaller,
+  lockCaller,
+  requireFactorOwner,
+  requireFreshSession,
+} from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type GenerateRecoveryCodesDeps = AuditDeps &
@@ -75,4 +84,41 @@ function insertRecoveryFactor(
     created_at: at,
     updated_at: at,
   })
+}
+
+/**
+ * Replaces the recovery codes of a user (reference: Recovery codes).
+ * @throws factorNotFound where there are none, recoveryEnrolDisabled, enrolNeedsSecondFactor, signInTooOld,
+ * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
+ */
+export async function regenerateRecoveryCodes(
+  deps: AuditDeps & IssueRecoveryCodesDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
+  { caller, ip }: { readonly caller: TokenUser; readonly ip: string },
+): Promise<RecoveryCodes> {
+  requireRecoveryCodesEnabled(deps.config)
+  return deps.db.transaction().execute(async (trx) => {
+    const active = await lockCaller(trx, deps, caller)
+    const { user, session } = requireFactorOwner(active)
+    const factor = requireFactor(await findRecoveryFactor(trx, user.id))
+    requireAllowed(judgeRecoveryCodes(session.aal))
+    await requireFreshSession(trx, deps, active)
+    const codes = await issueRecoveryCodes(trx, deps, factor.id)
+    await notify(trx, deps, user, { name: 'RECOVERY_CODES_CREATED', variables: {} })
+    const traits = { factor_id: factor.id }
+    await recordAudit(trx, deps, { action: 'factor_updated', actor: user, sessionId: session.id, ip, traits })
+    return { factor, codes }
+  })
+}
+
+/**
+ * Counts the recovery codes of the caller: `total` were made together, `remaining` are unused.
+ * @throws factorNotFound where there are none, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
+ */
+export async function getRecoveryCodeCounts(
+  deps: ActiveCallerDeps & { readonly db: Db },
+  caller: TokenUser,
+): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
+  const { user } = requireFactorOwner(await findCaller(deps, caller))
+  const factor = requireFactor(await findRecoveryFactor(deps.db, user.id))
+  return { factor, ...(await countRecoveryCodes(deps.db, factor.id)) }
 }

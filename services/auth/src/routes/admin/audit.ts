@@ -10,7 +10,7 @@ import {
 } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { pageFields, pageHeaders, parsePage } from '../../pagination/page-query.ts'
-import { plainJson } from '../../plugins/plain-json.ts'
+import { plainJson } from '../../plugins/answers.ts'
 
 const AuditQuery = z.object({
   ...pageFields,

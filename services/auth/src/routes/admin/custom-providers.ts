@@ -15,9 +15,11 @@ import {
   getCustomProvider,
   listCustomProviders,
 } from '../../external-providers/custom-provider-repository.ts'
-import { changeCustomProvider } from '../../use-cases/change-custom-provider.ts'
-import { createCustomProvider } from '../../use-cases/create-custom-provider.ts'
-import { removeCustomProvider } from '../../use-cases/remove-custom-provider.ts'
+import {
+  changeCustomProvider,
+  createCustomProvider,
+  removeCustomProvider,
+} from '../../use-cases/manage-custom-providers.ts'
 
 const ProviderPath = z.object({ identifier: z.string() })
 

@@ -7,7 +7,7 @@ import {
   type LinkType,
   viewGeneratedLink,
 } from '../../one-time-tokens/verify-request.ts'
-import { plainJson } from '../../plugins/plain-json.ts'
+import { plainJson } from '../../plugins/answers.ts'
 import { readContext } from '../../plugins/read-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
 import {

@@ -3,11 +3,10 @@ import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { RecoveryCodesView, viewRecoveryCodes } from '../../factors/enrolment.ts'
 import { friendlyNameField, requireFriendlyName } from '../../factors/factor.ts'
+import { noStore } from '../../plugins/answers.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
-import { noStore } from '../../plugins/headers.ts'
-import { generateRecoveryCodes } from '../../use-cases/generate-recovery-codes.ts'
-import { getRecoveryCodeCounts } from '../../use-cases/get-recovery-code-counts.ts'
-import { unenrolFactor } from '../../use-cases/unenrol-factor.ts'
+import { unenrolFactor } from '../../use-cases/enrol-factor.ts'
+import { generateRecoveryCodes, getRecoveryCodeCounts } from '../../use-cases/generate-recovery-codes.ts'
 
 const GenerateBody = z.object({ friendly_name: friendlyNameField }).nullish()
 const StatusAnswer = z.object({

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { AuditEntryView, viewAuditEntry } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
+import { plainJson } from '../../plugins/answers.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { plainJson } from '../../plugins/plain-json.ts'
 
 const schema = {
   operationId: 'listAuditLogAsOperator',

@@ -10,7 +10,7 @@ import {
   type SignedInOperator,
 } from '../../../test/operators.ts'
 import { runWorkAlone } from '../../audit/audit-log.ts'
-import { addSigningKey } from '../../use-cases/add-signing-key.ts'
+import { addSigningKey } from '../../use-cases/manage-signing-keys.ts'
 
 let test: TestApp
 let viewer: SignedInOperator

@@ -9,8 +9,7 @@ import { signingKeyInUse, signingKeyTaken } from '../../operator-errors.ts'
 import { type OperatorEffect, refuseUnknownKey, toKeyEffect } from '../../operators/operator-change.ts'
 import { recordOperatorChange } from '../../operators/operator-change-repository.ts'
 import { answerChange } from '../../plugins/authenticate-operator.ts'
-import { addSigningKey } from '../../use-cases/add-signing-key.ts'
-import { type Retirement, retireSigningKey } from '../../use-cases/retire-signing-key.ts'
+import { addSigningKey, type Retirement, retireSigningKey } from '../../use-cases/manage-signing-keys.ts'
 
 const tags = ['Operators']
 const listSchema = {

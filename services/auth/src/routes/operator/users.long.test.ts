@@ -7,7 +7,7 @@ import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../../
 import { createSignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
 import { insertIdentity } from '../../identities/identity-repository.ts'
-import { searchUsers } from '../../use-cases/search-users.ts'
+import { searchUsers } from '../../use-cases/list-users.ts'
 
 let test: TestApp
 let viewer: SignedInOperator

@@ -4,11 +4,14 @@ import { z } from 'zod'
 import { runWorkAlone } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { friendlyNameField, requireFriendlyName } from '../../../factors/factor.ts'
-import { readWantedAudience } from '../../../plugins/session-origin.ts'
+import { readWantedAudience } from '../../../plugins/read-context.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField, phoneField } from '../../../requests/documented-fields.ts'
-import { changeFactorAsAdmin, type ManagedFactor } from '../../../use-cases/change-factor-as-admin.ts'
-import { unenrolFactorAsAdmin } from '../../../use-cases/unenrol-factor-as-admin.ts'
+import {
+  changeFactorAsAdmin,
+  type ManagedFactor,
+  unenrolFactorAsAdmin,
+} from '../../../use-cases/change-factor-as-admin.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 import { FactorView, viewFactor } from '../../../users/user-view.ts'
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { RecoveryCodesView, viewRecoveryCodes } from '../../../factors/enrolment.ts'
+import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
-import { noStore } from '../../../plugins/headers.ts'
-import { regenerateRecoveryCodes } from '../../../use-cases/regenerate-recovery-codes.ts'
+import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'
 
 /** `POST /factors/recovery-codes/regenerate`: replaces all codes, so that the old codes are void. */
 export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {

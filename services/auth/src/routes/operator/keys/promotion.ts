@@ -7,7 +7,7 @@ import { signingAlgorithmOff, signingKeyOver, signingKeyTooYoung } from '../../.
 import { type OperatorEffect, refuseUnknownKey, toKeyEffect } from '../../../operators/operator-change.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
-import { type Promotion, promoteSigningKey } from '../../../use-cases/promote-signing-key.ts'
+import { type Promotion, promoteSigningKey } from '../../../use-cases/manage-signing-keys.ts'
 
 const schema = {
   operationId: 'promoteSigningKey',

@@ -6,7 +6,7 @@ import { recordOperatorChange } from '../../../operators/operator-change-reposit
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
-import { unenrolFactorAsAdmin } from '../../../use-cases/unenrol-factor-as-admin.ts'
+import { unenrolFactorAsAdmin } from '../../../use-cases/change-factor-as-admin.ts'
 import { FactorView, viewFactor } from '../../../users/user-view.ts'
 
 const schema = {

@@ -5,7 +5,7 @@ import { type OperatorChange, requireUnprotected } from '../../../operators/oper
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readContext } from '../../../plugins/read-context.ts'
-import { refusePath } from '../../../plugins/refuse-path.ts'
+import { refusePath } from '../../../plugins/refuse-feature.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
 import { generateSignInLink } from '../../../use-cases/generate-sign-in-link.ts'

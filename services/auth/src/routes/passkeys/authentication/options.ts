@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
-import { noStore } from '../../../plugins/headers.ts'
-import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { noStore } from '../../../plugins/answers.ts'
+import { requirePasskeys } from '../../../plugins/refuse-feature.ts'
 import { startPasskeySignIn } from '../../../use-cases/start-passkey-sign-in.ts'
 
 /** `POST /passkeys/authentication/options`: the challenge of a sign-in. It names no user. */

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
+import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
-import { noStore } from '../../../plugins/headers.ts'
-import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { requirePasskeys } from '../../../plugins/refuse-feature.ts'
 import { startPasskeyRegistration } from '../../../use-cases/start-passkey-registration.ts'
 
 /** `POST /passkeys/registration/options`: the challenge of the caller's new passkey. */

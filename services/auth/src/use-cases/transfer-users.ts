@@ -24,12 +24,14 @@ import {
   readUserLine,
   toImportedUser,
   type UserLine,
+  writeUserLine,
 } from '../users/imported-user.ts'
 import type { Line } from '../users/read-foreign-users.ts'
 import { findPhone } from '../users/require-phone.ts'
+import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
 /** The lines of a file, and what is done with them. */
-export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
+interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
   readonly admin: Admin
   readonly lines: AsyncIterable<Line>
   /** `judge` reports what `store` would do with every line, and changes nothing. */
@@ -164,4 +166,16 @@ async function judgeBatch(
   const users = batch.map(({ user }) => user)
   addOwners(owners, await findOwners(db, users))
   return users.map((user) => judgeLine(owners, user))
+}
+
+const PAGE_ROWS = 500
+
+/** Lists every user by id, as a line that `users import` takes. */
+export async function* exportUsers({ db }: { readonly db: Db }): AsyncGenerator<string> {
+  let after: string | undefined
+  do {
+    const page = await listUsersWithIdentities(db, { after, limit: PAGE_ROWS })
+    for (const each of page) yield `${writeUserLine(each)}\n`
+    after = page.at(-1)?.user.id
+  } while (after !== undefined)
 }

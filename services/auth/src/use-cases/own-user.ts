@@ -1,3 +1,4 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import {
   changeOwnAddresses,
@@ -8,14 +9,14 @@ import {
 } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
-import type { Trx } from '../database.ts'
-import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
+import type { Db, Trx } from '../database.ts'
+import { anonymousPassword, appMetadataForAdmins, audienceMismatch } from '../errors.ts'
 import { callEndSessionWork } from '../flows/flow-repository.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
+import { type ActiveCaller, findCaller, lockCaller, refuseLostUser } from '../sessions/active-caller.ts'
 import {
   consumeNonce,
   type NewPasswordDeps,
@@ -24,14 +25,16 @@ import {
   requireGuardedChange,
   requireShownPassword,
 } from '../sessions/new-password.ts'
+import { requireSession } from '../sessions/session.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
-import type { TokenUser } from '../sessions/token-user.ts'
+import { callerAudience, type TokenUser } from '../sessions/token-user.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
-import { getProfile, type Profile } from '../users/profile-repository.ts'
+import { findOwnUser, getProfile, type Profile } from '../users/profile-repository.ts'
 import { readWantedPhone } from '../users/require-phone.ts'
-import type { User } from '../users/user.ts'
+import { refuseBanned, type User } from '../users/user.ts'
 import { passwordChange, rememberChosen, updateUser } from '../users/user-change-repository.ts'
+import { type UserView, viewUser } from '../users/user-view.ts'
 
 type ChangeOwnUserDeps = HookedDeps &
   NewPasswordDeps &
@@ -179,4 +182,33 @@ async function requireFreeAddresses(
   const [revealsEmail, revealsPhone] = [!user.isAnonymous || mail.autoconfirm, !user.isAnonymous || sms.autoconfirm]
   if (email !== undefined && revealsEmail) await requireNewIdentifier(db, user, { kind: 'email', value: email })
   if (phone !== undefined && revealsPhone) await requireNewIdentifier(db, user, { kind: 'phone', value: phone })
+}
+
+/**
+ * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
+ * is set (reference: Live sessions). A ban takes effect at once.
+ * @throws tokenUserNotFound, userBanned, sessionNotFound, audienceMismatch
+ */
+export async function getOwnUser(
+  deps: { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },
+  {
+    caller,
+    audience,
+  }: {
+    readonly caller: TokenUser
+    /** The audience that the request names; undefined when it names none. */
+    readonly audience: string | undefined
+  },
+): Promise<UserView> {
+  const { lanes, config } = deps
+  const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null
+  const found = await findOwnUser(lanes, { userId: caller.userId, sessionId })
+  if (found === undefined) return refuseLostUser(deps, caller)
+  if (found.isBanned) refuseBanned()
+  requireSession(found.isSessionLive ? found : undefined)
+  const wanted = callerAudience(caller, audience, config.jwt.audience)
+  // The second condition refuses a token for another service that shares the secret.
+  const isOurs = config.behaviours.acceptTokenAudience === 'any' || found.user.audience === wanted
+  if (!caller.audiences.includes(wanted) || !isOurs) throw audienceMismatch()
+  return viewUser(found, config.behaviours)
 }

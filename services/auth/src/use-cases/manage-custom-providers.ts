@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
+import { customProviderChanged, customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
 import {
+  type CustomProviderChanges,
   customIssuerOf,
   type NewCustomProvider,
   refuseOtherSubjects,
@@ -13,9 +14,12 @@ import {
 import {
   type CustomProvider,
   countLockedProviders,
+  deleteCustomProvider,
   findCustomProvider,
   findDeletedSubjects,
+  getCustomProvider,
   insertCustomProvider,
+  updateCustomProvider,
 } from '../external-providers/custom-provider-repository.ts'
 import { type CompleteSettingsDeps, completeSettings } from '../external-providers/find-provider.ts'
 import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/identity-repository.ts'
@@ -61,5 +65,57 @@ export async function createCustomProvider(
     const traits = { provider: identifier, provider_id: id }
     await recordAudit(trx, deps, { action: 'provider_created', actor: admin.actor, ip, traits })
     return created
+  })
+}
+
+/**
+ * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
+ * identifier, and their ids belong to that type of provider. Nor can the issuer or the claim of the subject while identities
+ * exist: a subject would name somebody else.
+ * @throws customProviderNotFound, customProviderChanged, customProviderInUse, and what `completeSettings` throws
+ */
+export async function changeCustomProvider(
+  deps: AuditDeps &
+    CompleteSettingsDeps & {
+      readonly db: Db
+      readonly randomBytes: RandomBytes
+      readonly encryptionKeys: EncryptionKeys
+    },
+  {
+    identifier,
+    admin,
+    ip,
+    changes: { client_secret: secret, ...changes },
+  }: {
+    readonly admin: Admin
+    readonly ip: string
+    readonly identifier: string
+    readonly changes: CustomProviderChanges
+  },
+): Promise<CustomProvider> {
+  const provider = await getCustomProvider(deps.db, identifier)
+  const settings = await completeSettings(deps, { ...provider.settings, ...changes })
+  const sealed = secret === undefined ? provider.secret : sealSecret(deps, provider.id, secret)
+  const members = Object.keys(secret === undefined ? changes : { ...changes, client_secret: secret })
+  return deps.db.transaction().execute(async (trx) => {
+    const changed = await updateCustomProvider(trx, provider, { secret: sealed, settings }, deps.now())
+    if (!changed) throw customProviderChanged()
+    const isSame = sharesSubjects(subjectsOf(provider.settings), subjectsOf(settings))
+    if (!isSame && (await hasIdentitiesOf(trx, identifier))) refuseOtherSubjects()
+    const traits = { provider: identifier, provider_id: provider.id, changed: members }
+    await recordAudit(trx, deps, { action: 'provider_updated', actor: admin.actor, ip, traits })
+    return changed
+  })
+}
+
+/** Removes a provider (reference: Custom providers). @throws customProviderNotFound */
+export async function removeCustomProvider(
+  deps: AuditDeps & { readonly db: Db },
+  { identifier, admin, ip }: { readonly identifier: string; readonly admin: Admin; readonly ip: string },
+): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const id = await deleteCustomProvider(trx, identifier)
+    const traits = { provider: identifier, provider_id: id }
+    await recordAudit(trx, deps, { action: 'provider_deleted', actor: admin.actor, ip, traits })
   })
 }
