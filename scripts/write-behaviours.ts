@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { BEHAVIOURS_BY_SUBJECT, KEPT_BEHAVIOURS, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
-import { SETTINGS_WITHOUT_EFFECT } from '../services/auth/src/config/upstream-settings.ts'
+import { SETTINGS_WITHOUT_EFFECT } from '../services/auth/src/config/profile.ts'
 
 const BEGIN = '<!-- Written by `pnpm behaviours` -->'
 const END = '<!-- Until here -->'

@@ -14,11 +14,7 @@ import {
   templateProblems,
   templateWarnings,
 } from './config/dangers.ts'
-import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
-import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
-import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig, upstreamAudience } from './config/jwt.ts'
-import { type MailConfig, toMailConfig } from './config/mail.ts'
 import {
   type MfaConfig,
   toMfaConfig,
@@ -26,8 +22,29 @@ import {
   type WebauthnConfig,
   webauthnRules,
   webauthnWarnings,
-} from './config/mfa.ts'
-import { profileRules, strictSettings, supabaseNames, supabaseSettings } from './config/profile.ts'
+} from './config/factors.ts'
+import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
+import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig, upstreamAudience } from './config/jwt.ts'
+import { type MailConfig, toMailConfig } from './config/mail.ts'
+import {
+  type AuthDatabaseSettings,
+  type ServerConfig,
+  serverWarnings,
+  toDatabaseConfig,
+  toServerConfig,
+} from './config/process.ts'
+import {
+  findWithoutEffect,
+  listAliases,
+  listUpstreamNames,
+  namedAsSet,
+  PREFIXES,
+  profileRules,
+  strictSettings,
+  supabaseNames,
+  supabaseSettings,
+  upstreamWarnings,
+} from './config/profile.ts'
 import {
   type RateLimitConfig,
   type SecurityConfig,
@@ -36,19 +53,16 @@ import {
   toRateLimitConfig,
   toSecurityConfig,
 } from './config/security.ts'
-import { type ServerConfig, serverWarnings, toServerConfig } from './config/server.ts'
-import { type PasswordConfig, type SessionConfig, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
 import { type OperatorsConfig, settings, toOperatorsConfig } from './config/settings.ts'
-import { type SignupConfig, toSignupConfig } from './config/signup.ts'
-import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
 import {
-  findWithoutEffect,
-  listAliases,
-  listUpstreamNames,
-  namedAsSet,
-  PREFIXES,
-  upstreamWarnings,
-} from './config/upstream-settings.ts'
+  type PasswordConfig,
+  type SessionConfig,
+  type SignupConfig,
+  toPasswordConfig,
+  toSessionConfig,
+  toSignupConfig,
+} from './config/sign-in.ts'
+import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {

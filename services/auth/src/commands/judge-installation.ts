@@ -4,7 +4,7 @@ import { metaOf } from '@trestle/common/config/setting-description.ts'
 import { namesOfSettings } from '@trestle/common/config/setting-names.ts'
 import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { findWithoutEffect, isHarmless, PREFIXES } from '../config/upstream-settings.ts'
+import { findWithoutEffect, isHarmless, PREFIXES } from '../config/profile.ts'
 import { type AuthConfig, loadAuthConfig, readSettings } from '../config.ts'
 import { readInstallation } from './read-installation.ts'
 

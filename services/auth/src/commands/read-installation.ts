@@ -5,7 +5,7 @@ import { findCutValues, requireWholeValues } from '@trestle/common/config/cut-va
 import { readText } from '@trestle/common/config/read-text.ts'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
-import { PREFIXES } from '../config/upstream-settings.ts'
+import { PREFIXES } from '../config/profile.ts'
 
 /** The settings of the service `auth` in an installation of Supabase. */
 export interface Installation {

@@ -6,10 +6,10 @@ import { templateProblem } from '../messages/mail-template.ts'
 import { behavioursOf } from './behaviours.ts'
 import { type externalSettings, PROVIDERS, toUpperCase } from './external.ts'
 import { isElsewhere, type MailValues, type mailSettings } from './mail.ts'
+import type { serverSettings } from './process.ts'
 import type { ProfileValues } from './rules.ts'
 import type { securitySettings } from './security.ts'
-import type { serverSettings } from './server.ts'
-import type { signupSettings } from './signup.ts'
+import type { signupSettings } from './sign-in.ts'
 import type { smsSettings } from './sms.ts'
 
 type DangerValues = SettingValues<typeof externalSettings> &

@@ -4,10 +4,9 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { limitStoreRule, limitStoreSettings } from '@trestle/rate-limits/limit-settings.ts'
 import type { LimiterStoreSettings } from '@trestle/rate-limits/limiter-store.ts'
 import type { z } from 'zod'
+import type { serverSettings } from './process.ts'
 import { hostList, limit, type ProfileValues, type Rate, rate } from './rules.ts'
-import type { serverSettings } from './server.ts'
-import type { passwordSettings } from './sessions.ts'
-import type { signupSettings } from './signup.ts'
+import type { passwordSettings, signupSettings } from './sign-in.ts'
 
 const KEY_BYTES = 32
 
@@ -80,7 +79,7 @@ const limitSettings = group(
   },
 )
 
-/** Settings of captcha, proxies, encryption and limits. The settings of sessions and passwords are in sessions.ts. */
+/** Settings of the captcha, proxies, encryption and limits. */
 export const securitySettings = {
   ...captchaSettings,
   ...protectionSettings,

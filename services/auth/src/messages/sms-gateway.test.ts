@@ -1,7 +1,7 @@
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
-import { serverSettings } from '../config/server.ts'
+import { serverSettings } from '../config/process.ts'
 import { messagebird } from './gateways/messagebird.ts'
 import { textlocal } from './gateways/textlocal.ts'
 import { twilio } from './gateways/twilio.ts'

@@ -3,7 +3,7 @@ import { type AccessTokenClaims, canFit } from '../access-tokens/access-token.ts
 import { type AuditActor, type AuditDeps, type AuditEvent, recordAudit } from '../audit/audit-log.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { JwtConfig } from '../config/jwt.ts'
-import type { SessionConfig } from '../config/sessions.ts'
+import type { SessionConfig } from '../config/sign-in.ts'
 import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'

@@ -1,6 +1,6 @@
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { describe, expect, it } from 'vitest'
-import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './sessions.ts'
+import { passwordSettings, sessionSettings, toPasswordConfig, toSessionConfig } from './sign-in.ts'
 
 const settings = { ...sessionSettings, ...passwordSettings }
 const load = (env: Record<string, string>) => ({
