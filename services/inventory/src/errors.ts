@@ -1,10 +1,10 @@
-import { defineError } from '@trestle/common/errors/define-error.ts'
+import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
-import { MALFORMED_TEXTS } from './field-errors.ts'
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
+import { ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 
-// The errors that a client can see: status, `error.type` and `error.description` (reference: Error descriptions). Others are in
-// request-errors.ts and field-errors.ts about wrong values, import-errors.ts about files, operator-errors.ts about operators, and
-// packages/endpoints/src/error-texts.ts, where the framework finds them.
+// The errors that a client can see: status, `error.type` and `error.description` (reference: Error descriptions). field-errors.ts
+// has the texts about one value, and packages/endpoints/src/error-texts.ts the errors that the framework finds.
 
 /** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
@@ -147,3 +147,170 @@ export const serverBusy = defineError(
   'Too many imports, exports, long pages or large bodies are open at the moment.',
   { 'Retry-After': '5' },
 )
+
+// Errors of operators (console reference: Errors of operators).
+
+export const idempotencyKeyMissing = defineError(
+  400,
+  'IDEMPOTENCY_KEY_REQUIRED',
+  'A change of an operator needs an Idempotency-Key.',
+)
+export const operatorUnauthorized = defineError(
+  401,
+  'OPERATOR_UNAUTHORIZED',
+  'The operator key or the access token is missing, malformed or not good.',
+  { 'WWW-Authenticate': 'Bearer realm="inventory"' },
+)
+/** `details` has the action and the role that counts. */
+export const operatorForbidden = defineError(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this.')
+
+// Errors about wrong values of a request that no schema refuses (reference: Error members): the path of the value, a colon, and the
+// problem.
+
+/** One value of a request that is not valid. */
+export interface Issue {
+  /** Keys joined with dots; empty for the request as a whole. */
+  readonly path: string
+  readonly message: string
+}
+
+const invalidValues = defineError(400, 'VALIDATION_ERROR', ({ text }: { readonly text: string }) => text)
+
+const WHOLE_REQUEST = 'The request'
+
+/** The request is well-formed and has wrong content. The text names the first issue, and never repeats a value. */
+export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError {
+  const [{ path, message }] = issues
+  const text = `${path === '' ? WHOLE_REQUEST : path}: ${message}`
+  return invalidValues({ text }, { details: { issues: issues.slice(0, ISSUES_MAX) } })
+}
+
+/** Attributes that cannot be stored (reference: Attributes). */
+export const attributesInvalid = (reason: string): HttpError =>
+  validationError([{ path: 'attributes', message: reason }])
+/** Paths that cannot be columns of a file. */
+export const flattenInvalid = (reason: string): HttpError => validationError([{ path: 'flatten', message: reason }])
+
+/** The error about one value. @param text the path of the value, a colon, and what is wrong with it */
+function invalidValue(text: string): HttpError {
+  const colon = text.indexOf(': ')
+  const path = text.slice(0, colon)
+  return validationError([{ path: path === WHOLE_REQUEST ? '' : path, message: text.slice(colon + 2) }])
+}
+
+export const idempotencyKeyMalformed = (): HttpError =>
+  invalidValue('Idempotency-Key: must be 1 to 255 visible characters of ASCII')
+export const limitTooHigh = (limitMax: number): HttpError =>
+  validationError([{ path: 'limit', message: VALUE_TEXTS.tooBig({ limit: limitMax }) }])
+export const cursorForeign = (): HttpError =>
+  invalidValue('cursor: must come from the Link header of a page of this list')
+export const flattenWithoutCsv = (): HttpError => invalidValue('flatten: is for CSV')
+export const tooManyFilters = (filtersMax: number): HttpError =>
+  invalidValue(`The request: must have at most ${filtersMax} filters`)
+export const filtersTooLong = (lengthMax: number): HttpError =>
+  invalidValue(`The request: must have at most ${lengthMax} characters of filters, URL-encoded`)
+export const tooManyFilterValues = (valuesMax: number): HttpError =>
+  invalidValue(`The request: must have at most ${valuesMax} values in all lists`)
+export const mergedToNull = (): HttpError => invalidValue('attributes: must not be null')
+export const mergedTooLarge = (bytesMax: number): HttpError =>
+  invalidValue(`attributes: must stay at most ${bytesMax} bytes of JSON`)
+export const mergedTooDeep = (levelsMax: number): HttpError =>
+  invalidValue(`attributes: must stay nested at most ${levelsMax} levels deep`)
+export const mergedTooManyKeys = (keysMax: number): HttpError =>
+  invalidValue(`attributes: must stay at most ${keysMax} keys in all`)
+
+// Errors of files of products, and of the records in a report.
+
+/** `details.report` says what became of each record. */
+export const importRefused = defineError(
+  400,
+  'VALIDATION_ERROR',
+  'Nothing was stored, because not every record could be.',
+)
+export const fileNotUtf8 = defineError(400, 'BAD_REQUEST', 'The file is not UTF-8.')
+export const headerMissing = defineError(400, 'BAD_REQUEST', 'The file has no header.')
+export const headerBroken = defineError(400, 'BAD_REQUEST', 'The header of the file has misplaced quotes.')
+export const skuColumnMissing = defineError(400, 'BAD_REQUEST', 'The file has no column sku.')
+export const attributesColumnMissing = defineError(
+  400,
+  'BAD_REQUEST',
+  'The file must have a column attributes, or columns such as attributes.color.',
+)
+export const columnTwice = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column }: { readonly column: string }) => `The file has the column "${column}" twice.`,
+)
+/** A column that is not known, and the column that its name may mean. `stock`: it would fill the stock. */
+export interface UnknownColumn {
+  readonly column: string
+  readonly meant: string | undefined
+  readonly stock: boolean
+}
+/** Names all columns of the header that are not known. */
+export const columnsUnknown = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ unknown }: { readonly unknown: readonly UnknownColumn[] }) => {
+    const names = unknown.map(
+      ({ column, meant }) => `"${column}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}`,
+    )
+    const subject = names.length === 1 ? `The column ${names[0]} is` : `The columns ${names.join(', ')} are`
+    const advice = ' A file of products has no stock: POST /movements or the command inventory stock receive adds it.'
+    return `${subject} not known.${unknown.some(({ stock }) => stock) ? advice : ''}`
+  },
+)
+export const fileTooLarge = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ bytesMax }: { readonly bytesMax: number }) => `The file is larger than ${bytesMax} bytes.`,
+)
+export const tooManyColumns = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ columnsMax }: { readonly columnsMax: number }) => `The file has more than ${columnsMax} columns.`,
+)
+export const recordTooLong = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ lengthMax, ...span }: LineSpan & { readonly lengthMax: number }) =>
+    `The record on line ${span.line} is longer than ${lengthMax} characters.${span.lastLine > span.line ? ` ${openQuote(span)}` : ''}`,
+)
+export const unsupportedFileType = defineError(
+  415,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
+)
+
+/** The lines of a record. `quoteLine`: where the quote opened that made it go over several lines. */
+interface LineSpan {
+  readonly line: number
+  readonly quoteLine: number
+  readonly lastLine: number
+}
+
+function openQuote({ quoteLine, lastLine }: Pick<LineSpan, 'quoteLine' | 'lastLine'>): string {
+  return `The quote that opens on line ${quoteLine} takes in everything up to line ${lastLine}.`
+}
+
+/** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */
+export const RECORD_TEXTS = {
+  /** A member of a record, and what is wrong with it. */
+  member: (path: string, text: string) => `${path}: ${text}`,
+  noJson: 'The line is not JSON.',
+  noObject: 'The line must be a JSON object.',
+  quotes: 'The record has misplaced quotes.',
+  /** Behind the text of a broken record of several lines. */
+  openQuote,
+  namelessValue: ({ place }: { readonly place: number }) =>
+    `The record has a value in column ${place}, which has no name.`,
+  wrongFields: ({ fields, columns }: { readonly fields: number; readonly columns: number }) =>
+    `The record has ${fields} fields, the header has ${columns}.`,
+  leadsThroughScalar: 'leads through a value that is not an object',
+  notStored: 'The product could not be stored.',
+} as const
+
+/** The texts of imports of operators that have failed. Nothing throws them: an import shows why it has failed. */
+export const IMPORT_TEXTS = {
+  givenUp: 'The import could not be finished. The report counts what was stored.',
+} as const

@@ -8,7 +8,7 @@ import { findPooler } from '@trestle/service/find-pooler.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { inventoryNames } from './migrations.ts'
-import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './rate-limits/turn-bounds.ts'
+import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './rate-limits/turns.ts'
 
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
 const SEAL_KEY_BYTES = 32

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readCell, writeCell } from '../src/json/json-cell.ts'
+import { readCell, writeCell } from '../src/json/json-object.ts'
 import { json, key } from './any-json.ts'
 import { importReport, invalidBody } from './bodies.ts'
 import { startInventory, type TestInventory } from './inventory-app.ts'

@@ -4,7 +4,7 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import type { InventoryTables } from '../src/database.ts'
-import type { Caller } from '../src/idempotency/caller.ts'
+import type { Caller } from '../src/idempotency/idempotent-request.ts'
 import { inventoryNames, migrateOptions } from '../src/migrations.ts'
 
 const ROLE = 'inventory_service'

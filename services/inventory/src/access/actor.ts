@@ -1,5 +1,16 @@
+import { createHash } from 'node:crypto'
+import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
-import type { Identity } from './token-verifier.ts'
+import { z } from 'zod'
+import { idempotencyKeyMalformed, idempotencyKeyMissing } from '../errors.ts'
+import type { Caller } from '../idempotency/idempotent-request.ts'
+
+/** The owner of a token. */
+export interface Identity {
+  /** `sub` of the token. */
+  readonly actor: string
+  readonly scopes: ReadonlySet<Scope>
+}
 
 /** The operator who sends a request. */
 export interface OperatorIdentity extends Pick<Identity, 'actor'> {
@@ -28,4 +39,69 @@ function isIdentity(value: unknown): value is Pick<Identity, 'actor'> {
 
 function isOperatorIdentity(value: unknown): value is OperatorIdentity {
   return isIdentity(value) && 'operator' in value && typeof value.operator === 'object' && value.operator !== null
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * The sender of a request, with its Idempotency-Key.
+ * @param path of the request; the same for every spelling of the URL
+ * @param content the request as it was understood
+ * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyMissing for an operator without a key
+ */
+export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
+  const key = request.header('idempotency-key')
+  const actor = actorOf(request)
+  if (key === undefined) {
+    if (findOperator(request) !== undefined) throw idempotencyKeyMissing()
+    return { actor, repeat: undefined }
+  }
+  if (!KEY.test(key)) throw idempotencyKeyMalformed()
+  const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest()
+  return { actor, repeat: { key, path, fingerprint } }
+}
+
+export const SCOPES = ['inventory:read', 'inventory:write'] as const
+/** A right that a token gives (reference: Authentication). */
+export type Scope = (typeof SCOPES)[number]
+
+/** The scopes that a token has by its role. */
+export interface ScopeRules {
+  /** Roles that have every scope. */
+  readonly adminRoles: readonly string[]
+  /** Scopes of other roles. Ordinary sign-in tokens carry a role but no scope. */
+  readonly roleScopes: ReadonlyMap<string, readonly Scope[]>
+}
+
+/** The claims that give scopes. `user_metadata` gives none, because users can set it. */
+const Claims = z.object({
+  scope: z.string().optional().catch(undefined),
+  role: z.string().optional().catch(undefined),
+  is_anonymous: z.boolean().optional().catch(true),
+  app_metadata: z
+    .object({ scopes: z.array(z.string()).optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+})
+
+/** The scopes that the claims of a verified token give. */
+export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules): ReadonlySet<Scope> {
+  const { scope = '', role = '', is_anonymous: isAnonymous, app_metadata: metadata } = Claims.parse(claims)
+  if (adminRoles.includes(role) && !isAnonymous) return new Set(SCOPES)
+  const named = [...scope.split(' '), ...(metadata?.scopes ?? [])]
+  const ofRole = isAnonymous ? [] : (roleScopes.get(role) ?? [])
+  return new Set([...SCOPES.filter((known) => named.includes(known)), ...ofRole])
+}
+
+/** Reads `role=scope+scope,role=scope`. Undefined for a malformed text, and for a role that comes twice. */
+export function parseRoleScopes(text: string): ReadonlyMap<string, readonly Scope[]> | undefined {
+  const rules = new Map<string, readonly Scope[]>()
+  for (const rule of text.split(',')) {
+    const [role = '', list = '', ...rest] = rule.trim().split('=')
+    const named = list.split('+')
+    const scopes = SCOPES.filter((known) => named.includes(known))
+    if (role === '' || rules.has(role) || rest.length > 0 || scopes.length !== named.length) return undefined
+    rules.set(role, scopes)
+  }
+  return rules
 }

@@ -5,7 +5,7 @@ import {
   type TokenIssuerOptions,
 } from '@trestle/common/outbound/token-issuer.ts'
 import { unavailable } from '../unavailable.ts'
-import { type Scope, type ScopeRules, scopesOf } from './scopes.ts'
+import { type Identity, type ScopeRules, scopesOf } from './actor.ts'
 
 /** The rules by which tokens are good, and the scopes of roles. */
 export interface TokenRules extends ScopeRules {
@@ -13,13 +13,6 @@ export interface TokenRules extends ScopeRules {
   readonly jwksUrl: string
   readonly issuer: string
   readonly audience: string
-}
-
-/** The owner of a token. */
-export interface Identity {
-  /** `sub` of the token. */
-  readonly actor: string
-  readonly scopes: ReadonlySet<Scope>
 }
 
 /** Checks access tokens by the keys that the authentication service publishes. */

@@ -3,11 +3,11 @@ import * as common from '@trestle/common/commands/operator-command.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Command } from 'commander'
 import type { InventoryTables } from '../database.ts'
+import type { Location } from '../locations/location.ts'
 import { LocationBody } from '../locations/location-body.ts'
 import { listLocations } from '../locations/location-repository.ts'
-import type { Location } from '../locations/location-view.ts'
 import { createLocation } from '../use-cases/change-locations.ts'
-import { readValues } from './read-values.ts'
+import { readValues } from './stock.ts'
 
 type LocationCommand = common.OperatorCommand<Database<InventoryTables>>
 

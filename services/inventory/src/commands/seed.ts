@@ -2,7 +2,7 @@ import { numberOption } from '@trestle/common/commands/number-option.ts'
 import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { openOperatorDatabase } from '../open-database.ts'
-import { QUANTITY_MAX } from '../stock/level-view.ts'
+import { QUANTITY_MAX } from '../stock/level.ts'
 import { SEED_LOCATION, seedProducts, seedStock } from '../use-cases/seed.ts'
 
 const COUNT_MAX = 10_000_000

@@ -3,16 +3,16 @@ import * as common from '@trestle/common/commands/operator-command.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
+import type { z } from 'zod'
 import type { InventoryTables } from '../database.ts'
 import { getLocationId, getOnlyCode } from '../locations/location-repository.ts'
+import type { Movement } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements, type MovementFilters } from '../movements/movement-repository.ts'
-import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
+import { type PlaceNames, QUANTITY_MAX } from '../stock/level.ts'
 import { type LevelFilters, listLevels, listNamed, type NamedLevel } from '../stock/level-repository.ts'
-import { type PlaceNames, QUANTITY_MAX } from '../stock/level-view.ts'
 import { type MoveStockByNameInput, moveStockByName, type StockPlace } from '../use-cases/move-stock.ts'
-import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
@@ -234,4 +234,21 @@ function numberOf(text: unknown): number {
 
 function describeLevel({ sku, location, onHand, reserved, available, updatedAt }: NamedLevel) {
   return { sku, location, onHand, reserved, available, updatedAt }
+}
+
+/**
+ * Judges values by the schema of the request that has the same effect.
+ * @param names the argument or option of each member
+ * @throws Error naming the argument or option of the first member that the schema refuses
+ */
+export function readValues<Schema extends z.ZodType>(
+  schema: Schema,
+  values: object,
+  names: Readonly<Record<string, string>>,
+): z.output<Schema> {
+  const read = schema.safeParse(values)
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  const member = String(issue?.path[0] ?? '')
+  throw new Error(`${names[member] ?? member}: ${issue?.message ?? 'is not valid'}`)
 }

@@ -3,7 +3,7 @@ import { commaList, flag, parsed, text, url } from '@trestle/common/config/setti
 import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
-import { parseRoleScopes } from '../access/scopes.ts'
+import { parseRoleScopes } from '../access/actor.ts'
 import type { TokenRules } from '../access/token-verifier.ts'
 
 /** Stands before the name of each setting of the service. */

@@ -1,17 +1,23 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
-import { requireLocation } from '../locations/location.ts'
+import { callerOf } from '../access/actor.ts'
+import { LocationCreatedView, LocationView, locationJson, requireLocation } from '../locations/location.ts'
 import { LocationBody, LocationCode, LocationPatch } from '../locations/location-body.ts'
 import { findLocation, listLocations } from '../locations/location-repository.ts'
-import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
-import { PageKeywords } from '../pagination/page-query.ts'
+
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { locationTag } from '../requests/entity-tag.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { LocationId } from '../requests/record-id.ts'
-import { callerOf } from '../requests/request-caller.ts'
-import { outage, repeatable, withBody } from '../requests/responses.ts'
+import {
+  listBody,
+  listEnvelope,
+  locationTag,
+  outage,
+  recordBody,
+  recordEnvelope,
+  repeatable,
+  withBody,
+} from '../requests/answers.ts'
+import { LocationId, PageKeywords } from '../requests/fields.ts'
 import { changeLocation, createLocation, deleteLocation } from '../use-cases/change-locations.ts'
 
 const changeResponses = {

@@ -1,22 +1,25 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
-import { findOperator } from '../access/actor.ts'
+import { callerOf, findOperator } from '../access/actor.ts'
 import { movementNotFound } from '../errors.ts'
-import { actionOf, MOVEMENT_TYPES } from '../movements/movement.ts'
+import {
+  actionOf,
+  ListedMovementView,
+  MOVEMENT_TYPES,
+  MovedView,
+  MovementView,
+  movementJson,
+} from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
-import { ListedMovementView, MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
 import { requireAction } from '../operators/require-action.ts'
-import { PageKeywords } from '../pagination/page-query.ts'
+
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { FreeText } from '../requests/free-text.ts'
-import { LocationId, ProductId, RecordId } from '../requests/record-id.ts'
-import { callerOf } from '../requests/request-caller.ts'
-import { outage, repeatable } from '../requests/responses.ts'
+import { listBody, listEnvelope, outage, recordBody, recordEnvelope, repeatable } from '../requests/answers.ts'
+import { FreeText, LocationId, PageKeywords, ProductId, RecordId } from '../requests/fields.ts'
+import { PLACE_INCLUDES } from '../stock/level.ts'
 import { listNamed } from '../stock/level-repository.ts'
-import { PLACE_INCLUDES } from '../stock/level-view.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
 
 const ListKeywords = PageKeywords.extend({

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { envelopeOf, expectBody, invalidBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
-import { encodeCursor } from '../pagination/cursor.ts'
+import { encodeCursor } from '../pagination/page.ts'
 import { nameOfSelection } from '../products/product-query.ts'
 
 let inventory: TestInventory

@@ -1,24 +1,34 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { z } from 'zod'
+import { callerOf } from '../access/actor.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
 import {
+  findSkuProblem,
   ListedProductView,
   ProductCreatedView,
   ProductView,
   productCreatedJson,
   productJson,
-} from '../products/product-view.ts'
-import { findSkuProblem, SKU_LENGTH_MAX, SKU_PATTERN } from '../products/sku.ts'
-import { productTag } from '../requests/entity-tag.ts'
-import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { ProductId } from '../requests/record-id.ts'
-import { callerOf } from '../requests/request-caller.ts'
-import { outage, repeatable, withBody } from '../requests/responses.ts'
+  SKU_LENGTH_MAX,
+  SKU_PATTERN,
+} from '../products/product.ts'
+import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
+import {
+  listBody,
+  listEnvelope,
+  listStream,
+  outage,
+  productTag,
+  recordBody,
+  recordEnvelope,
+  repeatable,
+  withBody,
+} from '../requests/answers.ts'
+import { ProductId } from '../requests/fields.ts'
 import { type ChangeProductInput, changeProduct, createProduct, deleteProduct } from '../use-cases/change-products.ts'
 import { type ListedProducts, listProducts, showProduct } from '../use-cases/list-products.ts'
 

@@ -1,19 +1,28 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { actorOf } from '../access/actor.ts'
-import { PageKeywords } from '../pagination/page-query.ts'
+import { actorOf, callerOf } from '../access/actor.ts'
+
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { FreeText } from '../requests/free-text.ts'
-import { LocationId, ProductId, ReservationId } from '../requests/record-id.ts'
-import { callerOf } from '../requests/request-caller.ts'
-import { outage, repeatable, withBody } from '../requests/responses.ts'
-import { RESERVATION_STATUSES, requireReservation } from '../reservations/reservation.ts'
+import {
+  listBody,
+  listEnvelope,
+  outage,
+  recordBody,
+  recordEnvelope,
+  repeatable,
+  withBody,
+} from '../requests/answers.ts'
+import { FreeText, LocationId, PageKeywords, ProductId, ReservationId } from '../requests/fields.ts'
+import {
+  ListedReservationView,
+  RESERVATION_STATUSES,
+  ReservationView,
+  requireReservation,
+} from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
-import { ListedReservationView, ReservationView } from '../reservations/reservation-view.ts'
+import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level.ts'
 import { listNamed } from '../stock/level-repository.ts'
-import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level-view.ts'
 import { releaseReservation, reserveStock } from '../use-cases/reserve-stock.ts'
 
 const SECONDS_MAX = 2_592_000

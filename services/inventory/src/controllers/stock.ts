@@ -1,17 +1,12 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
 import { requireLocation } from '../locations/location.ts'
-import { cutPage } from '../pagination/cut-page.ts'
-import { ID_FORM, PageKeywords, readPage } from '../pagination/page-query.ts'
+import { cutPage, ID_FORM, readPage } from '../pagination/page.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { requireProduct } from '../products/product.ts'
-import { levelTag } from '../requests/entity-tag.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { FreeText } from '../requests/free-text.ts'
-import { LocationId, ProductId } from '../requests/record-id.ts'
-import { outage } from '../requests/responses.ts'
-import { findLevel, findLongProductStock, findProductStock, listLevels, listNamed } from '../stock/level-repository.ts'
+import { levelTag, listBody, listEnvelope, outage, recordBody, recordEnvelope } from '../requests/answers.ts'
+import { FreeText, LocationId, PageKeywords, ProductId } from '../requests/fields.ts'
 import {
   type Level,
   LevelView,
@@ -19,7 +14,8 @@ import {
   PLACE_INCLUDES,
   ProductStockView,
   QUANTITY_MAX,
-} from '../stock/level-view.ts'
+} from '../stock/level.ts'
+import { findLevel, findLongProductStock, findProductStock, listLevels, listNamed } from '../stock/level-repository.ts'
 
 const ListKeywords = PageKeywords.extend({
   productId: ProductId.optional(),

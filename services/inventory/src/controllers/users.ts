@@ -1,12 +1,11 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../access/user-repository.ts'
 import { userNotFound } from '../errors.ts'
-import { PageKeywords } from '../pagination/page-query.ts'
+
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { RecordId } from '../requests/record-id.ts'
-import { outage } from '../requests/responses.ts'
+import { listBody, listEnvelope, outage, recordBody, recordEnvelope } from '../requests/answers.ts'
+import { PageKeywords, RecordId } from '../requests/fields.ts'
 
 /** /users, /users/{userId}: the users that the database has. */
 export class Default extends InventoryController {

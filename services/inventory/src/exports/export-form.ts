@@ -1,8 +1,8 @@
 import { withoutFormula, writeCsvCell } from '@trestle/common/documents/csv-cell.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { CELL_TYPES, writeCell } from '../json/json-cell.ts'
-import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
+import { CELL_TYPES, writeCell } from '../json/json-object.ts'
 import type { Product } from '../products/product.ts'
+import { type AttributePath, findClash, parseAttributePath } from '../products/product-filter.ts'
 
 /** A product whose attributes are split into columns of their own and the rest. */
 export interface ExportedProduct extends Product {

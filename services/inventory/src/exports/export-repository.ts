@@ -1,8 +1,8 @@
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import { type ControlledTransaction, sql } from 'kysely'
 import type { Db, InventoryTables } from '../database.ts'
-import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
 import { rowsThatFit } from '../products/product.ts'
+import { type AttributePath, toJsonPath } from '../products/product-filter.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
 import type { ExportedProduct, ExportForm } from './export-form.ts'
 

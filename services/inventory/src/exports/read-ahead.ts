@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy } from '../errors.ts'
-import { EXPORT_READS, READ_WAIT_MS } from '../rate-limits/turn-bounds.ts'
+import { EXPORT_READS, READ_WAIT_MS } from '../rate-limits/turns.ts'
 
 /** An export keeps so many bytes in memory before it uses a file. */
 const MEMORY_BYTES = 65_536

@@ -1,11 +1,35 @@
 import { againWhenLost, transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Answer } from './answer.ts'
-import { type Caller, callerColumns, callerRow } from './caller.ts'
-import type { KeyRefusal } from './refuse-key.ts'
+import type { Answer, Caller, KeyRefusal } from './idempotent-request.ts'
+
+/** Returns SQL that selects the answer of a call of such a function. */
+export function answerOf<Body extends object, Refusal extends string>(
+  call: RawBuilder<unknown>,
+): RawBuilder<Answer<Body, Refusal>> {
+  return sql<Answer<Body, Refusal>>`SELECT verdict, answer AS body, quantity::float8, line FROM ${call}`
+}
+
+/** The input of a prepared query that `callerRow` needs. */
+export interface CallerColumns {
+  readonly actor: string | null
+  readonly path: string | null
+  readonly idempotencyKey: string | null
+  readonly fingerprint: Buffer | null
+}
+
+/** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), id }`. */
+export function callerColumns({ actor, repeat }: Caller): CallerColumns {
+  const { path = null, key = null, fingerprint = null } = repeat ?? {}
+  return { actor, path, idempotencyKey: key, fingerprint }
+}
+
+/** The argument of type `caller` that SQL functions take. */
+export function callerRow(p: CallerColumns): RawBuilder<unknown> {
+  return sql`ROW(${p.actor}::text, ${p.idempotencyKey}::text, ${p.path}::text, ${p.fingerprint}::bytea)::${sql.table('caller')}`
+}
 
 const CREATED = 201
 

@@ -6,7 +6,7 @@ import {
   headerBroken,
   skuColumnMissing,
   tooManyColumns,
-} from '../import-errors.ts'
+} from '../errors.ts'
 import { readCsvHeader } from './csv-products.ts'
 
 const record = (fields: readonly string[], line = 1, isWellFormed = true) => ({

@@ -1,5 +1,4 @@
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
-import { FIELD_TEXTS } from '../field-errors.ts'
 import {
   attributesColumnMissing,
   columnsUnknown,
@@ -9,10 +8,10 @@ import {
   skuColumnMissing,
   tooManyColumns,
   type UnknownColumn,
-} from '../import-errors.ts'
-import { CELL_TYPES, type CellType, isJson, readCell, readTypedCell } from '../json/json-cell.ts'
-import { memberTexts } from '../json/nested-text.ts'
-import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
+} from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
+import { CELL_TYPES, type CellType, isJson, memberTexts, readCell, readTypedCell } from '../json/json-object.ts'
+import { type AttributePath, findClash, parseAttributePath } from '../products/product-filter.ts'
 import type { CsvRecord } from './csv-reader.ts'
 import { brokenRecord, type RawProduct, type RecordProblem } from './import-record.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { csvForm } from '../exports/export-form.ts'
-import { readCell } from '../json/json-cell.ts'
+import { readCell } from '../json/json-object.ts'
 import { CsvReader, type CsvRecord, findSeparator, readSeparatorLine } from './csv-reader.ts'
 
 function read(...pieces: readonly string[]): CsvRecord[] {

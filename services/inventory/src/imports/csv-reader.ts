@@ -1,4 +1,4 @@
-import { recordTooLong } from '../import-errors.ts'
+import { recordTooLong } from '../errors.ts'
 
 /** A record of a CSV text (RFC 4180). */
 export interface CsvRecord {

@@ -1,5 +1,5 @@
 import { defineTask } from '@trestle/jobs/task.ts'
-import { IMPORT_TEXTS } from '../import-errors.ts'
+import { IMPORT_TEXTS } from '../errors.ts'
 
 /** An attempt may take this long. A file of 256 MiB takes minutes. */
 const TIMEOUT_SECONDS = 4 * 3_600

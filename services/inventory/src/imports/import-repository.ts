@@ -7,6 +7,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, InventoryTables, Trx } from '../database.ts'
 import type { ImportTurns } from '../rate-limits/turns.ts'
+import { unavailable } from '../unavailable.ts'
 import type { ReadProduct } from './import-record.ts'
 
 /** The database for imports and exports, with the turns of imports. */
@@ -16,7 +17,7 @@ export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> &
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
 /** Whether a product whose SKU comes again keeps its attributes, or gets the attributes of the file. */
-export type Existing = 'keep' | 'replace'
+type Existing = 'keep' | 'replace'
 
 interface VerdictRow extends NumberedRow {
   readonly verdict: ImportVerdict
@@ -46,7 +47,7 @@ const importsTable = sql.table('imports')
 const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
 
 /** Adds a staged file without rows. Resolves to its id. @throws Error when the database returns no row */
-export async function insertImport(db: Db): Promise<string> {
+async function insertImport(db: Db): Promise<string> {
   const { rows } = await sql<{ id: string }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
   const [row] = rows
   if (row === undefined) throw new Error('the import has no id')
@@ -54,7 +55,7 @@ export async function insertImport(db: Db): Promise<string> {
 }
 
 /** Adds products behind the rows that the file has. Neither locks nor reads products of the service. */
-export async function insertImportRows(
+async function insertImportRows(
   db: Db,
   { id, staged }: { readonly id: string; readonly staged: number },
   products: readonly ReadProduct[],
@@ -68,7 +69,7 @@ export async function insertImportRows(
 }
 
 /** How many rows of a file would create or change a product if they were stored one after the other. */
-export interface JudgedRows {
+interface JudgedRows {
   /** All rows of the file. */
   readonly staged: number
   /** Different SKUs of the file. */
@@ -83,7 +84,7 @@ export interface JudgedRows {
  * Counts the rows of a file by their outcome. Takes no locks, so other requests may change the outcome.
  * @throws Error when the database returns no counts
  */
-export async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
+async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
   const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
   const own = digest(sql`r.attributes`)
   const { rows } = await sql<JudgedRows>`
@@ -102,7 +103,7 @@ export async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
 }
 
 /** Deletes all rows of a file but those whose SKU is taken, by a product or by an earlier row. */
-export async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
+async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
   await sql`
     WITH numbered AS (
       SELECT r.place, p.id IS NULL AND row_number() OVER (PARTITION BY r.sku ORDER BY r.place) = 1 AS is_free
@@ -113,14 +114,14 @@ export async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
 }
 
 /** A row of a file, as errors name it. */
-export interface StagedRow {
+interface StagedRow {
   readonly place: number
   readonly line: number
   readonly sku: string
 }
 
 /** Rows of a file that come after a place, in their order, at most `limit`. */
-export async function listImportRows(
+async function listImportRows(
   db: Db,
   id: string,
   { after, limit }: { readonly after: number; readonly limit: number },
@@ -136,7 +137,7 @@ export async function listImportRows(
  * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`: two
  * files at the same time could deadlock.
  */
-export async function upsertImportRows(
+async function upsertImportRows(
   trx: Trx,
   id: string,
   existing: Existing,
@@ -169,7 +170,7 @@ export async function upsertImportRows(
  *
  * Lock order: this lock, the products. Two files may name products in opposite orders, so only one is stored at a time.
  */
-export async function lockImports(trx: Trx, id: string): Promise<void> {
+async function lockImports(trx: Trx, id: string): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
 }
 
@@ -177,7 +178,7 @@ export async function lockImports(trx: Trx, id: string): Promise<void> {
  * Deletes a staged file with its rows. Lock order: the file, its rows. Clean-up takes them in this order too, so that the two
  * never wait for each other.
  */
-export async function deleteImport(db: Db, id: string): Promise<void> {
+async function deleteImport(db: Db, id: string): Promise<void> {
   await sql`
     WITH held AS MATERIALIZED (SELECT id FROM ${importsTable} WHERE id = ${id} FOR UPDATE),
       gone AS (DELETE FROM ${rowsTable} r USING held WHERE r.import_id = held.id)
@@ -206,4 +207,115 @@ const deleteOldQuery = prepare(
  */
 export async function deleteOldImportRows(lanes: Lanes, limit: number): Promise<number> {
   return (await lanes.write.one(deleteOldQuery, { limit })).deleted
+}
+
+type Mode = 'insert' | 'upsert' | 'skip'
+
+/** The counts of the rows of a file by their outcome. `taken` counts rows that fail because their SKU is taken. */
+export interface StagedCounts {
+  readonly created: number
+  readonly updated: number
+  readonly skipped: number
+  readonly taken: number
+}
+
+type KeepCounts = (trx: Trx, counts: StagedCounts) => Promise<void> | undefined
+
+const PAGE_ROWS = 500
+/** How often storing a file starts again because other requests have created some of its products meanwhile. */
+const ATTEMPTS_MAX = 5
+
+/** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
+export class StagedImport implements AsyncDisposable {
+  readonly #db: Db
+  readonly #id: string
+  #staged = 0
+
+  private constructor(db: Db, id: string) {
+    this.#db = db
+    this.#id = id
+  }
+
+  static async open(db: Db): Promise<StagedImport> {
+    return new StagedImport(db, await insertImport(db))
+  }
+
+  async add(products: readonly ReadProduct[]): Promise<readonly 'staged'[]> {
+    await insertImportRows(this.#db, { id: this.#id, staged: this.#staged }, products)
+    this.#staged += products.length
+    return products.map(() => 'staged')
+  }
+
+  /** Counts what would become of the rows, and stores nothing. */
+  async judge(mode: Mode): Promise<StagedCounts> {
+    return toCounts(this.#expectAllRows(await countImportRows(this.#db, this.#id)), mode)
+  }
+
+  /**
+   * Stores all rows in one transaction, or none of them if `taken` is not 0.
+   * @param keep keeps the counts in the transaction that stores the rows
+   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again; the error
+   * of `keep`
+   */
+  async apply(mode: Mode, keep: KeepCounts): Promise<StagedCounts> {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+      const counts = await againWhenLost(() => this.#tryApply(mode, keep))
+      if (counts !== undefined) return counts
+    }
+    throw unavailable(new Error('other requests create the same products again and again'))
+  }
+
+  async #tryApply(mode: Mode, keep: KeepCounts): Promise<StagedCounts | undefined> {
+    const trx = await this.#db.startTransaction().execute()
+    try {
+      await lockImports(trx, this.#id)
+      const judged = this.#expectAllRows(await countImportRows(trx, this.#id))
+      const counts = toCounts(judged, mode)
+      if (counts.taken > 0) return counts
+      const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert' ? 'replace' : 'keep')
+      if (mode === 'insert' && created < judged.staged) return undefined
+      // One row is stored of a SKU that comes twice. Only the counts of the judgement include the other rows.
+      const stored =
+        judged.skus < judged.staged
+          ? counts
+          : { ...counts, created, updated, skipped: judged.staged - created - updated }
+      await keep(trx, stored)
+      await trx.commit().execute()
+      return stored
+    } finally {
+      if (!trx.isCommitted) await trx.rollback().execute()
+    }
+  }
+
+  /** The rows that were counted as taken, a page at a time. Deletes all other rows of the file. */
+  async *listTaken({ taken }: StagedCounts): AsyncGenerator<readonly StagedRow[], void> {
+    if (taken === 0) return
+    await deleteFreeImportRows(this.#db, this.#id)
+    for (let after = 0; ; ) {
+      const rows = await listImportRows(this.#db, this.#id, { after, limit: PAGE_ROWS })
+      if (rows.length > 0) yield rows
+      after = rows.at(-1)?.place ?? 0
+      if (rows.length < PAGE_ROWS) return
+    }
+  }
+
+  /** Clean-up deletes the file an hour later if this fails. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await deleteImport(this.#db, this.#id).catch(() => {})
+  }
+
+  /**
+   * Rows may be gone: the tables are not logged, so a crash empties them, and clean-up deletes files after an hour.
+   * @throws serviceUnavailable when rows are gone
+   */
+  #expectAllRows(judged: JudgedRows): JudgedRows {
+    if (judged.staged === this.#staged) return judged
+    throw unavailable(new Error('rows of the import are gone'))
+  }
+}
+
+function toCounts({ staged, created, different }: JudgedRows, mode: Mode): StagedCounts {
+  const updated = mode === 'upsert' ? different : 0
+  const kept = staged - created - updated
+  return { created, updated, skipped: mode === 'insert' ? 0 : kept, taken: mode === 'insert' ? kept : 0 }
 }

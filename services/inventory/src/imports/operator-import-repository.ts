@@ -3,9 +3,8 @@ import { prepare } from '@trestle/database/prepare.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { OperatorImport, ReportedImport } from './operator-import-view.ts'
+import type { OperatorImport, ReportedImport, Storing } from './import-report.ts'
 import type { ImportFormat } from './read-records.ts'
-import type { Storing } from './storing.ts'
 
 const importsTable = sql.table('operator_imports')
 const piecesTable = sql.table('import_pieces')

@@ -1,4 +1,12 @@
-import { memberTexts } from './nested-text.ts'
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  endOfString,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '@trestle/endpoints/body/json-text.ts'
 
 /** An object or array with the text that was sent, because parsing loses digits of large numbers. */
 export interface JsonText {
@@ -55,4 +63,91 @@ function withoutFinalZeros(digits: string): string {
   let end = digits.length
   while (digits[end - 1] === '0') end--
   return digits.slice(0, end)
+}
+
+/** A number as this service writes it, or a word of JSON. Other spellings, such as `12E3`, `007` and `-0`, are texts. */
+const NUMBER_OR_WORD = /^(?:-?[1-9]\d*(?:\.\d+)?|0(?:\.\d+)?|-0\.0*[1-9]\d*|true|false|null)$/
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+/** The types that the name of a column may state. */
+export const CELL_TYPES = ['text', 'number', 'boolean', 'json'] as const
+/** The type of the cells of a column. */
+export type CellType = (typeof CELL_TYPES)[number]
+
+/** The JSON of a cell of a CSV file: the cell itself when it is JSON, else the cell as a JSON text. */
+export function readCell(cell: string): string {
+  return NUMBER_OR_WORD.test(cell) || (/^["[{]/.test(cell) && isJson(cell)) ? cell : JSON.stringify(cell)
+}
+
+/** The JSON of a cell whose column states its type; undefined when the cell is not of this type. */
+export function readTypedCell(cell: string, type: CellType): string | undefined {
+  switch (type) {
+    case 'text':
+      return JSON.stringify(cell)
+    case 'number':
+      return JSON_NUMBER.test(cell) ? cell : undefined
+    case 'boolean':
+      // Spreadsheets write TRUE.
+      return /^(?:true|false)$/i.test(cell) ? cell.toLowerCase() : undefined
+    case 'json':
+      return isJson(cell) ? cell : undefined
+  }
+}
+
+/** The cell that `readCell` reads as this JSON. A text keeps its quotes only when it would be read as another value without. */
+export function writeCell(json: string): string {
+  if (!json.startsWith('"')) return json
+  const text = String(JSON.parse(json))
+  // An empty cell means no value.
+  return text === '' || readCell(text) === text ? json : text
+}
+
+/** Whether a text is JSON (RFC 8259), by the parser of JavaScript. */
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+// These functions find the texts of values inside a JSON text in one pass, so that numbers keep every digit.
+// They expect a text that `JSON.parse` has accepted. A reviver of `JSON.parse` could do the same, but takes
+// fifty times as long.
+
+/** The text of each value of an object. For a repeated key the last one counts. */
+export function memberTexts(text: string): Map<string, string> {
+  return new Map(
+    itemTexts(text).map((member) => {
+      const end = endOfString(member, 0) + 1
+      return [readKey(member.slice(0, end)), member.slice(member.indexOf(':', end) + 1).trimStart()]
+    }),
+  )
+}
+
+/** The text of each item of an array, or of each member of an object with its key. */
+export function itemTexts(text: string): readonly string[] {
+  const items: string[] = []
+  let [depth, start] = [0, 0]
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(text, at)
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      depth++
+      if (depth === 1) start = at + 1
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
+    const isEnd = depth === 0 && (code === CLOSE_OBJECT || code === CLOSE_ARRAY)
+    if (!isEnd && (depth !== 1 || code !== COMMA)) continue
+    const item = text.slice(start, at).trim()
+    // `[]` and `{}` have one empty item.
+    if (item !== '') items.push(item)
+    start = at + 1
+  }
+  return items
+}
+
+function readKey(literal: string): string {
+  const key: unknown = JSON.parse(literal)
+  return String(key)
 }

@@ -1,7 +1,7 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { FreeText } from '../requests/free-text.ts'
+import { FreeText } from '../requests/fields.ts'
 
 /** The code of a location. */
 export const LocationCode = z

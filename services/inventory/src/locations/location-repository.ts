@@ -4,11 +4,9 @@ import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Answer } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
+import type { Answer, Caller } from '../idempotency/idempotent-request.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
-import type { LocationChange, LocationRefusal, LocationTarget, NewLocation } from './location.ts'
-import type { VersionedLocation } from './location-view.ts'
+import type { LocationChange, LocationRefusal, LocationTarget, NewLocation, VersionedLocation } from './location.ts'
 
 // Ids are exact as JavaScript numbers, because their sequence ends at the largest safe integer.
 const COLUMNS = sql<VersionedLocation>`id::float8, code, name, active, version`

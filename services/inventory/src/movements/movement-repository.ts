@@ -2,11 +2,10 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { type Answer, answerOf } from '../idempotency/answer.ts'
-import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
-import type { MoveRefusal } from '../stock/stock-refusals.ts'
-import { effectOf, type MovementLine, type MovementType } from './movement.ts'
-import type { MovedStock, Movement } from './movement-view.ts'
+import type { Answer, Caller } from '../idempotency/idempotent-request.ts'
+import { answerOf, type CallerColumns, callerColumns, callerRow } from '../idempotency/key-repository.ts'
+import type { MoveRefusal } from '../stock/level.ts'
+import { effectOf, type MovedStock, type Movement, type MovementLine, type MovementType } from './movement.ts'
 
 /** A movement must meet all of these. */
 export interface MovementFilters {

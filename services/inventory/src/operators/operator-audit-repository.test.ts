@@ -2,8 +2,7 @@ import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
-import { listOperatorAudit } from './operator-audit-repository.ts'
-import { runAuditedChange } from './operator-change-repository.ts'
+import { listOperatorAudit, runAuditedChange } from './operator-change-repository.ts'
 
 let stock: StockDatabase
 /** The products of each change, in order. */

@@ -1,5 +1,8 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
+import { sql } from 'kysely'
+import { z } from 'zod'
 import type { Db, Trx } from '../database.ts'
 import type { AuditedChange, OperatorChange } from './operator-change.ts'
 
@@ -54,4 +57,63 @@ async function insertOperatorAudit(
       changes: JSON.stringify(changes),
     })
     .execute()
+}
+
+/** The entries of a list, and their order. */
+interface AuditSelection {
+  /** Only changes of this product and of its stock. */
+  readonly productId?: number | undefined
+  /** The order of the entries by time; `desc`: the newest first. */
+  readonly order: 'asc' | 'desc'
+}
+
+/** A part of a list. */
+interface AuditBounds {
+  /** The id of the entry that comes before; 0 for the first part. */
+  readonly after: number
+  /** How many entries at most. */
+  readonly limit: number
+}
+
+/** Lists entries of the audit log of operators (console reference: Audit of operators). */
+export async function listOperatorAudit(
+  db: Db,
+  { productId, order }: AuditSelection,
+  { after, limit }: AuditBounds,
+): Promise<readonly AuditEntry[]> {
+  const isLater = order === 'asc' ? sql`id > ${after}` : sql`id < ${after}`
+  const conditions = [
+    after > 0 && isLater,
+    productId !== undefined && sql`product_ids @> ARRAY[${productId}::bigint]`,
+  ].filter((condition) => condition !== false)
+  const { rows } = await sql<AuditEntry>`
+    SELECT id::float8, created_at AS created, action,
+      json_build_object('id', actor_id, 'email', actor_email) AS actor, key_name AS key, role, address,
+      json_build_object('kind', object_kind, 'id', object_id) AS object,
+      idempotency_key AS "idempotencyKey", changes
+    FROM ${sql.table('operator_audit')}
+    WHERE ${conditions.length > 0 ? sql.join(conditions, sql` AND `) : sql`true`}
+    ORDER BY id ${order === 'asc' ? sql`ASC` : sql`DESC`} LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/** A change of an operator, as the audit log shows it (console reference: Audit of operators). */
+export const AuditEntryView = z
+  .object({
+    id: z.int(),
+    created: z.iso.datetime({ precision: 3 }).meta({ description: 'When the change was made' }),
+    action: z.string().meta({ description: 'What was done, such as products.change' }),
+    actor: z.object({ id: z.guid(), email: z.string() }).meta({ description: 'The operator' }),
+    key: z.string().meta({ description: 'The name of the operator key' }),
+    role: z.enum(OPERATOR_ROLES).meta({ description: 'The role that counted' }),
+    address: z.string().meta({ description: 'The address of the operator’s browser' }),
+    object: z.object({ kind: z.string(), id: z.int() }).meta({ description: 'What was changed' }),
+    idempotencyKey: z.string().nullable().meta({ description: 'The Idempotency-Key of the change, where it had one' }),
+    changes: z.looseObject({}).meta({ description: 'How the object was changed' }),
+  })
+  .meta({ id: 'AuditEntry' })
+
+/** A row of the audit log. */
+interface AuditEntry extends Omit<z.output<typeof AuditEntryView>, 'created'> {
+  readonly created: Date
 }

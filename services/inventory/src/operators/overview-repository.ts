@@ -2,8 +2,8 @@ import { localName, type Names } from '@trestle/migrations/migration.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { Db } from '../database.ts'
-import type { Position } from '../pagination/cursor.ts'
-import type { Level } from '../stock/level-view.ts'
+import type { Position } from '../pagination/page.ts'
+import type { Level } from '../stock/level.ts'
 
 const Count = z.int().min(0)
 

@@ -1,6 +1,6 @@
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { expect, it } from 'vitest'
-import { operatorForbidden } from '../operator-errors.ts'
+import { operatorForbidden } from '../errors.ts'
 import { requireAction } from './require-action.ts'
 
 it.each<[Parameters<typeof requireAction>[1], readonly OperatorRole[]]>([

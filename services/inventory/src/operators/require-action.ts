@@ -1,5 +1,5 @@
 import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { operatorForbidden } from '../operator-errors.ts'
+import { operatorForbidden } from '../errors.ts'
 
 /**
  * Requires that the role of an operator may do an action (console reference: Actions).

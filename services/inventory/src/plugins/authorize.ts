@@ -1,11 +1,17 @@
 import type { Guard, GuardContext } from '@trestle/endpoints/endpoints.ts'
 import { type Operator, readOperator, UnverifiableTokenError } from '@trestle/operators/operator.ts'
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
-import type { OperatorIdentity } from '../access/actor.ts'
-import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
+import type { Identity, OperatorIdentity } from '../access/actor.ts'
+import type { TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { invalidToken, missingToken, readScopeMissing, tooManyRequests, writeScopeMissing } from '../errors.ts'
-import { operatorUnauthorized } from '../operator-errors.ts'
+import {
+  invalidToken,
+  missingToken,
+  operatorUnauthorized,
+  readScopeMissing,
+  tooManyRequests,
+  writeScopeMissing,
+} from '../errors.ts'
 import { requireAction } from '../operators/require-action.ts'
 import { unavailable } from '../unavailable.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'

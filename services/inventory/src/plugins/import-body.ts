@@ -1,7 +1,6 @@
 import { type EndpointRequest, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { badRequest, payloadTooLarge, requestTimeout } from '../errors.ts'
-import { unsupportedFileType } from '../import-errors.ts'
+import { badRequest, payloadTooLarge, requestTimeout, unsupportedFileType } from '../errors.ts'
 import type { ImportFormat, ReadLimits } from '../imports/read-records.ts'
 import { IMPORT_MODES } from '../use-cases/import-products.ts'
 

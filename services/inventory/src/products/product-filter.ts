@@ -1,10 +1,8 @@
 import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { numberSize } from '../json/number-size.ts'
-import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'
-import { checkAttributes } from './attributes.ts'
-import { SKU_LENGTH_MAX } from './sku.ts'
+import { numberSize } from '../json/scan-json.ts'
+import { checkAttributes, SKU_LENGTH_MAX } from './product.ts'
 
 /** One condition on a product. A list shows the products that meet all of its filters. */
 export type ProductFilter =
@@ -25,7 +23,7 @@ export type ProductFilter =
   | { readonly kind: 'search'; readonly text: string }
 
 /** A filter, or why a parameter is not a filter. */
-export type FilterVerdict =
+type FilterVerdict =
   | {
       readonly verdict: 'accepted'
       readonly filter: ProductFilter
@@ -193,4 +191,50 @@ function isNumber(value: string): boolean {
 
 function isNumberInBounds(literal: string): boolean {
   return !isNumber(literal) || numberSize(literal).length <= NUMBER_LENGTH_MAX
+}
+
+/** The keys that lead to a value inside the attributes, from the outermost on. */
+export type AttributePath = readonly string[]
+
+const KEYS_MAX = 8
+/** A key in double quotes with the escapes of JSON, or a key without special characters. */
+const KEY = /(?:("(?:[^"\\]|\\.)*")|([^."[\]]+))(\.|$)/y
+
+/** Reads keys joined with dots, such as `dim.w` and `"a.b".c` (reference: Filter paths). Undefined for any other text. */
+export function parseAttributePath(text: string): AttributePath | undefined {
+  const keys: string[] = []
+  KEY.lastIndex = 0
+  for (let more = true; more; ) {
+    const [, quoted, plain, dot] = KEY.exec(text) ?? []
+    const key = quoted === undefined ? plain : unquote(quoted)
+    if (key === undefined || key.includes('\0') || !key.isWellFormed() || keys.length === KEYS_MAX) return undefined
+    keys.push(key)
+    more = dot === '.'
+  }
+  return keys
+}
+
+function unquote(literal: string): string | undefined {
+  try {
+    return String(JSON.parse(literal))
+  } catch {
+    return undefined
+  }
+}
+
+/** The path as jsonpath. It leads through objects only, never into arrays. */
+export function toJsonPath(path: AttributePath): string {
+  return `strict $${path.map((key) => `.${JSON.stringify(key)}`).join('')}`
+}
+
+/** The JSON of nested objects that hold `literal`, which is JSON, at the path. */
+export function nestJson(path: AttributePath, literal: string): string {
+  return path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, literal)
+}
+
+/** A path that equals another path or is the beginning of one, so that both cannot have values; undefined when there is none. */
+export function findClash(paths: readonly AttributePath[]): AttributePath | undefined {
+  return paths.find((path, at) =>
+    paths.some((other, i) => i !== at && path.every((key, depth) => key === other[depth])),
+  )
 }

@@ -1,7 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Position } from '../pagination/cursor.ts'
-import { ID_FORM, type PositionForm } from '../pagination/page-query.ts'
+import { ID_FORM, type Position, type PositionForm } from '../pagination/page.ts'
 import type { ListedDetails } from './product.ts'
 import type { ProductFilter } from './product-filter.ts'
 

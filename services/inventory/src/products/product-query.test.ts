@@ -1,7 +1,7 @@
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { expect, it } from 'vitest'
+import { filtersTooLong, tooManyFilters, tooManyFilterValues, validationError } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { filtersTooLong, tooManyFilters, tooManyFilterValues, validationError } from '../request-errors.ts'
 import { nameOfSelection, readSelection } from './product-query.ts'
 
 const attributes = (count: number, value = '1') =>

@@ -1,13 +1,12 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, validationError } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { PageKeywords } from '../pagination/page-query.ts'
-import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, validationError } from '../request-errors.ts'
-import { TEXT_PATTERN } from '../requests/free-text.ts'
+
+import { PageKeywords, TEXT_PATTERN } from '../requests/fields.ts'
+import { INCLUDES, SKU_LENGTH_MAX } from './product.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { ATTRIBUTES_FORMS, PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
-import { INCLUDES } from './product-view.ts'
-import { SKU_LENGTH_MAX } from './sku.ts'
 
 const FILTERS_MAX = 10
 /** URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */

@@ -1,5 +1,10 @@
 import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
-import { duplicateSku, productChanged, productNotFound } from '../errors.ts'
+import { hasForbiddenKey } from '@trestle/endpoints/body/json-text.ts'
+import { z } from 'zod'
+import { attributesInvalid, duplicateSku, productChanged, productNotFound } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
+import type { JsonText } from '../json/json-object.ts'
+import { scanJson } from '../json/scan-json.ts'
 
 /** The members of a product that every answer shows. */
 export interface Product {
@@ -78,4 +83,151 @@ export function rowsThatFit(
   if (products.length === 0) return max
   const length = products.reduce((sum, { attributes }) => sum + (attributes?.length ?? 0), 0)
   return Math.max(1, Math.min(max, Math.floor((characters * products.length) / length)))
+}
+
+/** A product in an answer, with what `include` asked for. */
+export const ProductView = z
+  .object({
+    id: z.int().min(1).meta({ description: 'The id of the product' }),
+    sku: z.string().max(255).meta({ description: 'The name that its owner gives it' }),
+    attributes: z.unknown().meta({
+      description: 'Any JSON value but null. Numbers keep every digit',
+      examples: [{ color: 'red', price: 19.9 }],
+    }),
+    createdAt: z.iso.datetime().optional().meta({ description: 'Present with include=meta' }),
+    updatedAt: z.iso.datetime().optional().meta({ description: 'Present with include=meta' }),
+    version: z.int().min(1).optional().meta({ description: 'Present with include=meta' }),
+    stock: z
+      .object({
+        onHand: z.int().min(0).meta({ description: 'The quantity at all locations, reserved or not' }),
+        reserved: z.int().min(0).meta({ description: 'How much of it is reserved' }),
+        available: z.int().min(0).meta({ description: 'What is on hand and not reserved' }),
+      })
+      .optional()
+      .meta({ id: 'StockTotals', description: 'The stock over all locations. Present with include=stock' }),
+  })
+  .meta({ id: 'Product' })
+
+/** A product in a list. In a short list `attributes` may be null. */
+export const ListedProductView = ProductView.extend({
+  attributesBytes: z.int().min(1).optional().meta({
+    description:
+      'How long the attributes are, in bytes of JSON. Present with attributes=short where attributes is null, because they are longer than 4096 bytes',
+  }),
+}).meta({ id: 'ListedProduct' })
+
+/** The words that the parameter `include` may have. */
+export const INCLUDES = ['meta', 'stock'] as const
+/** A part that a product can be shown with, by the parameter `include`. */
+export type Include = (typeof INCLUDES)[number]
+
+/** The record in the answer to POST /products. */
+export const ProductCreatedView = z
+  .object({
+    id: z.int().min(1).meta({ description: 'The id of the new product' }),
+    message: z.string().meta({ description: 'What was done, for people' }),
+  })
+  .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })
+
+/** The JSON of a product. The attributes are text already. Parsing them would lose digits, and cost time. */
+export function productJson(product: Product): string {
+  return `{${commonMembers(product)}}`
+}
+
+/** The JSON of a product with what `include` asks for. */
+export function productDetailsJson(product: ListedDetails, includes: readonly Include[]): string {
+  const { createdAt, updatedAt, version, stock, attributesBytes } = product
+  const size = attributesBytes === undefined ? '' : `,"attributesBytes":${attributesBytes}`
+  const meta = `,"createdAt":"${createdAt.toISOString()}","updatedAt":"${updatedAt.toISOString()}","version":${version}`
+  const asked = (includes.includes('meta') ? meta : '') + (includes.includes('stock') ? `,"stock":${stock}` : '')
+  return `{${commonMembers(product)}${size}${asked}}`
+}
+
+function commonMembers({ id, sku, attributes }: Pick<ListedDetails, 'id' | 'sku' | 'attributes'>): string {
+  return `"id":${id},"sku":${JSON.stringify(sku)},"attributes":${attributes}`
+}
+
+/** The JSON that confirms a new product. */
+export function productCreatedJson(id: number): string {
+  return `{"id":${id},"message":"Product ${id} was created."}`
+}
+
+/** The longest SKU, counted in code points. */
+export const SKU_LENGTH_MAX = 255
+
+/** The pattern of a SKU, for the API document: no control characters, and no white space at either end. */
+export const SKU_PATTERN = String.raw`^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$`
+
+/**
+ * Why a text is not a SKU, for the client; undefined for a SKU (reference: SKU). The length is counted in code points, as
+ * PostgreSQL counts it.
+ */
+export function findSkuProblem(sku: string): string | undefined {
+  if (sku === '') return FIELD_TEXTS.empty
+  if (!sku.isWellFormed()) return FIELD_TEXTS.notWellFormed
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to refuse
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(sku)) return FIELD_TEXTS.controlCharacters
+  if (sku !== sku.trim()) return FIELD_TEXTS.outerSpace
+  if (sku.length > SKU_LENGTH_MAX && [...sku].length > SKU_LENGTH_MAX) {
+    return FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX })
+  }
+  return undefined
+}
+
+/** JSON text that can be stored as attributes, or the reason for a client why it cannot. */
+type AttributesVerdict =
+  | { readonly verdict: 'accepted'; readonly text: string }
+  | { readonly verdict: 'refused'; readonly reason: string }
+
+/** Levels of nested objects and arrays (reference: Attributes). */
+export const ATTRIBUTES_DEPTH_MAX = 32
+/** Keys of all levels together (reference: Attributes). */
+export const ATTRIBUTES_KEYS_MAX = 1_000
+/** PostgreSQL keeps at most so many digits behind the point. */
+const FRACTION_DIGITS_MAX = 16_383
+
+/**
+ * Checks attributes as a request sends them (reference: Attributes).
+ * @param attributes JSON as text, or an object or array
+ * @returns JSON text that can be stored
+ * @throws attributesInvalid that says what is wrong with them
+ */
+export function storableAttributes(attributes: string | JsonText, bytesMax: number): string {
+  const checked = checkAttributes(typeof attributes === 'string' ? attributes : attributes.jsonText, bytesMax)
+  if (checked.verdict === 'refused') throw attributesInvalid(checked.reason)
+  return checked.text
+}
+
+/**
+ * Checks the JSON text of attributes. The text goes to PostgreSQL as it is, so every number keeps its digits. JavaScript never
+ * computes with the numbers.
+ * @param bytesMax limit of the text, and of the text with all numbers written out: PostgreSQL prints `1e60000` in full
+ */
+export function checkAttributes(text: string, bytesMax: number): AttributesVerdict {
+  if (Buffer.byteLength(text) > bytesMax) return refused(FIELD_TEXTS.tooManyBytes({ max: bytesMax }))
+  const value = parseJson(text)
+  if (value === undefined) return refused(FIELD_TEXTS.notJson)
+  if (value === null) return refused(FIELD_TEXTS.nothing)
+  const scan = scanJson(text)
+  if (scan.depth > ATTRIBUTES_DEPTH_MAX) return refused(FIELD_TEXTS.tooDeep({ max: ATTRIBUTES_DEPTH_MAX }))
+  if (scan.keys > ATTRIBUTES_KEYS_MAX) return refused(FIELD_TEXTS.tooManyKeys({ max: ATTRIBUTES_KEYS_MAX }))
+  if (hasForbiddenKey(text, value)) return refused(FIELD_TEXTS.forbiddenKey)
+  if (scan.unstorableText) return refused(FIELD_TEXTS.notStorable)
+  if (Buffer.byteLength(text) + scan.numberGrowth > bytesMax || scan.fractionDigits > FRACTION_DIGITS_MAX) {
+    return refused(FIELD_TEXTS.holdsLongNumber)
+  }
+  return { verdict: 'accepted', text }
+}
+
+function refused(reason: string): AttributesVerdict {
+  return { verdict: 'refused', reason }
+}
+
+/** The value, or undefined when the text is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

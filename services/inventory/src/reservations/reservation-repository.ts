@@ -2,11 +2,10 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { type Answer, answerOf } from '../idempotency/answer.ts'
-import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
-import type { ReserveRefusal } from '../stock/stock-refusals.ts'
-import type { NewReservation, ReservationStatus } from './reservation.ts'
-import type { Reservation } from './reservation-view.ts'
+import type { Answer, Caller } from '../idempotency/idempotent-request.ts'
+import { answerOf, type CallerColumns, callerColumns, callerRow } from '../idempotency/key-repository.ts'
+import type { ReserveRefusal } from '../stock/level.ts'
+import type { NewReservation, Reservation, ReservationStatus } from './reservation.ts'
 
 /** Why a reservation cannot be committed. */
 export type CommitRefusal = 'not-found' | 'above-remaining' | Exclude<ReservationStatus, 'active'>
@@ -37,7 +36,7 @@ const expireQuery = prepare(
 )
 
 /** A reservation must meet all of these. */
-export interface ReservationFilters {
+interface ReservationFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
   readonly status?: ReservationStatus | undefined
@@ -131,4 +130,34 @@ export async function callReleaseReservation(
 /** Expires due reservations, at most `limit`. Resolves to how many it expired. */
 export async function callExpireReservations(lanes: Lanes, limit: number): Promise<number> {
   return (await lanes.write.one(expireQuery, { limit })).expired
+}
+
+interface ExpiryDeps {
+  readonly lanes: Lanes
+  readonly stockMetrics: { countReservation(status: 'expired', count: number): void }
+}
+
+const BATCH_ROWS = 100
+/** A request waits for no more batches than this, however many reservations are due. */
+const BATCHES_MAX = 10
+
+/**
+ * Takes stock. If there is too little, expires the reservations that are due and tries again, because reserved stock is free from
+ * `expiresAt` on, and not only after the next clean-up (reference: Reservation expiry).
+ */
+export async function retryAfterExpiry<Answer extends { readonly verdict: string }>(
+  { lanes, stockMetrics }: ExpiryDeps,
+  takeStock: () => Promise<Answer>,
+): Promise<Answer> {
+  const answer = await takeStock()
+  if (answer.verdict !== 'insufficient-stock') return answer
+  let expired = 0
+  for (let batches = 0; batches < BATCHES_MAX; batches++) {
+    const count = await callExpireReservations(lanes, BATCH_ROWS)
+    expired += count
+    if (count < BATCH_ROWS) break
+  }
+  if (expired > 0) stockMetrics.countReservation('expired', expired)
+  // Try again even if nothing was due: another request, or clean-up, may have given stock back since the first try.
+  return takeStock()
 }

@@ -5,8 +5,7 @@ import { callResult, shownReservation } from '../../test/bodies.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
-import { callExpireReservations, callReserve } from './reservation-repository.ts'
-import { retryAfterExpiry } from './retry-after-expiry.ts'
+import { callExpireReservations, callReserve, retryAfterExpiry } from './reservation-repository.ts'
 import { createStockMetrics } from './stock-metrics.ts'
 
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })

@@ -5,8 +5,8 @@ import { shownReservation } from '../../test/bodies.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
+import { QUANTITY_MAX } from '../stock/level.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
-import { QUANTITY_MAX } from '../stock/level-view.ts'
 import {
   callCommitReservation,
   callExpireReservations,

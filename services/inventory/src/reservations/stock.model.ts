@@ -1,6 +1,5 @@
 import { effectOf, type MovementLine } from '../movements/movement.ts'
-import { applyMovement, type Quantities } from '../stock/apply-movement.model.ts'
-import type { MoveRefusal, ReserveRefusal } from '../stock/stock-refusals.ts'
+import { type MoveRefusal, QUANTITY_MAX, type ReserveRefusal } from '../stock/level.ts'
 import type { NewReservation, ReservationStatus } from './reservation.ts'
 import type { CommitRefusal } from './reservation-repository.ts'
 
@@ -162,4 +161,27 @@ function changeLevel(stock: Stock, place: ModelPlace, deltas: Quantities): Outco
 function findMissing({ products, locations }: Stock, { productId, locationId }: ModelPlace) {
   if (!products.has(productId)) return 'product-not-found'
   return locations.has(locationId) ? undefined : 'location-not-found'
+}
+
+/** The quantities of a level, in units. `reserved` is a part of `onHand`. */
+export interface Quantities {
+  readonly onHand: number
+  readonly reserved: number
+}
+
+/** The level after a movement, or why it was refused. `available`: on hand less reserved. */
+export type AppliedMovement =
+  | { readonly verdict: 'done'; readonly quantities: Quantities }
+  | { readonly verdict: 'insufficient-stock'; readonly available: number }
+  | { readonly verdict: 'above-limit' }
+
+/**
+ * The model of the SQL function `apply_movement`, which changes a level (reference: Stock invariants). One rule prevents
+ * overselling: the available quantity never falls below zero.
+ */
+function applyMovement({ onHand, reserved }: Quantities, deltas: Quantities): AppliedMovement {
+  const after = { onHand: onHand + deltas.onHand, reserved: reserved + deltas.reserved }
+  if (after.onHand > QUANTITY_MAX) return { verdict: 'above-limit' }
+  if (after.onHand < after.reserved) return { verdict: 'insufficient-stock', available: onHand - reserved }
+  return { verdict: 'done', quantities: after }
 }

@@ -3,8 +3,8 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { listLocationCodes } from '../locations/location-repository.ts'
-import type { Position } from '../pagination/cursor.ts'
-import type { Level, PlaceNames, ProductStock } from './level-view.ts'
+import type { Position } from '../pagination/page.ts'
+import type { Level, PlaceNames, ProductStock } from './level.ts'
 
 /** Filters of levels. A level must meet all that are given. */
 export interface LevelFilters {

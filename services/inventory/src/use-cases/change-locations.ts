@@ -1,17 +1,15 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { locationHasStock } from '../errors.ts'
-import type { Answered } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
-import { refuseKey } from '../idempotency/refuse-key.ts'
+import { type Answered, type Caller, refuseKey } from '../idempotency/idempotent-request.ts'
 import {
   type LocationChange,
   type LocationTarget,
   type NewLocation,
   requireFreeCode,
   requireSameLocation,
+  type VersionedLocation,
 } from '../locations/location.ts'
 import { callChangeLocation, callDeleteLocation, insertLocation } from '../locations/location-repository.ts'
-import type { VersionedLocation } from '../locations/location-view.ts'
 import type { Audited } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
 

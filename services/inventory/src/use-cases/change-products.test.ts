@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { loadInventoryConfig } from '../config.ts'
-import { productChanged, productNotFound } from '../errors.ts'
-import { mergedTooLarge, mergedTooManyKeys, validationError } from '../request-errors.ts'
+import { mergedTooLarge, mergedTooManyKeys, productChanged, productNotFound, validationError } from '../errors.ts'
 import { type ChangeProductInput, changeProduct } from './change-products.ts'
 
 let stock: StockDatabase

@@ -1,14 +1,16 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { productInStock } from '../errors.ts'
-import type { Answered } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
-import { refuseKey } from '../idempotency/refuse-key.ts'
+import { mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys, productInStock } from '../errors.ts'
+import { type Answered, type Caller, refuseKey } from '../idempotency/idempotent-request.ts'
 import type { JsonText } from '../json/json-object.ts'
-import { auditedAttributes } from '../operators/audited-values.ts'
-import type { Audited, AuditedChange } from '../operators/operator-change.ts'
+import { type Audited, type AuditedChange, auditedAttributes } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
-import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
-import { requireFreeSku, requireSameProduct } from '../products/product.ts'
+import {
+  ATTRIBUTES_DEPTH_MAX,
+  ATTRIBUTES_KEYS_MAX,
+  requireFreeSku,
+  requireSameProduct,
+  storableAttributes,
+} from '../products/product.ts'
 import {
   type ChangeProductResult,
   callChangeProduct,
@@ -18,7 +20,6 @@ import {
   insertProductOnce,
   type VersionedChange,
 } from '../products/product-repository.ts'
-import { mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../request-errors.ts'
 
 type ProductDeps = ChangeDeps & {
   readonly names: Names

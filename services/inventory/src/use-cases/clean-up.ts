@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import type { InventoryConfig } from '../config.ts'
 import { deleteOldKeys } from '../idempotency/key-repository.ts'
 import { GIVEN_UP } from '../imports/import-job.ts'
 import { deleteOldImportRows } from '../imports/import-repository.ts'
@@ -55,7 +54,7 @@ export async function cleanUp(deps: CleanUpDeps): Promise<void> {
 interface RepeatedCleanUpDeps extends Omit<CleanUpDeps, 'outcomes'> {
   readonly cleanUpWatch: CleanUpWatch
   readonly meter: Metrics['meter']
-  readonly config: Pick<InventoryConfig, 'cleanUpEveryMs'>
+  readonly config: { readonly cleanUpEveryMs: number }
 }
 
 /**

@@ -1,7 +1,6 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Trx } from '../database.ts'
-import { gatherBatches, type RecordBatch, skipRecords, splitBatch } from '../imports/gather-batches.ts'
 import {
   type ImportAttempt,
   insertImportAudit,
@@ -11,16 +10,24 @@ import {
 } from '../imports/import-attempt-repository.ts'
 import {
   countLines,
+  gatherBatches,
   type ImportRecord,
+  type RecordBatch,
   type RecordProblem,
+  skipRecords,
+  splitBatch,
   takenProblem,
   unstorableProblem,
 } from '../imports/import-record.ts'
-import { type BatchOutcome, type ImportReport, ImportTally } from '../imports/import-report.ts'
-import { callImportProducts, type ImportVerdict, type TransferDatabase } from '../imports/import-repository.ts'
+import { type BatchOutcome, type ImportReport, ImportTally, type Storing } from '../imports/import-report.ts'
+import {
+  callImportProducts,
+  type ImportVerdict,
+  type StagedCounts,
+  StagedImport,
+  type TransferDatabase,
+} from '../imports/import-repository.ts'
 import type { ReadPlace } from '../imports/read-records.ts'
-import { type StagedCounts, StagedImport } from '../imports/staged-import.ts'
-import type { Storing } from '../imports/storing.ts'
 
 /** The values of the parameter `mode`, which decides about a product whose SKU is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const

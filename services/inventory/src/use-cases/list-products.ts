@@ -2,10 +2,8 @@ import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { InventoryTables } from '../database.ts'
-import type { Position } from '../pagination/cursor.ts'
-import { cutPage, type Page } from '../pagination/cut-page.ts'
-import { type PageLimits, positionById, readPage } from '../pagination/page-query.ts'
-import { requireProduct, rowsThatFit } from '../products/product.ts'
+import { cutPage, type Page, type PageLimits, type Position, positionById, readPage } from '../pagination/page.ts'
+import { type Include, productDetailsJson, productJson, requireProduct, rowsThatFit } from '../products/product.ts'
 import {
   type AttributesForm,
   countProducts,
@@ -18,7 +16,6 @@ import {
 } from '../products/product-list-repository.ts'
 import { nameOfSelection, type ProductListKeywords, readSelection } from '../products/product-query.ts'
 import { findProduct, findProductDetails, listProductsById } from '../products/product-repository.ts'
-import { type Include, productDetailsJson, productJson } from '../products/product-view.ts'
 import type { Turns } from '../rate-limits/turns.ts'
 
 /** A page of at most 50 rows, and the row that says whether there is a next page. Longer pages are read in pieces. */

@@ -1,22 +1,16 @@
-import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import type { InventoryTables } from '../database.ts'
 import { countBelowReserved } from '../errors.ts'
-import type { Answered, Refused } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
+import type { Answered, Caller, Refused } from '../idempotency/idempotent-request.ts'
 import { getLocationId } from '../locations/location-repository.ts'
-import { actionOf, effectOf, type MovementLine } from '../movements/movement.ts'
+import { actionOf, effectOf, type MovedStock, type MovementLine } from '../movements/movement.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
-import type { MovedStock } from '../movements/movement-view.ts'
-import { auditedLines } from '../operators/audited-values.ts'
-import type { Audited, AuditedChange } from '../operators/operator-change.ts'
+import { type Audited, type AuditedChange, auditedLines } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
 import { getProductId } from '../products/product-repository.ts'
-import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
+import { retryAfterExpiry } from '../reservations/reservation-repository.ts'
 import type { StockMetrics } from '../reservations/stock-metrics.ts'
+import { type Level, type MoveRefusal, refuseStock } from '../stock/level.ts'
 import { findLevel, type NamedLevel } from '../stock/level-repository.ts'
-import type { Level } from '../stock/level-view.ts'
-import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
 
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
@@ -119,7 +113,7 @@ const OPERATOR = 'operator'
  * locationInactive, insufficientStock, countBelowReserved, staleQuantity, quantityAboveLimit
  */
 export async function moveStockByName(
-  { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,
+  { db, lanes }: ChangeDeps,
   { sku, locations, toLine }: MoveStockByNameInput,
 ): Promise<StockMovedByName> {
   const productId = await getProductId(db, sku)

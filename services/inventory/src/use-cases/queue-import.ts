@@ -2,13 +2,11 @@ import { createHash } from 'node:crypto'
 import { HttpError, withDetails } from '@trestle/common/errors/define-error.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
-import type { Answered } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
+import { type Answered, type Caller, refuseKey } from '../idempotency/idempotent-request.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
-import { refuseKey } from '../idempotency/refuse-key.ts'
 import { importTask } from '../imports/import-job.ts'
 import { countLines, type ImportRecord } from '../imports/import-record.ts'
-import { type BatchOutcome, ImportTally } from '../imports/import-report.ts'
+import { type BatchOutcome, ImportTally, type ReportedImport } from '../imports/import-report.ts'
 import type { TransferDatabase } from '../imports/import-repository.ts'
 import {
   deleteOperatorImport,
@@ -17,7 +15,6 @@ import {
   insertOperatorImport,
   updateArrived,
 } from '../imports/operator-import-repository.ts'
-import type { ReportedImport } from '../imports/operator-import-view.ts'
 import { type ImportBounds, importLimits, readRecords } from '../imports/read-records.ts'
 import type { AuditedChange } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'

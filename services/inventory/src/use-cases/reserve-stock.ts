@@ -1,22 +1,19 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { aboveRemaining, reservationReleased } from '../errors.ts'
-import type { Answered, Refused } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
-import { refuseKey } from '../idempotency/refuse-key.ts'
+import { type Answered, type Caller, type Refused, refuseKey } from '../idempotency/idempotent-request.ts'
 import type { Audited } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
-import { type NewReservation, refuseEnded, requireReservation } from '../reservations/reservation.ts'
+import { type NewReservation, type Reservation, refuseEnded, requireReservation } from '../reservations/reservation.ts'
 import {
   type CommitRefusal,
   callCommitReservation,
   callReleaseReservation,
   callReserve,
   findReservation,
+  retryAfterExpiry,
 } from '../reservations/reservation-repository.ts'
-import type { Reservation } from '../reservations/reservation-view.ts'
-import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import type { StockMetrics } from '../reservations/stock-metrics.ts'
-import { refuseStock } from '../stock/stock-refusals.ts'
+import { refuseStock } from '../stock/level.ts'
 
 interface ReservationDeps {
   readonly lanes: Lanes

@@ -1,10 +1,10 @@
-import type { Database } from '@trestle/database/connect.ts'
-import type { InventoryTables } from '../database.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Db } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
 import { insertSampleProducts } from '../products/product-repository.ts'
+import { refuseStock } from '../stock/level.ts'
 import { listSampleProductsWithoutLevel } from '../stock/level-repository.ts'
-import { refuseStock } from '../stock/stock-refusals.ts'
 
 const BATCH_ROWS = 10_000
 
@@ -12,7 +12,7 @@ const BATCH_ROWS = 10_000
  * Adds the sample products from SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
  * to how many were missing.
  */
-export async function seedProducts({ db }: Pick<Database<InventoryTables>, 'db'>, count: number): Promise<bigint> {
+export async function seedProducts({ db }: { readonly db: Db }, count: number): Promise<bigint> {
   let added = 0n
   for (let first = 1; first <= count; first += BATCH_ROWS) {
     added += await insertSampleProducts(db, first, Math.min(count, first + BATCH_ROWS - 1))
@@ -20,7 +20,10 @@ export async function seedProducts({ db }: Pick<Database<InventoryTables>, 'db'>
   return added
 }
 
-type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
+interface SeedDeps {
+  readonly db: Db
+  readonly lanes: Lanes
+}
 
 /** Lines of one request. */
 const STOCK_BATCH_ROWS = 100

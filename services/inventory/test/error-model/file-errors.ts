@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import * as errors from '../../src/import-errors.ts'
+import * as errors from '../../src/errors.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import { brokenOff, type ErrorCase, type ErrorCases, send, unique } from './error-case.ts'
 

@@ -1,11 +1,10 @@
 import type { InjectOptions } from 'fastify'
-import type { Scope } from '../../src/access/scopes.ts'
+import type { Scope } from '../../src/access/actor.ts'
 import type { TokenVerifier } from '../../src/access/token-verifier.ts'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
-import { operatorForbidden } from '../../src/operator-errors.ts'
+import { operatorForbidden, validationError } from '../../src/errors.ts'
 import { Slots } from '../../src/rate-limits/turns.ts'
-import { validationError } from '../../src/request-errors.ts'
 import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import {

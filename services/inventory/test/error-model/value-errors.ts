@@ -1,5 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import * as errors from '../../src/request-errors.ts'
+import * as errors from '../../src/errors.ts'
 import { type ErrorCase, type ErrorCases, json, send, unique } from './error-case.ts'
 
 /** A query of a list that is not valid. */

@@ -1,12 +1,10 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { AuditEntryView, listOperatorAudit } from '../../operators/operator-change-repository.ts'
 
-import { AuditEntryView, listOperatorAudit } from '../../operators/operator-audit-repository.ts'
-import { PageKeywords } from '../../pagination/page-query.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
-import { listBody, listEnvelope } from '../../requests/envelope.ts'
-import { ProductId } from '../../requests/record-id.ts'
-import { outage } from '../../requests/responses.ts'
+import { listBody, listEnvelope, outage } from '../../requests/answers.ts'
+import { PageKeywords, ProductId } from '../../requests/fields.ts'
 
 /** /operator/audit: what operators have changed (console reference: Routes of inventory). */
 export class Default extends OperatorController {

@@ -1,17 +1,15 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
+import { callerOf } from '../../access/actor.ts'
 import { importNotFound } from '../../errors.ts'
+import { OperatorImportView, ReportedImportView, storingOf } from '../../imports/import-report.ts'
 import { findOperatorImport, listOperatorImports } from '../../imports/operator-import-repository.ts'
-import { OperatorImportView, ReportedImportView } from '../../imports/operator-import-view.ts'
-import { storingOf } from '../../imports/storing.ts'
-import { PageKeywords } from '../../pagination/page-query.ts'
+
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { checkImportBody, ImportKeywords } from '../../plugins/import-body.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../../requests/envelope.ts'
-import { ImportId } from '../../requests/record-id.ts'
-import { callerOf } from '../../requests/request-caller.ts'
-import { outage, repeatable } from '../../requests/responses.ts'
+import { listBody, listEnvelope, outage, recordBody, recordEnvelope, repeatable } from '../../requests/answers.ts'
+import { ImportId, PageKeywords } from '../../requests/fields.ts'
 import { queueImport } from '../../use-cases/queue-import.ts'
 
 const ListKeywords = PageKeywords.extend({

@@ -1,13 +1,12 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { listLowLevels } from '../../operators/overview-repository.ts'
-import { cutPage } from '../../pagination/cut-page.ts'
-import { ID_FORM, PageKeywords, readPage } from '../../pagination/page-query.ts'
+import { cutPage, ID_FORM, readPage } from '../../pagination/page.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
-import { listBody, listEnvelope } from '../../requests/envelope.ts'
-import { outage } from '../../requests/responses.ts'
+import { listBody, listEnvelope, outage } from '../../requests/answers.ts'
+import { PageKeywords } from '../../requests/fields.ts'
+import { ListedLevelView, LOW_STOCK, QUANTITY_FORM, QUANTITY_MAX } from '../../stock/level.ts'
 import { listNamed, type NamedLevel } from '../../stock/level-repository.ts'
-import { ListedLevelView, LOW_STOCK, QUANTITY_FORM, QUANTITY_MAX } from '../../stock/level-view.ts'
 
 const positionOf = ({ available, productId, locationId }: NamedLevel) => [available, productId, locationId].map(String)
 

@@ -3,8 +3,7 @@ import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
-import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
-import { outage } from '../../requests/responses.ts'
+import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 
 const OperatorView = z
   .object({

@@ -6,9 +6,8 @@ import { z } from 'zod'
 import { countInventory, OverviewView } from '../../operators/overview-repository.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
-import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
-import { outage } from '../../requests/responses.ts'
-import { LOW_STOCK, QUANTITY_MAX } from '../../stock/level-view.ts'
+import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
+import { LOW_STOCK, QUANTITY_MAX } from '../../stock/level.ts'
 
 /** /operator/overview: counts and health for the first page of a console (console reference: Routes of inventory). */
 export class Default extends OperatorController {

@@ -1,6 +1,6 @@
 import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { notAcceptable } from '../../errors.ts'
+import { flattenInvalid, flattenWithoutCsv, notAcceptable } from '../../errors.ts'
 import { csvForm, jsonLines, PATHS_MAX, readColumnPaths } from '../../exports/export-form.ts'
 import { type ExportOrder, exportProducts } from '../../exports/export-repository.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
@@ -8,10 +8,9 @@ import { FIELD_TEXTS } from '../../field-errors.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import type { AttributePath } from '../../products/attribute-path.ts'
+import type { AttributePath } from '../../products/product-filter.ts'
 import { FilterKeywords, readSelection } from '../../products/product-query.ts'
-import { flattenInvalid, flattenWithoutCsv } from '../../request-errors.ts'
-import { outage } from '../../requests/responses.ts'
+import { outage } from '../../requests/answers.ts'
 
 const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 

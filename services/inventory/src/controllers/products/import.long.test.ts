@@ -4,7 +4,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { envelopeOf, importReport, invalidBody, refusedBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/inventory-app.ts'
-import { SCOPES } from '../../access/scopes.ts'
+import { SCOPES } from '../../access/actor.ts'
 import { Slots } from '../../rate-limits/turns.ts'
 
 let inventory: TestInventory

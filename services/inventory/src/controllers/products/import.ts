@@ -1,13 +1,11 @@
 import { type HttpError, withDetails } from '@trestle/common/errors/define-error.ts'
 import { type Args, accepts, RawJson } from '@trestle/endpoints/endpoints.ts'
-import { type ImportReport, ImportReportView, refusalOf } from '../../imports/import-report.ts'
+import { type ImportReport, ImportReportView, refusalOf, storingOf } from '../../imports/import-report.ts'
 import { importLimits, readRecords } from '../../imports/read-records.ts'
-import { storingOf } from '../../imports/storing.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
 import { checkImportBody, type ImportBody, ImportKeywords, LINES_TYPE } from '../../plugins/import-body.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
-import { outage } from '../../requests/responses.ts'
+import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 import {
   type ImportEvent,
   type ImportOutcome,

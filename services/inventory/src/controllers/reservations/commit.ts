@@ -1,13 +1,12 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { callerOf } from '../../access/actor.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
-import { ReservationId } from '../../requests/record-id.ts'
-import { callerOf } from '../../requests/request-caller.ts'
-import { repeatable } from '../../requests/responses.ts'
-import { ReservationView } from '../../reservations/reservation-view.ts'
-import { QUANTITY_MAX } from '../../stock/level-view.ts'
+import { recordBody, recordEnvelope, repeatable } from '../../requests/answers.ts'
+import { ReservationId } from '../../requests/fields.ts'
+import { ReservationView } from '../../reservations/reservation.ts'
+import { QUANTITY_MAX } from '../../stock/level.ts'
 import { commitReservation } from '../../use-cases/reserve-stock.ts'
 
 const Quantity = p.int({ min: 1, max: QUANTITY_MAX })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { matchedVersions, namesTag, productTag } from './entity-tag.ts'
+import { matchedVersions, namesTag, productTag } from './answers.ts'
 
 describe('productTag', () => {
   it('is strong, and changes with the version', () => {

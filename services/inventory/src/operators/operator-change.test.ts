@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { MovementLine } from '../movements/movement.ts'
-import { auditedAttributes, auditedLines } from './audited-values.ts'
+import { auditedAttributes, auditedLines } from './operator-change.ts'
 
 /** JSON of an object with one member, of so many bytes. */
 const objectOf = (bytes: number) => `{"a":"${'x'.repeat(bytes - '{"a":""}'.length)}"}`

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { gatherBatches, type RecordBatch } from './gather-batches.ts'
-import { brokenRecord, type ImportRecord } from './import-record.ts'
+import { brokenRecord, gatherBatches, type ImportRecord, type RecordBatch } from './import-record.ts'
 
 const product = (line: number, attributes = '{}'): ImportRecord => ({ line, sku: `${line}`, attributes })
 const products = (count: number, attributes?: string) =>

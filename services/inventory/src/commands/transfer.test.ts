@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createProgressBar, renderProgress } from './progress-bar.ts'
+import { createProgressBar, renderProgress } from './transfer.ts'
 
 it.each([
   [0, 10, `[${'-'.repeat(30)}]   0 %`],

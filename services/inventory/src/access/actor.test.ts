@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseRoleScopes, scopesOf } from './scopes.ts'
+import { parseRoleScopes, scopesOf } from './actor.ts'
 
 const rules = {
   adminRoles: ['service_role'],

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { cursorForeign, limitTooHigh } from '../errors.ts'
+
+/** How many rows a page of a list has. */
+export interface PageLimits {
+  /** Rows of a page when the request names no limit. */
+  readonly defaultLimit: number
+  readonly limitMax: number
+}
+
+/** Tells whether a text can be a value of a position. A regular expression is one. */
+export interface PositionForm {
+  test(value: string): boolean
+}
+
+/** A list as a request asks for it. */
+interface Listing {
+  readonly path: string
+  /** Sort and filters, as one text. */
+  readonly selection?: string | undefined
+  /** The form of each value of a position. Anyone can make up a cursor, so its values are checked. */
+  readonly positionForms: readonly PositionForm[]
+}
+
+/** A list that is ordered by id. */
+export function listingById(path: string): Listing {
+  return { path, positionForms: [ID_FORM] }
+}
+
+/** The form of an id as a value of a position: up to 16 digits, and no zero first. */
+export const ID_FORM = /^[1-9]\d{0,15}$/
+
+/** The position of a row in a list by id, for the cursor of the next page. */
+export function positionById({ id }: { readonly id: number }): Position {
+  return [String(id)]
+}
+
+/** The rows that a request asks for. */
+interface PageQuery {
+  readonly limit: number
+  /** The position that the page comes after; undefined on the first page. */
+  readonly after: Position | undefined
+}
+
+/** The rows that a query asks for. @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list */
+export function readPage(
+  listing: Listing,
+  limits: PageLimits,
+  {
+    limit = limits.defaultLimit,
+    cursor,
+  }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+): PageQuery {
+  if (limit > limits.limitMax) throw limitTooHigh(limits.limitMax)
+  if (cursor === undefined) return { limit, after: undefined }
+  const after = decodeCursor(nameOfListing(listing), cursor)
+  const { positionForms } = listing
+  if (after?.length === positionForms.length && positionForms.every((form, at) => form.test(after[at] ?? ''))) {
+    return { limit, after }
+  }
+  throw cursorForeign()
+}
+
+/** A text that tells a list from other lists. Cursors are bound to it. */
+export function nameOfListing({ path, selection }: Listing): string {
+  return selection === undefined ? path : `${path}?${selection}`
+}
+
+/** The rows of a page, and the cursor of the next page. */
+export interface Page<T> {
+  readonly rows: readonly T[]
+  /** Undefined on the last page. */
+  readonly next: string | undefined
+}
+
+/** Cuts a page out of rows that were read with one row more than `limit`. The extra row says that there is a next page. */
+export function cutPage<T>(
+  listing: Listing,
+  limit: number,
+  rowsAndOne: readonly T[],
+  positionOf: (row: T) => Position,
+): Page<T> {
+  const rows = rowsAndOne.slice(0, limit)
+  const last = rows.at(-1)
+  const hasNext = rowsAndOne.length > limit && last !== undefined
+  return { rows, next: hasNext ? encodeCursor(nameOfListing(listing), positionOf(last)) : undefined }
+}
+
+/** Parameters of a request by name, as they were sent. */
+type Query = Readonly<Record<string, unknown>>
+
+/** The pages that an answer links to. */
+interface LinkedPages {
+  readonly path: string
+  /** The query of the request. The links repeat it. */
+  readonly query: Query
+  /** The cursor of the next page. */
+  readonly next: string | undefined
+}
+
+/** The header `Link` of a page (RFC 8288): `first` always, `next` only where there is a next page. */
+export function pageLinks({ path, query, next }: LinkedPages): string {
+  const { cursor: _, ...repeated } = query
+  const first = `<${withQuery(path, repeated)}>; rel="first"`
+  return next === undefined ? first : `<${withQuery(path, { ...repeated, cursor: next })}>; rel="next", ${first}`
+}
+
+function withQuery(path: string, query: Query): string {
+  const pairs = Object.entries(query).map(([name, value]): [string, string] => [name, String(value)])
+  const text = new URLSearchParams(pairs).toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** The place of a row in a list: the values that the list is ordered by, as texts, in their order. */
+export type Position = readonly string[]
+
+const CHECKSUM_LENGTH = 8
+
+/**
+ * Writes the position of a page's last row as an opaque text. A checksum over the position and the listing (path, sort and
+ * filters) tells damaged cursors and cursors of other lists from valid ones. The checksum is no secret and protects nothing.
+ */
+export function encodeCursor(listing: string, position: Position): string {
+  const text = JSON.stringify(position)
+  return Buffer.from(checksum(listing, text) + text).toString('base64url')
+}
+
+/** Reads the position from a cursor. Undefined for a cursor of another listing, and for any other text. */
+export function decodeCursor(listing: string, cursor: string): Position | undefined {
+  const content = Buffer.from(cursor, 'base64url').toString()
+  const text = content.slice(CHECKSUM_LENGTH)
+  if (content.slice(0, CHECKSUM_LENGTH) !== checksum(listing, text)) return undefined
+  const position = parse(text)
+  if (!Array.isArray(position) || !position.every((value) => typeof value === 'string')) return undefined
+  // Base64 has several spellings of the same bytes. Only the spelling of `encodeCursor` is accepted.
+  return encodeCursor(listing, position) === cursor ? position : undefined
+}
+
+/** Anyone can compute the checksum, so the text behind it may not be JSON. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function checksum(listing: string, text: string): string {
+  return createHash('sha256').update(`${listing}\n${text}`).digest('base64url').slice(0, CHECKSUM_LENGTH)
+}
