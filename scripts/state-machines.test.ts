@@ -255,9 +255,9 @@ describe.each(heldMachines)('the diagram of $name', ({ readme, diagram, states, 
 })
 
 it('the diagram of a distribution has the states of its type', () => {
-  const notes = 'packages/database/src/distribution/notes.ts'
+  const notes = 'packages/citus/src/notes.ts'
   const states = wordsOf(notes, /export type DistributionState = (.*)\n/)
-  const drawn = diagramsOf(read('packages/database/README.md'))[1]
+  const drawn = diagramsOf(read('packages/citus/README.md'))[0]
   expect([...(drawn?.states ?? [])].sort()).toEqual([...states].sort())
 })
 

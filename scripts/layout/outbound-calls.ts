@@ -3,6 +3,7 @@ import { type ImportedModule, importsOf, lineAt, visitSyntax } from './syntax.ts
 
 const FOLDERS = [
   'services',
+  'packages/citus',
   'packages/common',
   'packages/database',
   'packages/jobs',

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
+import { distributeDatabase } from '@trestle/citus/distribute.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
 import { app, merchant, transaction } from '../fixtures.ts'
 import { ROOT, say, time } from '../program.ts'

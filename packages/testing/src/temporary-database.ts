@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
+import { closeInternals } from '@trestle/citus/citus.ts'
 import pg from 'pg'
 import { inject } from 'vitest'
 

@@ -1,3 +1,4 @@
+import { citusCluster } from '@trestle/citus/cluster.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
@@ -65,6 +66,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     url,
     names,
     sources: paymentsMigrations,
+    cluster: citusCluster,
     functions: {
       files: paymentsFunctions,
       release: VERSION,

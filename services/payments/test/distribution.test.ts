@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { planDistribution } from '@trestle/database/distribution/distribute.ts'
+import { planDistribution } from '@trestle/citus/distribute.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { placeOf } from '@trestle/migrations/functions.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'

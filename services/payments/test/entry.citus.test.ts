@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { undoDistribution } from '@trestle/database/distribution/undo.ts'
+import { undoDistribution } from '@trestle/citus/undo.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'

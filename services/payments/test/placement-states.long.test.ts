@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { type DistributionState, expectWhole, isMoving, stateStatements } from '@trestle/database/distribution/notes.ts'
+import { type DistributionState, expectWhole, isMoving, stateStatements } from '@trestle/citus/notes.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'

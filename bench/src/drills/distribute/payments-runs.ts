@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { DistributeOptions } from '@trestle/database/distribution/distribute.ts'
+import type { DistributeOptions } from '@trestle/citus/distribute.ts'
 import { z } from 'zod'
 import { PASSWORD } from '../../servers/citus-cluster.ts'
 

@@ -2,7 +2,6 @@ import type { MigrationSource, MigrationSources } from '@trestle/migrations/migr
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { stateStatements } from '../distribution/notes.ts'
 import { createNames } from '../names.ts'
 import { type MigrateOptions, migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
 import { listLockOwners, underLock, withDatabase } from './migration-connection.ts'
@@ -103,18 +102,6 @@ it('runs again at a start only if something has changed since a complete run', a
   runs = 0
   await start({ settings: { role: 'another' } })
   expect(runs).toBe(1)
-})
-
-it.each([
-  ['distributing', 'the database is being distributed: run distribute again'],
-  ['undoing', 'the distribution is being undone: run distribute --undo again'],
-] as const)('refuses a database that is %s, although its last run was complete', async (state, message) => {
-  await migrateUp(options)
-  await withDatabase(empty, async (db) => {
-    for (const statement of stateStatements(options.names, state)) await sql.raw(statement).execute(db)
-  })
-  await expect(migrateAtStart(options)).rejects.toThrow(message)
-  await expect(migrateUp(options)).rejects.toThrow(message)
 })
 
 it('holds its lock in a transaction, so that a pooler lends the connection to nobody else', async () => {

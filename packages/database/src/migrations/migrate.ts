@@ -1,10 +1,5 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import { type Kysely, sql } from 'kysely'
-import { isDistributed } from '../distribution/citus.ts'
-import { expectWhole } from '../distribution/notes.ts'
-import { placeFunctions } from '../distribution/place-migration.ts'
-import { listBareRoleStatements, listSequenceStatements } from '../distribution/servers.ts'
-import { runStep } from '../distribution/steps.ts'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
 import { type Callers, grantToCallers } from '../rights/callers.ts'
 import { type Grants, grantToRole } from '../rights/roles.ts'
@@ -77,7 +72,7 @@ export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
 export function isUpToDate(options: MigrateOptions): Promise<boolean> {
   return withDatabase(options, async (db) => {
     // A run of `distribute` leaves the mark: it changes no migration and no function.
-    await expectWhole(db, options.names)
+    await options.cluster?.expectWhole(db, options.names)
     return isMarkedComplete(db, options)
   })
 }
@@ -100,7 +95,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
   return underLock(options, async (db) => {
     const { names, functions } = options
     await options.expectFit?.(db)
-    await expectWhole(db, names)
+    await options.cluster?.expectWhole(db, names)
     const changes = functions && (await compareFunctions(db, names, functions))
     const { pending, unknown } = await compareMigrations(db, options)
     const isOfLaterRelease = unknown.length > 0 || changes?.isLater === true
@@ -115,14 +110,13 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     }
     // An earlier release runs beside a later one, or was rolled back to. The database has what it needs.
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
-    await inTurn(db, names, (trx) => unmark(trx, options))
+    await inTurn(db, options, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
-    await createRoles(db, options)
-    await createSequences(db, options)
+    await options.cluster?.prepareServers(db, names, rolesOf(options.grants))
     const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
     const notes = (await options.createOptional?.(db)) ?? []
-    await inTurn(db, names, async (trx) => {
+    await inTurn(db, options, async (trx) => {
       await grant(trx, options)
       if (keptRelease === undefined) await markComplete(trx, options)
     })
@@ -130,25 +124,8 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
   })
 }
 
-/**
- * Creates the roles on every server of a distributed database: Citus sends each grant to all of them.
- * `distribute --rebalance` lets the roles log in.
- */
-async function createRoles(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
-  if (!(await isDistributed(db, names))) return
-  const statements = await listBareRoleStatements(db, rolesOf(grants))
-  await runStep(db, { title: 'make the roles on the servers', statements })
-}
-
 function rolesOf(grants: MigrateOptions['grants']): readonly string[] {
   return [grants?.role, grants?.operators?.role].filter((role) => role !== undefined)
-}
-
-/** Creates new sequences on every server of a distributed database. */
-async function createSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
-  if (!(await isDistributed(db, names))) return
-  const statements = await listSequenceStatements(db, names, rolesOf(grants))
-  await runStep(db, { title: 'make the sequences on the servers', statements })
 }
 
 /**
@@ -157,12 +134,11 @@ async function createSequences(db: Kysely<unknown>, { names, grants }: MigrateOp
  */
 export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
-    const { names } = options
     const { pending } = await compareMigrations(db, options)
     if (pending.length > 0) throw new Error(`migrations are pending, run them first: ${pending.join(', ')}`)
-    await inTurn(db, names, (trx) => unmark(trx, options))
+    await inTurn(db, options, (trx) => unmark(trx, options))
     const functions = await install(db, options, 'all')
-    await inTurn(db, names, (trx) => grant(trx, options))
+    await inTurn(db, options, (trx) => grant(trx, options))
     return { migrations: [], functions, keptRelease: undefined }
   })
 }
@@ -174,9 +150,9 @@ async function install(
 ): Promise<readonly string[]> {
   const { names, functions } = options
   if (!functions) return []
-  const { installed, kept } = await inTurn(db, names, async (trx) => {
+  const { installed, kept } = await inTurn(db, options, async (trx) => {
     const done = await installFunctions(trx, names, { functions, which })
-    await placeFunctions(trx, names, functions.files)
+    await options.cluster?.placeFunctions(trx, names, functions.files)
     return done
   })
   await restoreTexts(db, options, kept)
@@ -191,7 +167,7 @@ async function restoreTexts(db: Kysely<unknown>, options: MigrateOptions, kept: 
   if (kept.length === 0) return
   const { names } = options
   const made = await rehearseExecuted(db, options)
-  await inTurn(db, names, async (trx) => {
+  await inTurn(db, options, async (trx) => {
     for (const [object, text] of made) {
       if (kept.some((name) => object.startsWith(`function ${names.prefix}${name}(`))) await sql.raw(text).execute(trx)
     }
@@ -213,7 +189,7 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
     await options.expectReversible?.(db)
     const { unknown } = await compareMigrations(db, options)
     if (unknown.length > 0) throw new Error(`the database has migrations of another release: ${unknown.join(', ')}`)
-    const kept = await inTurn(db, names, async (trx) => {
+    const kept = await inTurn(db, options, async (trx) => {
       await unmark(trx, options)
       return dropFunctions(trx, names)
     })

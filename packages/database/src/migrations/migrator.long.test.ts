@@ -61,7 +61,7 @@ it('tells an operator who holds the lock that a migration waits for', async () =
   const done = withDatabase(database, (db) =>
     inTurn(
       db,
-      names,
+      { names },
       async () => 'ran',
       (line) => void lines.push(line),
     ),

@@ -1,16 +1,39 @@
+import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from 'kysely/migration'
-import { setSequential } from '../distribution/citus.ts'
-import { migrateForward } from '../distribution/place-migration.ts'
 import { againWhenLocked } from './again-when-locked.ts'
 import { type AwaitedLock, tellingOwners } from './migration-connection.ts'
 import { MIGRATIONS, migratorTable, migratorTables } from './migrator-tables.ts'
+
+/**
+ * Distributes the database over several servers, for a service that may be distributed. Each function also serves a database
+ * that is on one server.
+ */
+export interface Cluster {
+  /** @throws Error when only another server has all tables */
+  readonly expectCoordinator: (db: QueryExecutorProvider) => Promise<void>
+  /** @throws Error when only another server has all tables, or while rows move between servers */
+  readonly expectWhole: (db: QueryExecutorProvider, names: Names) => Promise<void>
+  /** Runs first in each transaction that changes the schema. The transaction waits for locks without a limit. */
+  readonly setSequential: (trx: Kysely<unknown>) => Promise<void>
+  /** Keeps the following statements of the transaction from the other servers. */
+  readonly keepOnCoordinator: (trx: Kysely<unknown>) => Promise<unknown>
+  /** Runs a migration forward, and distributes its tables. */
+  readonly migrateForward: (trx: Kysely<unknown>, names: Names, migration: ServiceMigration) => Promise<void>
+  /** Creates roles and the sequences of the service on every server. */
+  readonly prepareServers: (db: Kysely<unknown>, names: Names, roles: readonly string[]) => Promise<void>
+  /** Distributes functions that were installed in the transaction. */
+  readonly placeFunctions: (trx: Kysely<unknown>, names: Names, files: FunctionFiles) => Promise<void>
+  /** Changes functions in the schema `stage` as `placeFunctions` changes those of the service. */
+  readonly rehearseFunctions: (trx: Kysely<unknown>, names: Names, stage: Names) => Promise<void>
+}
 
 /** The migrations of a service, and where they run. */
 export interface Migrations {
   readonly names: Names
   readonly sources: MigrationSources
+  readonly cluster?: Cluster | undefined
   /**
    * Runs before the first migration of a database, in the same transaction. What it returns runs after the last one. It may
    * refuse the database. `attempt` counts from 1: a transaction that gives way to others is tried again.
@@ -138,7 +161,7 @@ export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promi
  */
 export function inTurn<T>(
   db: Kysely<unknown>,
-  { schema, prefix }: Names,
+  { names: { schema, prefix }, cluster }: Pick<Migrations, 'names' | 'cluster'>,
   use: (trx: Transaction<unknown>) => Promise<T>,
   report?: AwaitedLock['report'],
 ): Promise<T> {
@@ -146,7 +169,7 @@ export function inTurn<T>(
   const lock = { key, name: `a migration of the schema ${schema}`, report }
   return inLatest(db).execute(async (trx) => {
     await tellingOwners(db, lock, () => sql`SELECT pg_advisory_xact_lock(${key})`.execute(trx))
-    await setSequential(trx)
+    await (cluster ? cluster.setSequential(trx) : sql`SET LOCAL lock_timeout = 0`.execute(trx))
     return use(trx)
   })
 }
@@ -166,7 +189,7 @@ function runStep(
   before: Migrations['beforeFirst'] = async () => async () => {},
 ): Promise<readonly string[]> {
   return againWhenLocked((attempt) =>
-    inTurn(db, migrations.names, async (trx) => {
+    inTurn(db, migrations, async (trx) => {
       const after = await before(trx, attempt)
       const applied = namesOfApplied(await step(createMigrator(trx, migrations)))
       await after(trx)
@@ -188,10 +211,11 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function createMigrator(db: Kysely<unknown>, { names, sources, lockWaitMs = LOCK_WAIT_MS }: Migrations): Migrator {
+function createMigrator(db: Kysely<unknown>, migrations: Migrations): Migrator {
+  const { names, sources } = migrations
   const load = async ([name, source]: [string, MigrationSources[string]]) => [
     name,
-    withLockTimeout(names, await source(names), lockWaitMs),
+    withLockTimeout(migrations, await source(names)),
   ]
   return new Migrator({
     db,
@@ -204,13 +228,16 @@ function createMigrator(db: Kysely<unknown>, { names, sources, lockWaitMs = LOCK
   })
 }
 
-function withLockTimeout(names: Names, migration: ServiceMigration, lockWaitMs: number): Migration {
+function withLockTimeout(
+  { names, cluster, lockWaitMs = LOCK_WAIT_MS }: Migrations,
+  migration: ServiceMigration,
+): Migration {
   const { down } = migration
   const limitLockWait = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(lockWaitMs)}`.execute(db)
   return {
     up: async (db) => {
       await limitLockWait(db)
-      await migrateForward(db, names, migration)
+      await (cluster ? cluster.migrateForward(db, names, migration) : migration.up(db))
     },
     ...(down && {
       down: async (db: Kysely<unknown>) => {

@@ -1,12 +1,9 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
-import { isDistributed } from '../distribution/citus.ts'
-import { expectCoordinator } from '../distribution/notes.ts'
-import { listPlanStatements } from '../distribution/placement.ts'
+import type { Kysely } from 'kysely'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
 import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
-import { listExecuted } from '../migrations/migrator.ts'
+import { listExecuted, type Migrations } from '../migrations/migrator.ts'
 import { type Callers, isRightOfCallers } from '../rights/callers.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
@@ -33,6 +30,7 @@ export interface Drift {
 /** The database to compare, and what makes the schema that it is compared with. */
 export interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
+  readonly cluster?: Migrations['cluster']
   readonly functions?: ServiceFunctions | undefined
   readonly grants?: Grants | undefined
   readonly callers?: Callers | undefined
@@ -45,7 +43,7 @@ export interface DriftOptions extends MigrationTarget {
  */
 export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
-    await expectCoordinator(db)
+    await rest.cluster?.expectCoordinator(db)
     const trx = await db.startTransaction().execute()
     try {
       const made = await rehearse(trx, { names, ...rest, ...(await findExecutedRelease(trx, { names, ...rest })) })
@@ -83,13 +81,13 @@ async function findExecutedRelease(
  */
 export async function rehearseExecuted(
   db: Kysely<unknown>,
-  { names, sources }: Pick<DriftOptions, 'names' | 'sources'>,
+  { names, sources, cluster }: Pick<DriftOptions, 'names' | 'sources' | 'cluster'>,
 ): Promise<Catalogue> {
   const executed = new Set((await listExecuted(db, names)).map(({ name }) => name))
   const known = Object.fromEntries(Object.entries(sources).filter(([name]) => executed.has(name)))
   const trx = await db.startTransaction().execute()
   try {
-    return await rehearse(trx, { names, sources: known })
+    return await rehearse(trx, { names, sources: known, cluster })
   } finally {
     await trx.rollback().execute()
   }
@@ -101,14 +99,12 @@ export async function rehearseExecuted(
  */
 async function rehearse(
   trx: Kysely<unknown>,
-  { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,
+  { names, sources, cluster, functions, grants }: Omit<DriftOptions, 'url'>,
 ): Promise<Catalogue> {
   const stage = rehearsalNames(names)
-  await buildStage(trx, stage, sources)
+  await buildStage(trx, stage, { sources, cluster })
   if (functions) await createAll(trx, stage, { files: await functions.files(), isReleased: false, isOwn: () => false })
-  if (await isDistributed(trx, names)) {
-    for (const statement of await listPlanStatements(trx, stage)) await sql.raw(statement).execute(trx)
-  }
+  await cluster?.rehearseFunctions(trx, names, stage)
   if (functions?.invoker) await closeFunctions(trx, stage, functions.invoker)
   if (grants) await grantOnObjects(trx, { names: stage, invoker: functions?.invoker, ...grants })
   return translateCatalogue(await readCatalogue(trx, stage), stage, names)

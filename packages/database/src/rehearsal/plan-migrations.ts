@@ -10,9 +10,8 @@ import {
   sql,
   type UnknownRow,
 } from 'kysely'
-import { keepOnCoordinator } from '../distribution/citus.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
-import { compareMigrations } from '../migrations/migrator.ts'
+import { compareMigrations, type Migrations } from '../migrations/migrator.ts'
 import { buildStage, dropStage, findExecutedSources, rehearsalNames, translate } from './rehearsal.ts'
 
 /** The requests of others that a lock blocks until its transaction ends. */
@@ -51,10 +50,10 @@ export interface PlannedMigration {
  * @throws Error when another release has run a migration
  */
 export function planMigrations(
-  options: MigrationTarget & { readonly sources: MigrationSources },
+  options: MigrationTarget & Pick<Migrations, 'sources' | 'cluster'>,
 ): Promise<readonly PlannedMigration[]> {
   return underLock(options, async (db) => {
-    const { names, sources } = options
+    const { names, sources, cluster } = options
     const { pending } = await compareMigrations(db, options)
     if (pending.length === 0) return []
     const stage = rehearsalNames(names)
@@ -62,12 +61,12 @@ export function planMigrations(
     await dropStage(db, stage)
     try {
       const executedBefore = await findExecutedSources(db, options)
-      await db.transaction().execute((trx) => buildStage(trx, stage, executedBefore))
+      await db.transaction().execute((trx) => buildStage(trx, stage, { sources: executedBefore, cluster }))
       const planned: PlannedMigration[] = []
       for (const name of pending) {
         const source = sources[name]
         if (!source) continue
-        const run = await db.transaction().execute((trx) => watch(trx, stage, source))
+        const run = await db.transaction().execute((trx) => watch(trx, stage, source, cluster))
         planned.push({ name, statements: run.map((statement) => toPlanned(statement, { stage, names, sizes })) })
       }
       return planned
@@ -87,6 +86,7 @@ async function watch(
   trx: Kysely<unknown>,
   stage: Names,
   source: MigrationSources[string],
+  cluster: Migrations['cluster'],
 ): Promise<WatchedStatement[]> {
   const statements: WatchedStatement[] = []
   const known = new Set<string>()
@@ -97,7 +97,7 @@ async function watch(
     statements.push({ sql: text, locks })
   }
   const { up } = await source(stage)
-  await keepOnCoordinator(trx)
+  await cluster?.keepOnCoordinator(trx)
   await up(trx.withPlugin(new StatementWatch(addStatement)))
   return statements
 }

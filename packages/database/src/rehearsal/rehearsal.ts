@@ -1,7 +1,6 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { keepOnCoordinator } from '../distribution/citus.ts'
-import { listExecuted } from '../migrations/migrator.ts'
+import { listExecuted, type Migrations } from '../migrations/migrator.ts'
 import { createNames } from '../names.ts'
 
 /** A schema in which migrations are tried out, beside the schema of the service. Nobody else uses it. */
@@ -31,8 +30,12 @@ export async function findExecutedSources(
 }
 
 /** Makes the schema, with the empty tables of the migrations. */
-export async function buildStage(trx: Kysely<unknown>, stage: Names, sources: MigrationSources): Promise<void> {
-  await keepOnCoordinator(trx)
+export async function buildStage(
+  trx: Kysely<unknown>,
+  stage: Names,
+  { sources, cluster }: Pick<Migrations, 'sources' | 'cluster'>,
+): Promise<void> {
+  await cluster?.keepOnCoordinator(trx)
   await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
   for (const source of Object.values(sources)) {
     const { up } = await source(stage)

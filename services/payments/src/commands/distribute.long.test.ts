@@ -1,5 +1,5 @@
-import { distributeDatabase, planDistribution } from '@trestle/database/distribution/distribute.ts'
-import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
+import { distributeDatabase, planDistribution } from '@trestle/citus/distribute.ts'
+import { type DistributionState, stateStatements } from '@trestle/citus/notes.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'

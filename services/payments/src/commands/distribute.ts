@@ -1,14 +1,14 @@
-import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { checkCluster } from '@trestle/database/distribution/check-cluster.ts'
+import { checkCluster } from '@trestle/citus/check-cluster.ts'
 import {
   type DistributeOptions,
+  type DistributionStep,
   distributeDatabase,
   distributionOf,
   planDistribution,
-} from '@trestle/database/distribution/distribute.ts'
-import { isolateOwner, rebalance } from '@trestle/database/distribution/grow.ts'
-import type { DistributionStep } from '@trestle/database/distribution/steps.ts'
-import { planUndo, undoDistribution } from '@trestle/database/distribution/undo.ts'
+} from '@trestle/citus/distribute.ts'
+import { isolateOwner, rebalance } from '@trestle/citus/grow.ts'
+import { planUndo, undoDistribution } from '@trestle/citus/undo.ts'
+import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { passwordOf } from '@trestle/database/rights/roles.ts'
 import { Command } from 'commander'

@@ -1,5 +1,5 @@
 import { createNoopMeter } from '@opentelemetry/api'
-import { stateStatements } from '@trestle/database/distribution/notes.ts'
+import { stateStatements } from '@trestle/citus/notes.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import {

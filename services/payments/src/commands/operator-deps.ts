@@ -1,6 +1,6 @@
+import { expectWhole } from '@trestle/citus/notes.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
-import { expectWhole } from '@trestle/database/distribution/notes.ts'
 import { findPooler } from '@trestle/service/find-pooler.ts'
 import { pino } from 'pino'
 import type { PaymentsConfig } from '../config.ts'

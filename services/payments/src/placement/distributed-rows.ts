@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { literal } from '@trestle/database/distribution/citus.ts'
+import { literal } from '@trestle/citus/citus.ts'
 import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
 import type { JobTransaction } from '@trestle/jobs/queue.ts'

@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import { isDistributed } from '@trestle/database/distribution/citus.ts'
+import { isDistributed } from '@trestle/citus/citus.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 

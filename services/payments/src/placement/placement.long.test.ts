@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type DistributionState, expectWhole, stateStatements } from '@trestle/database/distribution/notes.ts'
+import { type DistributionState, expectWhole, stateStatements } from '@trestle/citus/notes.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'

@@ -1,7 +1,6 @@
+import { type DistributionState, followState, isMoving } from '@trestle/citus/notes.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Database } from '@trestle/database/connect.ts'
-import { followState } from '@trestle/database/distribution/follow-state.ts'
-import { type DistributionState, isMoving } from '@trestle/database/distribution/notes.ts'
 import { overHosts } from '@trestle/database/driver/hosts.ts'
 import type { DatabaseMode } from '@trestle/database/lanes.ts'
 import { createNames } from '@trestle/database/names.ts'

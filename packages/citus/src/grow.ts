@@ -1,14 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
+import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { type Kysely, sql } from 'kysely'
-import { againWhenLocked } from '../migrations/again-when-locked.ts'
-import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { listNodes, literal, qualified } from './citus.ts'
-import { type DistributeOptions, distributionOf } from './distribute.ts'
-import { expectNoLoss, expectNoMoves } from './moves.ts'
+import { type DistributeOptions, distributionOf, listRoleSteps, rolesOf, runStep, trialStep } from './distribute.ts'
 import { expectCoordinator, readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
-import { listOwnerStatements, listSequenceStatements } from './servers.ts'
-import { listRoleSteps, rolesOf, runStep, trialStep } from './steps.ts'
+import { expectNoLoss, expectNoMoves, listOwnerStatements, listSequenceStatements } from './servers.ts'
 
 const POLL_MS = 1_000
 

@@ -1,7 +1,7 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { withDatabase } from '../migrations/migration-connection.ts'
 import { listRoleStatements, verifierOf } from './logins.ts'
 
 let client: pg.Client

@@ -1,12 +1,12 @@
-import type { Names } from '@trestle/migrations/migration.ts'
+import { isOwn } from '@trestle/database/migrations/namespace.ts'
+import { type FunctionFiles, type FunctionPlace, placeOf } from '@trestle/migrations/functions.ts'
+import type { MigrationSources, Names, TableClass } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { isOwn } from '../migrations/namespace.ts'
 import { findCitus, literal, qualified, runOnWorkers } from './citus.ts'
 import { listNotes, type NotedObject } from './notes.ts'
-import type { DistributionTarget } from './target.ts'
 
 /** A table as Citus knows it. */
-export interface PlacedTable {
+interface PlacedTable {
   readonly name: string
   /**
    * `h`: divided by the hash of a column. `n`: a copy on every server. `s`: on the coordinator alone. Undefined: Citus does not
@@ -221,7 +221,7 @@ async function listPlacedFunctions(db: QueryExecutorProvider, names: Names): Pro
 }
 
 /** A foreign key of a table of the service. */
-export interface ForeignKey extends NotedObject {
+interface ForeignKey extends NotedObject {
   readonly table: string
   readonly drop: string
 }
@@ -246,4 +246,44 @@ export async function listForeignKeys(db: QueryExecutorProvider, names: Names): 
 export async function listMissingKeys(db: QueryExecutorProvider, names: Names): Promise<readonly NotedObject[]> {
   const present = new Set((await listForeignKeys(db, names)).map(({ object }) => object))
   return (await listNotes(db, names, 'foreign key')).filter(({ object }) => !present.has(object))
+}
+
+/**
+ * The class of each table and the place of each function that the migrations and the files of functions want. Names have no
+ * prefix.
+ */
+export interface DistributionTarget {
+  /** The class of each table, in the order in which migrations create them. */
+  readonly tables: ReadonlyMap<string, TableClass>
+  /** The column by which rows are divided over the servers. */
+  readonly column: string
+  /** The first table of the class `owned`. All others are divided as it is. */
+  readonly anchor: string
+  readonly functions: ReadonlyMap<string, FunctionPlace>
+}
+
+/**
+ * Reads where migrations and functions of a release want everything to be.
+ * @throws Error if a file of a function does not say where the function runs, or if no table is divided
+ */
+export async function readTarget(
+  names: Names,
+  {
+    sources,
+    files,
+    column,
+  }: { readonly sources: MigrationSources; readonly files: FunctionFiles; readonly column: string },
+): Promise<DistributionTarget> {
+  const tables = new Map<string, TableClass>()
+  for (const source of Object.values(sources)) {
+    for (const [name, kind] of Object.entries((await source(names)).tables ?? {})) tables.set(name, kind)
+  }
+  const [anchor] = tablesOf(tables, 'owned')
+  if (anchor === undefined) throw new Error('no table has the class owned: this database cannot be distributed')
+  return { tables, column, anchor, functions: new Map((await files()).map((file) => [file.name, placeOf(file)])) }
+}
+
+/** The tables of a class, in the order of their creation. */
+export function tablesOf(tables: DistributionTarget['tables'], kind: TableClass): readonly string[] {
+  return [...tables].filter(([, own]) => own === kind).map(([name]) => name)
 }

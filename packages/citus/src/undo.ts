@@ -1,13 +1,19 @@
+import { reinstallFunctions } from '@trestle/database/migrations/migrate.ts'
+import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { migratorTable, migratorTables } from '@trestle/database/migrations/migrator-tables.ts'
+import { isOwn } from '@trestle/database/migrations/namespace.ts'
+import { findDrift } from '@trestle/database/rehearsal/drift.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { reinstallFunctions } from '../migrations/migrate.ts'
-import { underLock, withDatabase } from '../migrations/migration-connection.ts'
-import { migratorTable, migratorTables } from '../migrations/migrator-tables.ts'
-import { isOwn } from '../migrations/namespace.ts'
-import { findDrift } from '../rehearsal/drift.ts'
 import { literal, qualified } from './citus.ts'
-import type { DistributeOptions, OnStep } from './distribute.ts'
-import { expectNoMoves } from './moves.ts'
+import {
+  type DistributeOptions,
+  type DistributionStep,
+  NOTE_BEGIN,
+  type OnStep,
+  runStep,
+  runSteps,
+} from './distribute.ts'
 import {
   expectCoordinator,
   forgettingStatement,
@@ -18,8 +24,7 @@ import {
   stateStatements,
 } from './notes.ts'
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
-import { listEntered } from './servers.ts'
-import { type DistributionStep, NOTE_BEGIN, runStep, runSteps } from './steps.ts'
+import { expectNoMoves, listEntered } from './servers.ts'
 
 /** The steps that are left until all rows are on one server again. Changes nothing. */
 export function planUndo(options: DistributeOptions): Promise<readonly DistributionStep[]> {

@@ -1,5 +1,5 @@
-import type { FunctionFiles } from '@trestle/migrations/functions.ts'
-import { placeOf } from '@trestle/migrations/functions.ts'
+import type { Cluster } from '@trestle/database/migrations/migrator.ts'
+import { type FunctionFiles, placeOf } from '@trestle/migrations/functions.ts'
 import type { Names, ServiceMigration, TableClass } from '@trestle/migrations/migration.ts'
 import {
   type Kysely,
@@ -14,8 +14,11 @@ import {
   sql,
   type UnknownRow,
 } from 'kysely'
-import { isDistributed } from './citus.ts'
+import { HERE, isDistributed, keepOnCoordinator, setSequential } from './citus.ts'
+import { runStep } from './distribute.ts'
+import { expectCoordinator, expectWhole } from './notes.ts'
 import {
+  type DistributionTarget,
   listForeignKeys,
   listFunctionStatements,
   listPlacedTables,
@@ -23,18 +26,26 @@ import {
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
-import type { DistributionTarget } from './target.ts'
+import { listBareRoleStatements, listSequenceStatements } from './servers.ts'
+
+/** Citus, for `migrate`, `migrate plan` and `migrate drift` of a service that may be distributed. Plain PostgreSQL serves too. */
+export const citusCluster: Cluster = {
+  expectCoordinator,
+  expectWhole,
+  setSequential,
+  keepOnCoordinator,
+  migrateForward,
+  prepareServers,
+  placeFunctions,
+  rehearseFunctions,
+}
 
 /**
  * Runs a migration forward. In a distributed database it creates each table on the coordinator, distributes it by its class, and
  * then adds its foreign keys: Citus refuses a foreign key from a table that is not distributed yet.
  * @throws Error when the database is distributed and has no table that is divided
  */
-export async function migrateForward(
-  db: Kysely<unknown>,
-  names: Names,
-  { up, tables = {} }: ServiceMigration,
-): Promise<void> {
+async function migrateForward(db: Kysely<unknown>, names: Names, { up, tables = {} }: ServiceMigration): Promise<void> {
   if (!(await isDistributed(db, names))) return up(db)
   await up(db.withPlugin(new CreateHere()))
   for (const statement of await listPlaceStatements(db, names, tables)) await sql.raw(statement).execute(db)
@@ -57,16 +68,32 @@ async function listPlaceStatements(
 }
 
 /**
+ * Creates roles and sequences on every server of a distributed database: Citus sends each grant to all of them.
+ * `distribute --rebalance` lets the roles log in.
+ */
+async function prepareServers(db: Kysely<unknown>, names: Names, roles: readonly string[]): Promise<void> {
+  if (!(await isDistributed(db, names))) return
+  await runStep(db, { title: 'make the roles on the servers', statements: await listBareRoleStatements(db, roles) })
+  const statements = await listSequenceStatements(db, names, roles)
+  await runStep(db, { title: 'make the sequences on the servers', statements })
+}
+
+/**
  * Places new functions of a distributed database, and those that were replaced.
  * @throws Error when a file does not say where its function runs
  */
-export async function placeFunctions(trx: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<void> {
+async function placeFunctions(trx: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<void> {
   if (!(await isDistributed(trx, names))) return
   const functions = new Map((await files()).map((file) => [file.name, placeOf(file)]))
   const target = { ...(await findAnchor(trx, names)), tables: new Map(), functions }
   for (const statement of await listTypeStatements(trx, names)) await sql.raw(statement).execute(trx)
   for (const statement of await listPlanStatements(trx, names)) await sql.raw(statement).execute(trx)
   for (const statement of await listFunctionStatements(trx, names, target)) await sql.raw(statement).execute(trx)
+}
+
+async function rehearseFunctions(trx: Kysely<unknown>, names: Names, stage: Names): Promise<void> {
+  if (!(await isDistributed(trx, names))) return
+  for (const statement of await listPlanStatements(trx, stage)) await sql.raw(statement).execute(trx)
 }
 
 /** A table that is divided as the others are, and the column that divides them. @throws Error when there is none */
@@ -80,7 +107,6 @@ async function findAnchor(
 }
 
 const CREATE_TABLE = /^\s*CREATE\s+(?:UNLOGGED\s+)?TABLE\b/i
-const HERE = 'SET LOCAL citus.enable_ddl_propagation'
 
 /** Keeps the creation of tables on the coordinator. */
 class CreateHere implements KyselyPlugin {
@@ -88,7 +114,9 @@ class CreateHere implements KyselyPlugin {
 
   transformQuery({ node, queryId }: PluginTransformQueryArgs): RootOperationNode {
     const text = this.#compiler.compileQuery(node, queryId).sql
-    return CREATE_TABLE.test(text) ? RawNode.createWithSql(`${HERE} = off; ${text}; ${HERE} = on`) : node
+    return CREATE_TABLE.test(text)
+      ? RawNode.createWithSql(`${HERE}; ${text}; SET LOCAL citus.enable_ddl_propagation = on`)
+      : node
   }
 
   async transformResult({ result }: PluginTransformResultArgs): Promise<QueryResult<UnknownRow>> {
