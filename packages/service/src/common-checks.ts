@@ -4,6 +4,7 @@ import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { compareTexts, type MigrateOptions, readMigrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
+import { type QueryExecutorProvider, sql } from 'kysely'
 import { findPooler } from './find-pooler.ts'
 
 /** The input of the checks of every service: its settings and its database. */
@@ -78,6 +79,25 @@ export function commonChecks({
       },
     },
   ]
+}
+
+const CLOCK_DRIFT_MS_MAX = 5_000
+
+/** @throws Error when the clock of this machine differs from that of the database */
+export async function compareClocks(db: QueryExecutorProvider, now: Date): Promise<string> {
+  const { rows } = await sql<{ ms: number }>`
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`.execute(db)
+  const driftMs = Math.abs((rows[0]?.ms ?? 0) - now.getTime())
+  if (driftMs > CLOCK_DRIFT_MS_MAX) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
+  return 'agrees with that of the database'
+}
+
+/** @throws Error when a public address is neither https nor local */
+export function expectHttps(url: string): string {
+  const { protocol, hostname } = new URL(url)
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+  if (protocol !== 'https:' && !isLocal) throw new Error(`${url} is not https`)
+  return url
 }
 
 function standbyCheck(database: CommonNeeds['database'], url: string, setting: string): Check<unknown> {

@@ -15,7 +15,6 @@ import {
 } from './errors.ts'
 import { FIELD_TEXTS, ISSUES_MAX } from './field-errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
-import { unavailable } from './unavailable.ts'
 
 const Quantity = z.int().min(0)
 const IssueView = z.object({
@@ -62,9 +61,9 @@ export const errorVocabulary = {
   unsupportedMediaType: (cause) => byStatus[415]({ cause }),
   notFound: () => errors.notFound({}),
   methodNotAllowed: (allow) => byStatus[405]({ headers: { Allow: allow.join(', ') } }),
-  unavailable,
+  unavailable: (cause) => errors.serviceUnavailable({ cause }),
   busy: () => errors.serverBusy(),
-  timedOut: unavailable,
+  timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),
   // The database is away, too slow or too contended. Each of these passes.

@@ -62,6 +62,23 @@ interface Limits {
 
 const LIMITS: Limits = { unaskedMs: 100, noticeMs: 10_000, drainMs: 20_000, shutdownMs: 30_000 }
 
+/** Logs the notes and warnings of the settings, then starts. A failure is logged before it is thrown. */
+export async function startLogged(
+  log: Pick<ServiceLogger, 'logger' | 'flush'>,
+  { notes = [], warnings }: { readonly notes?: readonly string[]; readonly warnings: readonly string[] },
+  start: () => Promise<void>,
+): Promise<void> {
+  try {
+    for (const note of notes) log.logger.info(note)
+    for (const warning of warnings) log.logger.warn(warning)
+    await start()
+  } catch (error) {
+    log.logger.fatal({ err: error }, 'start failed')
+    await log.flush()
+    throw error
+  }
+}
+
 /**
  * Runs a server until SIGTERM or SIGINT. Then it is not ready for a while, finishes open requests (30 s at most), gives the
  * reader of its log up to 6 s, and exits with 0. A signal that arrives during `start` waits for it. SIGHUP opens the log file

@@ -1,8 +1,7 @@
 import { findOldData } from '@trestle/common/commands/dated-data.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
 import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
-import { commonChecks } from '@trestle/service/common-checks.ts'
-import { sql } from 'kysely'
+import { commonChecks, compareClocks, expectHttps } from '@trestle/service/common-checks.ts'
 import { describeAdoption } from '../adoption/entry.ts'
 import { namedAsSet } from '../config/profile.ts'
 import type { AuthConfig } from '../config.ts'
@@ -18,19 +17,12 @@ import { belongsToUpstream } from '../schema/existing-schema.ts'
 import { countPhonePairs } from '../users/user-repository.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
-const CLOCK_DRIFT_MS_MAX = 5_000
-
 const checks: readonly Check<ProcessDeps>[] = [
   {
     name: 'clock',
     advice: 'let both machines follow the same time source (NTP)',
     needs: ['database'],
-    run: async (deps) => {
-      const { rows } = await sql<{ now: string }>`SELECT clock_timestamp() AS now`.execute(deps.db)
-      const driftMs = Math.abs(Date.parse(rows[0]?.now ?? '') - deps.now().getTime())
-      if (driftMs > CLOCK_DRIFT_MS_MAX) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
-      return 'agrees with that of the database'
-    },
+    run: ({ db, now }) => compareClocks(db, now()),
   },
   {
     name: 'signing keys',
@@ -55,13 +47,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   {
     name: 'URLs',
     advice: 'put the service behind a TLS proxy and set its https address as AUTH_API_EXTERNAL_URL',
-    run: async (deps) => {
-      const { externalUrl } = deps.config.server
-      const { protocol, hostname } = new URL(externalUrl)
-      const isLocal = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
-      if (protocol !== 'https:' && !isLocal) throw new Error(`${externalUrl} is not https`)
-      return externalUrl
-    },
+    run: async ({ config }) => expectHttps(config.server.externalUrl),
   },
   {
     name: 'SMS',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { unavailable } from '../unavailable.ts'
+import { serviceUnavailable } from '../errors.ts'
 import type { PasswordHasher } from './password-hasher.ts'
 import { commonPasswordError, type PasswordPolicy, requirePassword } from './password-policy.ts'
 
@@ -58,7 +58,7 @@ export async function refuseBreached({ config, outbound, logger }: BreachLookup,
   const { breaches } = config.passwords
   if (!breaches) return
   const isKnown = await isBreached(outbound, breaches.userAgent, password).catch((error) => {
-    if (breaches.failsClosed) throw unavailable(error)
+    if (breaches.failsClosed) throw serviceUnavailable({ cause: error })
     logger.warn({ err: error }, 'a password was not looked up among the breached ones')
     return false
   })

@@ -1,6 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { PROVIDERS } from '../config/external.ts'
 import type { Trx } from '../database.ts'
+import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-provider.ts'
 import {
   mailConfirmation,
@@ -46,7 +47,6 @@ import { findCaller, requireIdentityOwner, requireLinkable } from '../sessions/a
 import { createSession } from '../sessions/create-session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-import { unavailable } from '../unavailable.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /**
@@ -158,7 +158,7 @@ function requireNonce({ nonce: claim }: IdTokenClaims, nonce: string | undefined
 }
 
 function refuseToken(cause: unknown): never {
-  if (cause instanceof KeysUnavailable) throw unavailable(cause)
+  if (cause instanceof KeysUnavailable) throw serviceUnavailable({ cause })
   if (cause instanceof ForeignAudience) throw idTokenAudienceForeign()
   throw idTokenInvalid({ cause })
 }

@@ -1,5 +1,5 @@
 import { observeReadiness } from '@trestle/common/lifecycle/observe-readiness.ts'
-import { runServer } from '@trestle/common/lifecycle/run-server.ts'
+import { runServer, startLogged } from '@trestle/common/lifecycle/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { openTelemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import { buildApp } from '../app.ts'
@@ -13,14 +13,7 @@ import { VERSION } from '../version.ts'
  */
 export async function serve(config: ConsoleConfig, process: NodeJS.Process): Promise<void> {
   const log = createLogger({ level: config.telemetry.logLevel })
-  try {
-    for (const warning of config.warnings) log.logger.warn(warning)
-    await start(config, log, process)
-  } catch (error) {
-    log.logger.fatal({ err: error }, 'start failed')
-    await log.flush()
-    throw error
-  }
+  await startLogged(log, config, () => start(config, log, process))
 }
 
 async function start(config: ConsoleConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {

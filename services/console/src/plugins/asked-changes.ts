@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { formStale } from '../errors.ts'
+import { formStale, pageNotFound } from '../errors.ts'
 import {
   type AskedChange,
   type Changeable,
@@ -16,7 +16,6 @@ import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
-import { refusePath } from './refuse-path.ts'
 
 /** A change that the address names, and what it would change. */
 interface NamedChange<Shown> {
@@ -153,7 +152,8 @@ async function sendChange<Shown>(
 /** The change with this name. @throws pageNotFound */
 function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): AskedChange<Shown> {
   const found = changes.find((change) => change.name === name)
-  return found ?? refusePath()
+  if (found === undefined) throw pageNotFound()
+  return found
 }
 
 /** The fields that a link fills in. @throws objectNotFound where the object has no such part */

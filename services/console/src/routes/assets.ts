@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pack, sharedAsset } from '@trestle/common/documents/shared-asset.ts'
 import type { FastifyPluginAsync } from 'fastify'
-import { refusePath } from '../plugins/refuse-path.ts'
+import { pageNotFound } from '../errors.ts'
 
 const FOLDER = join(import.meta.dirname, '../pages/assets')
 const HTMX = new URL(import.meta.resolve('htmx.org/dist/htmx.min.js'))
@@ -25,7 +25,7 @@ export const assetsRoutes: FastifyPluginAsync = async (app) => {
   )
   app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {
     const serve = assets.get(request.params.name)
-    if (serve === undefined) refusePath()
+    if (serve === undefined) throw pageNotFound()
     return serve(request, reply)
   })
 }

@@ -4,7 +4,7 @@ import {
   type TokenIssuer,
   type TokenIssuerOptions,
 } from '@trestle/common/outbound/token-issuer.ts'
-import { unavailable } from '../unavailable.ts'
+import { serviceUnavailable } from '../errors.ts'
 import { type Identity, type ScopeRules, scopesOf } from './actor.ts'
 
 /** The rules by which tokens are good, and the scopes of roles. */
@@ -37,7 +37,7 @@ export function createTokenVerifier(rules: TokenRules, options: TokenIssuerOptio
 }
 
 function refuseWithoutKeys(error: unknown): never {
-  throw error instanceof NoKeysError ? unavailable(error) : error
+  throw error instanceof NoKeysError ? serviceUnavailable({ cause: error }) : error
 }
 
 const ACTOR_LENGTH_MAX = 255

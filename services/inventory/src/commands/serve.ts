@@ -1,5 +1,5 @@
 import { observeReadiness } from '@trestle/common/lifecycle/observe-readiness.ts'
-import { runServer } from '@trestle/common/lifecycle/run-server.ts'
+import { runServer, startLogged } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
@@ -19,14 +19,7 @@ const CLOSE_MS = 2_000
  */
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
   const log = createInventoryLog(config)
-  try {
-    for (const warning of config.warnings) log.logger.warn(warning)
-    await start(config, log, process)
-  } catch (error) {
-    log.logger.fatal({ err: error }, 'start failed')
-    await log.flush()
-    throw error
-  }
+  await startLogged(log, config, () => start(config, log, process))
 }
 
 async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {

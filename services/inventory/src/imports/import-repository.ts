@@ -6,8 +6,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, InventoryTables, Trx } from '../database.ts'
+import { serviceUnavailable } from '../errors.ts'
 import type { ImportTurns } from '../rate-limits/turns.ts'
-import { unavailable } from '../unavailable.ts'
 import type { ReadProduct } from './import-record.ts'
 
 /** The database for imports and exports, with the turns of imports. */
@@ -262,7 +262,7 @@ export class StagedImport implements AsyncDisposable {
       const counts = await againWhenLost(() => this.#tryApply(mode, keep))
       if (counts !== undefined) return counts
     }
-    throw unavailable(new Error('other requests create the same products again and again'))
+    throw serviceUnavailable({ cause: new Error('other requests create the same products again and again') })
   }
 
   async #tryApply(mode: Mode, keep: KeepCounts): Promise<StagedCounts | undefined> {
@@ -310,7 +310,7 @@ export class StagedImport implements AsyncDisposable {
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged
-    throw unavailable(new Error('rows of the import are gone'))
+    throw serviceUnavailable({ cause: new Error('rows of the import are gone') })
   }
 }
 

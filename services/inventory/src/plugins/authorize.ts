@@ -7,15 +7,15 @@ import type { InventoryDeps } from '../deps.ts'
 import {
   invalidToken,
   missingToken,
+  notFound,
   operatorUnauthorized,
   readScopeMissing,
+  serviceUnavailable,
   tooManyRequests,
   writeScopeMissing,
 } from '../errors.ts'
 import { requireAction } from '../operators/require-action.ts'
-import { unavailable } from '../unavailable.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
-import { refusePath } from './refuse-path.ts'
 
 /**
  * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET
@@ -35,7 +35,7 @@ export function guardsFor(actions: MethodActions): readonly Guard[] {
 export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
-    if (operators === undefined) refusePath()
+    if (operators === undefined) throw notFound({})
     await judgeOperator(context, operators, actions)
   }
   return [Object.assign(guard, OPERATOR_ANSWERS)]
@@ -173,7 +173,7 @@ async function admitOperator(
 }
 
 function refuseUnverifiable(error: unknown): never {
-  throw error instanceof UnverifiableTokenError ? unavailable(error) : error
+  throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
 }
 
 /** The part of the context of the application that the guards need. */

@@ -8,13 +8,12 @@ import type { Operator } from '@trestle/operators/operator.ts'
 import { actorOf, findOperator, operatorOf } from '../access/actor.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
-import { preconditionRequired } from '../errors.ts'
+import { notFound, preconditionRequired } from '../errors.ts'
 import type { Audited } from '../operators/operator-change.ts'
 import { cutPage, listingById, type PageLimits, pageLinks, positionById, readPage } from '../pagination/page.ts'
 import { matchedVersions, namesTag, recordBody } from '../requests/answers.ts'
 import type { PageKeywords } from '../requests/fields.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
-import { refusePath } from './refuse-path.ts'
 
 /** Base of the controllers that are open to everybody. */
 export abstract class OpenController extends Controller<InventoryDeps> {
@@ -26,7 +25,7 @@ export abstract class OpenController extends Controller<InventoryDeps> {
   protected async sendDocument(part: keyof DocumentPages): Promise<void> {
     const request = fastifyRequestOf(this.request)
     const { documentPages } = request.server
-    if (documentPages === undefined) refusePath()
+    if (documentPages === undefined) throw notFound({})
     await documentPages[part](request, fastifyReplyOf(this.request))
   }
 

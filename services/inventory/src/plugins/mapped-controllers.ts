@@ -7,10 +7,10 @@ import { Application, CallError, type EndpointRequest } from '@trestle/endpoints
 import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorBody, errorVocabulary, fromCallError } from '../error-body.ts'
+import { notFound } from '../errors.ts'
 import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
 import { fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
-import { unknownPath } from './refuse-path.ts'
 
 /** Headers that pages of other origins may read (reference: Cross-origin requests). */
 const EXPOSED_HEADERS = [
@@ -67,7 +67,7 @@ function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: Endpoint
   const guesses = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
   const word = guesses.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
   const meant = word === undefined ? undefined : `/${word}`
-  return unknownPath({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
+  return notFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
 /** HTTP defines them and no controller takes them, so 501, which unknown methods get, would be wrong. */
@@ -81,7 +81,7 @@ export function refusalOfMethod(
   if (!KNOWN_METHODS.has(method)) return undefined
   const { status, allow } = endpoints.resolve('OPTIONS', url.split('?', 1)[0] ?? url)
   if (allow.length > 0) return errorVocabulary.methodNotAllowed?.(allow)
-  return status === 404 ? unknownPath({}) : undefined
+  return status === 404 ? notFound({}) : undefined
 }
 
 /** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */

@@ -1,6 +1,5 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
-import { serverBusy } from '../errors.ts'
-import { unavailable } from '../unavailable.ts'
+import { serverBusy, serviceUnavailable } from '../errors.ts'
 
 // What one client may have at a time, as the reference states it (reference: Turns), where the connections of the process or an
 // export must know it too. turns.ts has the other bounds.
@@ -87,7 +86,7 @@ function openWrites(places: number, patienceMs: number): FairGate {
 
 /** A gate that answers serviceUnavailable to a client who waits longer than its patience. */
 export function openGate(bounds: Omit<FairGateOptions, 'refuse'>): FairGate {
-  return new FairGate({ ...bounds, refuse: ({ cause }) => unavailable(cause) })
+  return new FairGate({ ...bounds, refuse: ({ cause }) => serviceUnavailable({ cause }) })
 }
 
 /** Bounds how many requests of a kind are open at a time, in all and of one client. A request beyond that is refused at once. */

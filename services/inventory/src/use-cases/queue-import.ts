@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { HttpError, withDetails } from '@trestle/common/errors/define-error.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
+import { serviceUnavailable } from '../errors.ts'
 import { type Answered, type Caller, refuseKey } from '../idempotency/idempotent-request.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
 import { importTask } from '../imports/import-job.ts'
@@ -18,7 +19,6 @@ import {
 import { type ImportBounds, importLimits, readRecords } from '../imports/read-records.ts'
 import type { AuditedChange } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
-import { unavailable } from '../unavailable.ts'
 
 /** Bytes of a piece of a file. A larger one would be in memory as a whole, several times over. */
 const PIECE_BYTES = 262_144
@@ -152,7 +152,7 @@ async function sendJob(
  * broken off.
  */
 function arrivedTooSlowly(): HttpError {
-  return unavailable(new Error('clean-up has deleted the file while it arrived'))
+  return serviceUnavailable({ cause: new Error('clean-up has deleted the file while it arrived') })
 }
 
 function auditStart(id: number, changes: object): AuditedChange {

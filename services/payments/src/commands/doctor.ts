@@ -5,8 +5,7 @@ import { type Check, checkSettings, runChecks } from '@trestle/common/commands/r
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { connectOnce } from '@trestle/database/wait-for-database.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
-import { commonChecks } from '@trestle/service/common-checks.ts'
-import { sql } from 'kysely'
+import { commonChecks, compareClocks, expectHttps } from '@trestle/service/common-checks.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createMailer } from '../mail/mailer.ts'
 import { listAcquirersBeside } from '../merchants/each-merchant.ts'
@@ -27,19 +26,12 @@ interface Subject {
   readonly now: () => Date
 }
 
-const CLOCK_DRIFT_MS_MAX = 5_000
-
 const checks: readonly Check<Subject>[] = [
   {
     name: 'clock',
     advice: 'let both machines follow the same time source (NTP)',
     needs: ['database'],
-    run: async ({ database, now }) => {
-      const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(database.db)
-      const driftMs = Math.abs((rows[0]?.now.getTime() ?? 0) - now().getTime())
-      if (driftMs > CLOCK_DRIFT_MS_MAX) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
-      return 'agrees with that of the database'
-    },
+    run: ({ database, now }) => compareClocks(database.db, now()),
   },
   {
     name: 'SMTP',
@@ -58,13 +50,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'URLs',
     advice: 'put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
-    run: async ({ config }) => {
-      const { baseUrl } = config.server
-      const { protocol, hostname } = new URL(baseUrl)
-      const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-      if (protocol !== 'https:' && !isLocal) throw new Error(`${baseUrl} is not https`)
-      return baseUrl
-    },
+    run: async ({ config }) => expectHttps(config.server.baseUrl),
   },
   {
     name: 'acquirers',

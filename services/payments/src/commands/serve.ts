@@ -1,5 +1,5 @@
 import { observeReadiness } from '@trestle/common/lifecycle/observe-readiness.ts'
-import { runServer } from '@trestle/common/lifecycle/run-server.ts'
+import { runServer, startLogged } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
@@ -33,14 +33,7 @@ const CLOSE_MS = 3_000
  */
 export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
   const log = createPaymentsLog(config)
-  try {
-    for (const warning of config.warnings) log.logger.warn(warning)
-    await start(config, log, process)
-  } catch (error) {
-    log.logger.fatal({ err: error }, 'start failed')
-    await log.flush()
-    throw error
-  }
+  await startLogged(log, config, () => start(config, log, process))
 }
 
 async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {

@@ -5,8 +5,8 @@ import type { JWTPayload } from 'jose'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
+import { serviceUnavailable } from '../errors.ts'
 import { email } from '../requests/fields.ts'
-import { unavailable } from '../unavailable.ts'
 
 /** The sign-in service whose tokens are good, and the clock. */
 export interface UserTokenOptions {
@@ -42,7 +42,7 @@ export function createUserTokenVerifier({ now, ...rules }: UserTokenOptions): Ve
 }
 
 function refuseWithoutKeys(error: unknown): never {
-  throw error instanceof NoKeysError ? unavailable(error) : error
+  throw error instanceof NoKeysError ? serviceUnavailable({ cause: error }) : error
 }
 
 const Claims = z.object({

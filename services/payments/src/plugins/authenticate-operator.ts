@@ -9,10 +9,9 @@ import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operator
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
-import { idempotencyKeyMissing } from '../errors.ts'
+import { idempotencyKeyMissing, serviceUnavailable } from '../errors.ts'
 import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { unavailable } from '../unavailable.ts'
 import { malformedKey, repeatOf } from './idempotency-key.ts'
 import { requireEndpoint } from './read-request.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
@@ -97,7 +96,7 @@ export function sendOperatorAnswer(reply: FastifyReply, { status, body, replayed
 }
 
 function refuseUnverifiable(error: unknown): never {
-  throw error instanceof UnverifiableTokenError ? unavailable(error) : error
+  throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
 }
 
 declare module 'fastify' {
