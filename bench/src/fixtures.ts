@@ -1,4 +1,7 @@
 import { createHmac } from 'node:crypto'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTcpServer, type Socket } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 
 // The requests and rows with which the programs of bench prepare services.
@@ -8,7 +11,7 @@ export const PASSWORD = 'correct horse battery staple'
 /** How many amounts and last digits of cards there are, so that searches for one of them find few rows. */
 const VALUES = 9_973
 
-const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
+export const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 /** The tokens of a sign-in. */
 export type Session = z.output<typeof Session>
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
@@ -47,12 +50,40 @@ export function signToken(secret: string, claims: object): string {
   return `${data}.${createHmac('sha256', secret).update(data).digest('base64url')}`
 }
 
+/** Starts an HTTP server on a free port of 127.0.0.1. */
+export async function listen(answer: RequestListener): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const server = createServer(answer)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${portOf(server)}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** Starts a server that accepts connections and never answers. @returns a function that ends it */
+export async function startSilence(port: number): Promise<() => Promise<void>> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      for (const socket of sockets) socket.destroy()
+    })
+}
+
 /** Signs a user up whose account needs no confirmation. */
 export async function signUp(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/signup`, { email, password: PASSWORD }))
 }
 
-/** Signs a user in. */
 export async function signIn(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/token?grant_type=password`, { email, password: PASSWORD }))
 }

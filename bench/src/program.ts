@@ -4,12 +4,10 @@ import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { closeAtSignal } from './servers/close-at-signal.ts'
 
-/** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '..', '..')
 
 const INTEGER_MAX = 0x7fffffff
 
-/** Prints a line. */
 export function say(line: string): void {
   process.stdout.write(`${line.trimEnd()}\n`)
 }

@@ -281,12 +281,7 @@ export const faults: readonly Accepted[] = [
     path: 'body.identities.*.email',
     reason: STALE,
   },
-  {
-    at: '* / id_tokens / *: no email',
-    path: 'body.user.email_confirmed_at',
-    ours: undefined,
-    reason: UNCONFIRMED,
-  },
+  { at: '* / id_tokens / *: no email', path: 'body.user.email_confirmed_at', ours: undefined, reason: UNCONFIRMED },
   {
     at: '* / id_tokens / *: an unverified email',
     path: 'body.user.identities.*.identity_data.email_verified',

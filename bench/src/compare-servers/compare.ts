@@ -25,7 +25,6 @@ interface Comparison {
   readonly differences: readonly Difference[]
   /** How many differences each entry of the list was about. */
   readonly uses: ReadonlyMap<Accepted, number>
-  /** The differences that are not on the list. */
   readonly unlisted: readonly Difference[]
 }
 

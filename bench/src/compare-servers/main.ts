@@ -54,10 +54,7 @@ async function run(options: {
   const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
-    const database = await openDatabaseServer({
-      url: process.env.BENCH_DATABASE_URL,
-      folder: join(folder, 'postgres'),
-    })
+    const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
     started.defer(database.close)
     const theirs =
       program === undefined

@@ -91,7 +91,6 @@ export async function startPeers(ports: { readonly http: number; readonly smtp: 
   }
 }
 
-/** The answer of a hook that changes nothing. */
 function usualAnswer(hook: HookName, payload: Json): Reply {
   return { status: 200, body: hook === 'CUSTOM_ACCESS_TOKEN' ? payload : (DEFAULTS[hook] ?? {}) }
 }

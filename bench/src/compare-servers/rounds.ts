@@ -50,19 +50,12 @@ export const ROUNDS: readonly Round[] = [
   { name: 'providers', settings: AUTOCONFIRM, subjects: [providers, linking, idTokens, redirects] },
   {
     name: 'confirmation',
-    settings: {
-      SMS_TEST_OTP: '4527999999:123456,4527999998:123456',
-      SMS_TEST_OTP_VALID_UNTIL: '2099-01-01T00:00:00Z',
-    },
+    settings: { SMS_TEST_OTP: '4527999999:123456,4527999998:123456', SMS_TEST_OTP_VALID_UNTIL: '2099-01-01T00:00:00Z' },
     hooks: ['SEND_SMS'],
     hasTemplates: true,
     subjects: [confirmations, verifications, pkceMails, passwordless, recoveries, phones, emailChanges],
   },
-  {
-    name: 'confirmation of providers',
-    settings: {},
-    subjects: [builtInTexts, providers, idTokens, adminCreates],
-  },
+  { name: 'confirmation of providers', settings: {}, subjects: [builtInTexts, providers, idTokens, adminCreates] },
   {
     name: 'hooks',
     settings: { MAILER_NOTIFICATIONS_PASSWORD_CHANGED_ENABLED: 'true' },

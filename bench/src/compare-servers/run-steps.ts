@@ -84,10 +84,7 @@ class SubjectRun {
   async takeRest(): Promise<readonly Unplaced[]> {
     await delay(REST_MS)
     const { mails, calls } = this.#side.peers.takeRest()
-    const rest = {
-      mails: mails.map(({ to, subject }) => `${to}: ${subject}`).sort(),
-      calls: [...calls].sort(),
-    }
+    const rest = { mails: mails.map(({ to, subject }) => `${to}: ${subject}`).sort(), calls: [...calls].sort() }
     return [{ step: 'what is left at the end', kind: 'mail', value: this.#normal(rest) }]
   }
 

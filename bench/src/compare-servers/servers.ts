@@ -13,7 +13,6 @@ import { SECRET } from './tokens.ts'
 /** How one of the two servers is started in each round. */
 export interface ServerKind {
   readonly name: 'theirs' | 'ours'
-  /** The prefix of its settings. */
   readonly prefix: 'GOTRUE_' | 'AUTH_'
   /** Prepares an empty database. */
   migrate(databaseUrl: string): Promise<void>
@@ -26,7 +25,6 @@ export interface ServerKind {
     /** Kills it by SIGKILL. */
     kill(): Promise<void>
   }>
-  /** Names that the server wants for its port and database. */
   environment(databaseUrl: string, port: number): Readonly<Record<string, string>>
 }
 

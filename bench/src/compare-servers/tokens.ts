@@ -2,12 +2,10 @@ import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { z } from 'zod'
 import type { JsonObject } from './step.ts'
 
-/** The secret of the access tokens of both servers. */
 export const SECRET = 'a secret of both servers that nobody else has'
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const KID = 'stub'
 
-/** The key set of the stub provider. */
 export const KEY_SET = {
   keys: [{ ...publicKey.export({ format: 'jwk' }), kid: KID, alg: 'RS256', use: 'sig' }],
 } as const

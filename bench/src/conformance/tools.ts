@@ -43,10 +43,7 @@ schemathesis.serializer.alias(["text/csv", "application/x-ndjson"], "text/plain"
 const FINISHED = [0, 1]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/**
- * Installs the tools from PyPI into a folder.
- * @throws Error when there is no Python 3.10 or PyPI cannot be reached
- */
+/** Installs the tools from PyPI into a folder. @throws Error when there is no Python 3.10 or PyPI cannot be reached */
 export async function installTools(folder: string): Promise<Tools> {
   const home = join(folder, 'venv')
   await runProgram({ program: 'python3', args: ['-m', 'venv', home] })

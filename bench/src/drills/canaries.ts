@@ -61,7 +61,7 @@ for (const name of ['PAYMENTS_PEPPER', 'PAYMENTS_VAULT_KEYS'] as const) {
 }
 const seeded = await seed()
 const server = await payments.serve()
-const client = createClient({ url: server.url, key: seeded.key })
+const client = createClient({ url: server.url, headers: basicOf(seeded.key) })
 await useSecrets()
 for (const number of [PAN, TEST_PAN]) await payByLink(client, seeded.merchantKey, { number, code: CODE })
 await misuseSecrets()

@@ -7,8 +7,9 @@ import { startCitusCluster } from '../servers/citus-cluster.ts'
 import { openWorkplace, type Workplace } from '../servers/workplace.ts'
 import { expectClosed, expectDone, expectUpgraded, readFingerprint } from './distribute/expectations.ts'
 import { killEverywhere } from './distribute/kill-everywhere.ts'
+import type { KilledEverywhere } from './distribute/killed-share.ts'
 import { createLaterRelease } from './distribute/later-release.ts'
-import { openRelease, type Release } from './distribute/payments-runs.ts'
+import { openRelease } from './distribute/payments-runs.ts'
 
 // `CITUS_PG_BIN=… node bench/src/drills/distribute.ts [cuts|commits|all [distribute] [migrate] [undo]]`. Kills
 // `payments distribute`, `payments distribute --undo` and `payments migrate` of a later release at
@@ -75,22 +76,7 @@ await grow()
 if (failures.length > 0) throw new AggregateError(failures, failures.join('\n'))
 say('the drill is passed')
 
-/** A command that is killed. */
-interface Killed {
-  readonly title: string
-  readonly words: readonly string[]
-  readonly release: Release
-  /** The database that it gets a copy of. */
-  readonly from: string
-  /** The name under which the result of a run that nobody killed is kept. */
-  readonly to: string
-  /** The command without the checks before its work. Undefined: it has none. */
-  readonly work?: (url: string) => Promise<unknown>
-  /** Commands that send the same statements as a part of the run. */
-  readonly parts: readonly (readonly string[])[]
-  /** Throws when a database is not what a complete run makes. */
-  readonly expect: (database: string) => Promise<void>
-}
+type Killed = Omit<KilledEverywhere, 'cluster'>
 
 /** Kills a command at all statements, if it is chosen. A failure does not keep the next command from its kills. */
 async function killAtAll(killed: Killed): Promise<void> {
@@ -104,7 +90,7 @@ async function killAtAll(killed: Killed): Promise<void> {
     failures.push(error)
     say(`${title} FAILED: ${error}`)
   }
-  await time(`${title}, killed at all statements`, () => killEverywhere({ ...killed, cluster, say }).catch(fail))
+  await time(`${title}, killed at all statements`, () => killEverywhere({ ...killed, cluster }).catch(fail))
 }
 
 /** Kills a command at statements of its run on copies of a database. */

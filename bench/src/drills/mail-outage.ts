@@ -1,11 +1,10 @@
-import { createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LocalServer } from '@trestle/stack/local-server.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { Command, Option } from 'commander'
 import { openBench } from '../bench.ts'
-import { PASSWORD, post } from '../fixtures.ts'
+import { PASSWORD, post, startSilence } from '../fixtures.ts'
 import { positiveInteger, runCommand, say } from '../program.ts'
 import { median } from '../statistics.ts'
 
@@ -55,9 +54,9 @@ async function run({
   await load.warmUp()
   const before = await load.run('before', AROUND_SECONDS)
   await mails.close()
-  const silence = how === 'silent' ? await startSilence(port) : undefined
+  const endSilence = how === 'silent' ? await startSilence(port) : undefined
   const outage = await load.run('outage', seconds)
-  await silence?.close()
+  await endSilence?.()
   mails = await startMailServer(arrivals, port)
   bench.defer(() => mails.close())
   const backMs = performance.now()
@@ -81,22 +80,6 @@ function startMailServer(arrivals: Arrivals, port: number): Promise<LocalServer>
     for (const recipient of recipients) arrivals.set(recipient, (arrivals.get(recipient) ?? 0) + 1)
   }
   return startSmtpListener({ add }, port)
-}
-
-/** A server that accepts connections and never answers. */
-async function startSilence(port: number): Promise<Pick<LocalServer, 'close'>> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  return {
-    close: async () => {
-      server.close()
-      for (const socket of sockets) socket.destroy()
-    },
-  }
 }
 
 /** Signs users up at a steady rate, without waiting for answers. */

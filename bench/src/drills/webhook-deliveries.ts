@@ -1,10 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { openBench } from '../bench.ts'
-import { createApp, merchantBody, request } from '../fixtures.ts'
+import { createApp, listen, merchantBody, request } from '../fixtures.ts'
 import { readCount, report, say, secondsSince } from '../program.ts'
 
 // Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/drills/webhook-deliveries.ts [events]`,
@@ -90,22 +89,13 @@ async function createMerchant(): Promise<Merchant> {
 }
 
 /** Accepts events, or answers 500 at random. */
-async function startSink(): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
-  const sink = createServer(async (request, response) => {
-    const body = Buffer.concat(await request.toArray()).toString()
+function startSink() {
+  return listen(async (incoming, response) => {
+    const body = Buffer.concat(await incoming.toArray()).toString()
     const outcome = Math.random() >= REFUSED_SHARE ? 'taken' : 'refused'
-    rememberDelivery(request, body, outcome)
+    rememberDelivery(incoming, body, outcome)
     response.writeHead(outcome === 'taken' ? 204 : 500).end()
   })
-  await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${portOf(sink)}/`,
-    close: () =>
-      new Promise((resolve) => {
-        sink.close(() => resolve())
-        sink.closeAllConnections()
-      }),
-  }
 }
 
 function rememberDelivery({ headers }: IncomingMessage, body: string, outcome: 'taken' | 'refused'): void {

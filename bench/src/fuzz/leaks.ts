@@ -39,7 +39,6 @@ export function findInternals(text: string, reader: 'anybody' | 'operator' = 'an
   })
 }
 
-/** Names the secrets that a text contains. */
 export function findSecrets(text: string, secrets: ReadonlyMap<string, string>): readonly string[] {
   return [...secrets].flatMap(([name, value]) => (value !== '' && text.includes(value) ? [`tells the ${name}`] : []))
 }

@@ -21,7 +21,6 @@ const LENGTH_MAX = 4_096
 /** One choice in this many takes a value of another actor. */
 const STRANGER = 12
 
-/** Makes an empty memory. */
 export function createMemory({
   actors,
   pools,

@@ -38,7 +38,6 @@ export interface Operation {
   /** The method and path, such as `POST /products/{productId}`. */
   readonly name: string
   readonly method: string
-  /** With parameters in braces. */
   readonly path: string
   readonly parameters: readonly Parameter[]
   /** The schema of the body by its media type. Empty if the operation takes no body. */
@@ -47,7 +46,6 @@ export interface Operation {
   readonly answers: Readonly<Record<string, readonly string[]>>
 }
 
-/** A committed document. */
 export interface ApiDocument {
   /** The whole document, for the validator. */
   readonly whole: object

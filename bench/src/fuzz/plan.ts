@@ -19,7 +19,6 @@ export interface PlannedBody {
 /** A request before ids and tokens are known. Equal seeds give equal requests. */
 export interface Plan {
   readonly method: string
-  /** The path of the document, with parameters in braces. */
   readonly path: string
   readonly params: Readonly<Record<string, unknown>>
   /** The text after the path. */

@@ -8,7 +8,6 @@ import type { Finding, WireRequest } from './wire.ts'
 export interface Session {
   /** Sends some requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
   exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
-  /** Adds a finding that belongs to no answer. */
   addFinding(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
   /** How often generated requests to each operation got each class of status, such as `2xx`; above 499 each status. */

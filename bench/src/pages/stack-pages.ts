@@ -111,7 +111,6 @@ async function openDocs(page: Page, address: string): Promise<void> {
   await page.locator('h1').first().waitFor()
 }
 
-/** Opens the dialog that sends a request. */
 async function openRequest(page: Page, paymentsUrl: string): Promise<void> {
   await openDocs(page, `${paymentsUrl}/docs/#tag/transactions/POST${LONG_PATH}`)
   await page.locator('button', { hasText: `(post ${LONG_PATH})` }).click()

@@ -20,12 +20,10 @@ export function divideCores(count: number): Cores | undefined {
   return { server: '0', load: '1', database: count === 2 ? '1' : `2-${count - 1}`, all: `0-${count - 1}` }
 }
 
-/** Whether this system can pin processes. */
 export function canPin(): boolean {
   return spawnSync('taskset', ['--version'], { stdio: 'ignore' }).status === 0
 }
 
-/** A program with its arguments, started on some cores if these are given. */
 export function pinned(cores: string | undefined, program: string, args: readonly string[]): readonly string[] {
   return cores === undefined ? [program, ...args] : ['taskset', '-c', cores, program, ...args]
 }

@@ -48,7 +48,6 @@ export interface PostgresServer {
 }
 
 export interface ServerStart {
-  /** A name of its own in the workplace. */
   readonly name: string
   /** The folder of its programs. */
   readonly bin: string

@@ -7,7 +7,6 @@ import { z } from 'zod'
 import { killTree } from './process-tree.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
-/** The programs that a cluster with Patroni needs. */
 export const PATRONI_PROGRAMS: readonly SystemProgram[] = [
   { file: '/usr/bin/patroni', debianPackage: 'patroni' },
   { file: '/usr/bin/etcd', debianPackage: 'etcd-server' },

@@ -2,10 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { pinned } from './cores.ts'
 
-/**
- * Runs a program and returns its standard output.
- * @throws Error with its output when it fails
- */
+/** Runs a program and returns its standard output. @throws Error with its output when it fails */
 export async function runProgram({
   program,
   args,

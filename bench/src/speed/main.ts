@@ -152,7 +152,6 @@ async function onAllCores(deployment: Deployment, { cores, ...setup }: Setup): P
   return await measurePasswords({ ...setup, ...allCores, server })
 }
 
-/** Starts and stops the service several times. */
 async function measureStartUp(deployment: Deployment, options: StartOptions, times: number) {
   const starts: { readonly startMs: readonly number[]; readonly idleMib: number | undefined }[] = []
   for (let count = 0; count < times; count++) {

@@ -19,7 +19,6 @@ export interface Rounds {
 export interface PasswordResult {
   readonly name: string
   readonly result: Sample
-  /** Hashes a second of the bare library, on all cores. */
   readonly hashesPerSecond: number
   /** The share of the bare hash rate, which leaves nothing for requests, the database and the load generator. */
   readonly ofHashes: Distribution

@@ -6,7 +6,6 @@ import type { Endpoint } from './scenarios.ts'
 export interface ServiceResult {
   readonly service: string
   readonly endpoints: readonly EndpointResult[]
-  /** Present for the service that hashes passwords. */
   readonly passwords: PasswordResults | undefined
   readonly startUp: {
     /** From the start of the process to the first 200 of /health. */

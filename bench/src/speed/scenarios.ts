@@ -4,7 +4,6 @@ import type { Load } from './load.ts'
 
 /** The loads of one service. */
 export interface Scenario {
-  /** Name of the service. */
   readonly service: string
   /** Settings beside those of `npm start`: rate limits off. */
   readonly env: Readonly<Record<string, string>>
@@ -26,7 +25,6 @@ export interface Endpoint {
   readonly name: string
   /** Smallest share of the rate of an endpoint that was measured before. */
   readonly ofOther?: { readonly name: string; readonly goal: number }
-  /** The load of the next sample of the server at this URL. */
   nextLoad(url: string): Promise<Load>
 }
 

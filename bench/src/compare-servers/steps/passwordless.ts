@@ -199,11 +199,7 @@ export const phones: Subject = {
       body: { type: 'sms', phone: '+4527999999', token: '123456' },
       keep: 'tester',
     },
-    {
-      name: 'its test code again',
-      send: 'POST /verify',
-      body: { type: 'sms', phone: '+4527999999', token: '123456' },
-    },
+    { name: 'its test code again', send: 'POST /verify', body: { type: 'sms', phone: '+4527999999', token: '123456' } },
     {
       name: 'a test code that was not asked for',
       send: 'POST /verify',

@@ -183,7 +183,6 @@ export const linking: Subject = {
 const TOKEN = 'POST /token?grant_type=id_token'
 const token = (account: string) => ({ provider: 'keycloak', id_token: `{id_token ${account}}` })
 
-/** Sign-ins by an id_token. */
 export const idTokens: Subject = {
   name: 'id_tokens',
   steps: [

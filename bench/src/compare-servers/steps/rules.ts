@@ -10,10 +10,7 @@ export const switchedOff: Subject = {
       'by phone': { phone: '+4529000001', password: PASSWORD },
       anonymously: {},
     }),
-    ...bodies('POST /otp', {
-      'by email': { email: 'new@example.com' },
-      'by phone': { phone: '+4529000001' },
-    }),
+    ...bodies('POST /otp', { 'by email': { email: 'new@example.com' }, 'by phone': { phone: '+4529000001' } }),
     ...bodies('POST /magiclink', { 'by email': { email: 'new@example.com' } }),
     ...bodies('POST /recover', { 'by email': { email: 'new@example.com' } }),
     ...bodies('POST /resend', { 'by phone': { type: 'sms', phone: '+4529000001' } }),

@@ -33,9 +33,7 @@ export const sessions: Subject = {
       { 'data after sign-out': { data: { a: 1 } }, 'a password after sign-out': { password: 'another one' } },
       { as: 'phone' },
     ),
-    ...sends(['GET /reauthenticate', 'GET /user/identities/authorize?provider=keycloak'], {
-      as: 'phone',
-    }),
+    ...sends(['GET /reauthenticate', 'GET /user/identities/authorize?provider=keycloak'], { as: 'phone' }),
     { name: 'DELETE /user/identities after sign-out', send: `DELETE /user/identities/{phone.user.id}`, as: 'phone' },
     signIn('ada', 'phone'),
     signIn('ada', 'tablet'),

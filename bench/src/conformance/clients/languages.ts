@@ -39,7 +39,6 @@ export async function tryLanguage(
 /** The services that clients are generated of. */
 export const SERVICES = ['auth', 'payments', 'inventory']
 
-/** The path of the API document of a service. */
 export function documentOf(service: string): string {
   return join(import.meta.dirname, '../../../../docs/openapi', `${service}.json`)
 }

@@ -14,10 +14,7 @@ import { PASSWORD } from './users.ts'
 export interface Tabs {
   /** Refreshes in the first tab, whatever the service answers. */
   refreshFirst(): Promise<void>
-  /**
-   * Goes on at another service, in both tabs.
-   * @throws Error when a tab is signed out, or does not read its user
-   */
+  /** Goes on at another service, in both tabs. @throws Error when a tab is signed out, or does not read its user */
   continueAt(url: string): Promise<void>
   close(): Promise<void>
 }
@@ -132,7 +129,6 @@ async function settle(first: Page, second: Page): Promise<void> {
   }
 }
 
-/** Runs a call of the client in a tab. */
 function act(tab: Page, script: string): Promise<{ readonly data: unknown; readonly error: ClientError | null }> {
   return tab.evaluate(`(async () => {
     const { data, error } = await ${script}

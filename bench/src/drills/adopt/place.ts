@@ -66,7 +66,6 @@ export function environmentOf({ form, encrypted, audience }: Variant): Place['en
   }
 }
 
-/** Starts one of the two services on the database. */
 export async function start(place: Place, kind: ServerKind): Promise<Running> {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -113,10 +112,7 @@ const Texts = z.array(z.object({ row: z.string() }))
 /** The rows of the tables of some schemas, as sorted texts, by table. */
 type Rows = ReadonlyMap<string, readonly string[]>
 
-/**
- * Reads every row of every table.
- * @param left columns that are left out, by table without its schema
- */
+/** Reads every row of every table. @param left columns that are left out, by table without its schema */
 export async function readRows(
   url: string,
   schemas: readonly string[],

@@ -1,4 +1,3 @@
-/** The document that lists the metrics of all services. */
 export const METRICS_DOCUMENT = 'docs/observability.md'
 
 export interface DocumentedMetric {

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { signIn } from '../../fixtures.ts'
 import { execute, type Fault, type Repair, repeat } from './fault.ts'
-import { addProduct, createProduct, invite, openShop, refresh, reserve, ship, signIn } from './load.ts'
+import { addProduct, createProduct, invite, openShop, refresh, reserve, ship } from './load.ts'
 import type { Stage } from './stage.ts'
 
 const INVITATION_TASK = 'invitation_mail'

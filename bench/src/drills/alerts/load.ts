@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
-import { merchantBody, PASSWORD } from '../../fixtures.ts'
+import { createApp, listen, merchantBody, PASSWORD, post, Session, signIn, signUp } from '../../fixtures.ts'
 import { createClient, payOrder } from '../canaries/orders.ts'
 import { SERVICES, type ServiceName, type Stage } from './stage.ts'
 
@@ -97,13 +94,6 @@ async function send(method: string, url: string, { body, headers = {} }: Ask = {
   }
 }
 
-/** Sends a request that must succeed. @throws Error with the answer when its status is not 2xx */
-async function sendOrThrow(method: string, url: string, ask?: Ask): Promise<unknown> {
-  const { status, body } = await send(method, url, ask)
-  if (status < 200 || status > 299) throw new Error(`${method} ${url} answers ${status}: ${JSON.stringify(body)}`)
-  return body
-}
-
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -113,28 +103,12 @@ function parse(text: string): unknown {
 }
 
 const USERS = 8
-const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
-type Session = z.infer<typeof Session>
-
 /** A user who stays signed in. */
 interface User {
   readonly email: string
   session: Session
   /** A client sends the next refresh token only after it has the answer to the last one. */
   isRefreshing: boolean
-}
-
-async function signUp(url: string): Promise<User> {
-  const email = `${randomUUID()}@example.com`
-  const session = Session.parse(await sendOrThrow('POST', `${url}/signup`, { body: { email, password: PASSWORD } }))
-  return { email, session, isRefreshing: false }
-}
-
-/** Signs a user in again. */
-export async function signIn(url: string, email: string): Promise<Session> {
-  return Session.parse(
-    await sendOrThrow('POST', `${url}/token?grant_type=password`, { body: { email, password: PASSWORD } }),
-  )
 }
 
 /** Spends a refresh token. Undefined if auth refuses it. */
@@ -146,14 +120,17 @@ export async function refresh(url: string, token: string): Promise<Session | und
 /** Users read their account, refresh (now and then twice), sign in and ask for a new password. */
 async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<readonly Action[]> {
   const users: User[] = []
-  while (users.length < USERS) users.push(await signUp(url))
+  while (users.length < USERS) {
+    const email = `${randomUUID()}@example.com`
+    users.push({ email, session: await signUp(url, email), isRefreshing: false })
+  }
   const next = (): User => {
     const [user, ...others] = users.splice(0, USERS)
     if (!user) throw new Error('nobody is signed up')
     users.push(...others, user)
     return user
   }
-  const post = (path: string, body: object) => send('POST', url + path, { body })
+  const ask = (path: string, body: object) => send('POST', url + path, { body })
   const read: Action = async () => {
     const headers = { authorization: `Bearer ${next().session.access_token}` }
     return [(await send('GET', `${url}/user`, { headers })).status]
@@ -165,7 +142,7 @@ async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<
       user.isRefreshing = true
       const body = { refresh_token: user.session.refresh_token }
       const replies = await Promise.all(
-        Array.from({ length: times }, () => post('/token?grant_type=refresh_token', body)),
+        Array.from({ length: times }, () => ask('/token?grant_type=refresh_token', body)),
       )
       const sessions = replies.flatMap((reply) => Session.safeParse(reply.body).data ?? [])
       // A fault costs answers, and so tokens of sessions: the user signs in again.
@@ -175,13 +152,13 @@ async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<
     }
   }
   const tryPassword = (password: string): Action => {
-    return async () => [(await post('/token?grant_type=password', { email: next().email, password })).status]
+    return async () => [(await ask('/token?grant_type=password', { email: next().email, password })).status]
   }
   const forget = (path: string): Action => {
-    return async () => [(await post(path, { email: next().email })).status]
+    return async () => [(await ask(path, { email: next().email })).status]
   }
   const signUpAnother: Action = async () => {
-    const { status } = await post('/signup', { email: `${randomUUID()}@example.com`, password: PASSWORD })
+    const { status } = await ask('/signup', { email: `${randomUUID()}@example.com`, password: PASSWORD })
     return [status]
   }
   return [
@@ -195,11 +172,10 @@ const Made = z.object({ data: z.object({ id: z.int() }) })
 /** The location that every database has. */
 const MAIN = 1
 
-/** Makes a product with stock. */
 export async function addProduct(url: string): Promise<number> {
-  const { data } = Made.parse(await sendOrThrow('POST', `${url}/products`, { body: productBody() }))
+  const { data } = Made.parse(await post(`${url}/products`, productBody()))
   const receipt = { type: 'receive', productId: data.id, locationId: MAIN, quantity: 1_000_000 }
-  await sendOrThrow('POST', `${url}/movements`, { body: receipt })
+  await post(`${url}/movements`, receipt)
   return data.id
 }
 
@@ -212,7 +188,6 @@ function productBody(): object {
   return { sku: `DRILL-${randomUUID()}`, attributes: '{"color":"red"}' }
 }
 
-/** Reserves one unit of a product. */
 export async function reserve(url: string, productId: number, expiresInSeconds: number): Promise<number | undefined> {
   const body = { productId, locationId: MAIN, quantity: 1, expiresInSeconds }
   return Made.safeParse((await send('POST', `${url}/reservations`, { body })).body).data?.data.id
@@ -269,30 +244,26 @@ async function prepareInventoryLoad({ inventory: { url } }: Pick<Stage, 'invento
 }
 
 const CARD = { number: '4000056655665556', code: '739' }
+const CreatedMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
 const Transactions = z.array(z.object({ id: z.string() })).min(1)
 
 /** An app, and a merchant that it has access to. */
 interface Shop {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly key: string
   readonly merchantId: string
   readonly merchantKey: string
 }
 
 /** Opens a test merchant. */
 export async function openShop(url: string): Promise<Shop> {
-  const { app } = z
-    .object({ app: z.object({ key: z.string() }) })
-    .parse(await sendOrThrow('POST', `${url}/apps`, { body: { name: 'drill' } }))
-  const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-  const { merchant } = z
-    .object({ merchant: z.object({ id: z.string(), key: z.string() }) })
-    .parse(await sendOrThrow('POST', `${url}/merchants`, { headers, body: { ...merchantBody(1), currency: 'EUR' } }))
-  return { url, headers, key: app.key, merchantId: merchant.id, merchantKey: merchant.key }
+  const headers = await createApp(url)
+  const { merchant } = CreatedMerchant.parse(
+    await post(`${url}/merchants`, { ...merchantBody(1), currency: 'EUR' }, headers),
+  )
+  return { url, headers, merchantId: merchant.id, merchantKey: merchant.key }
 }
 
-/** Invites a user to the merchant by mail. */
 export async function invite({ url, headers, merchantId }: Shop): Promise<number> {
   const body = { email: `${crypto.randomUUID()}@example.com` }
   return (await send('POST', `${url}/merchants/${merchantId}/users`, { headers, body })).status
@@ -306,8 +277,8 @@ async function preparePaymentsLoad(
   const shop = await openShop(payments.url)
   const { url, headers, merchantId } = shop
   const merchant = `${url}/merchants/${merchantId}`
-  await sendOrThrow('POST', `${merchant}/webhooks`, { headers, body: { url: await startSink(started) } })
-  const client = createClient({ url, key: shop.key })
+  await post(`${merchant}/webhooks`, { url: await startSink(started) }, headers)
+  const client = createClient({ url, headers })
   const pay: Action = async () => {
     const isPaid = await payOrder(client, { key: shop.merchantKey, card: CARD, test: {} }).catch(() => false)
     return [isPaid ? 200 : 0]
@@ -317,18 +288,18 @@ async function preparePaymentsLoad(
     const { body } = await send('GET', `${merchant}/transactions?limit=1`, { headers })
     return Transactions.safeParse(body).data?.[0]?.id ?? ''
   }
-  const post = async (path: string, body: object) => (await send('POST', path, { headers, body })).status
+  const ask = async (path: string, body: object) => (await send('POST', path, { headers, body })).status
   const operate = (...operations: readonly string[]): Action => {
     return async () => {
       const transaction = `${url}/transactions/${await findNewest()}`
       const statuses: number[] = []
-      for (const operation of operations) statuses.push(await post(`${transaction}/${operation}`, { amount: 10 }))
+      for (const operation of operations) statuses.push(await ask(`${transaction}/${operation}`, { amount: 10 }))
       return statuses
     }
   }
   const charge: Action = async () => {
     const body = { transactionId: await findNewest(), currency: 'EUR', amount: 500 }
-    return [await post(`${merchant}/transactions`, body)]
+    return [await ask(`${merchant}/transactions`, body)]
   }
   const get = (address: string): Action => {
     return async () => [(await send('GET', address, { headers })).status]
@@ -340,7 +311,7 @@ async function preparePaymentsLoad(
     const body = { name: `Shop ${Date.now()}` }
     return [(await send('PUT', merchant, { headers, body })).status]
   }
-  const payOut: Action = async () => [await post(`${url}/test/merchants/${merchantId}/payouts`, {})]
+  const payOut: Action = async () => [await ask(`${url}/test/merchants/${merchantId}/payouts`, {})]
   const look = get(`${merchant}/transactions?limit=20`)
   return [
     ...[pay, look, operate('captures', 'refunds'), get(`${url}/me`), charge, look, rename, operate('captures')],
@@ -350,15 +321,10 @@ async function preparePaymentsLoad(
 
 /** Starts a server that accepts every event. */
 async function startSink(started: AsyncDisposableStack): Promise<string> {
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     request.resume()
     response.end()
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  started.defer(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${portOf(server)}/`
+  started.defer(server.close)
+  return server.url
 }

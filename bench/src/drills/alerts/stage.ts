@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
+import { startSilence } from '../../fixtures.ts'
 import { openDatabaseServer } from '../../servers/database.ts'
 import { type Deployment, deploy } from '../../servers/deployment.ts'
 import type { Server } from '../../servers/server.ts'
@@ -102,7 +101,6 @@ async function startService(
   options: {
     readonly folder: string
     readonly databaseUrl: string
-    /** The URL of the standby. */
     readonly readUrl: string
     readonly smtpPort: number
     readonly started: AsyncDisposableStack
@@ -138,7 +136,6 @@ async function startService(
   }
 }
 
-/** A mail server that can fail. */
 export interface MailServer {
   /** Stops listening. */
   close(): Promise<void>
@@ -166,20 +163,5 @@ async function startMailServer(port: number): Promise<MailServer> {
       await close()
       listener = await startSmtpListener({ add: async () => {} }, port)
     },
-  }
-}
-
-async function startSilence(port: number): Promise<() => Promise<void>> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {}).once('close', () => sockets.delete(socket))
-  })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  return async () => {
-    const closed = once(server, 'close')
-    server.close()
-    for (const socket of sockets) socket.destroy()
-    await closed
   }
 }

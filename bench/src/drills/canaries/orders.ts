@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { basicOf } from '../../fixtures.ts'
 
 export interface CustomerCard {
   readonly number: string
@@ -8,7 +7,6 @@ export interface CustomerCard {
 
 /** The order of a customer at a test merchant. */
 export interface Order {
-  /** The merchant's public key. */
   readonly key: string
   readonly card: CustomerCard
   /** How the simulator must behave. Undefined at a live merchant. */
@@ -48,10 +46,7 @@ export async function payOrder(client: Pick<PaymentsClient, 'ask'>, order: Order
   return (await advanceOrder(client, order)).isPaid
 }
 
-/**
- * Does the same until the step `until` is offered, and does not take that step.
- * @throws Error when challenges do not end
- */
+/** Does the same until the step `until` is offered, and does not take that step. @throws Error when challenges do not end */
 export async function advanceOrder(
   client: Pick<PaymentsClient, 'ask'>,
   { key, card, test }: Order,
@@ -141,11 +136,16 @@ const Taken = z.object({
 })
 type Taken = z.infer<typeof Taken>
 
-/** Makes a client of payments that calls with the key of an app. */
-export function createClient({ url, key }: { readonly url: string; readonly key: string }): PaymentsClient {
+export function createClient({
+  url,
+  headers: auth,
+}: {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}): PaymentsClient {
   const kept: string[] = []
   const own = {
-    ...basicOf(key),
+    ...auth,
     'content-type': 'application/json',
   }
   const call = async (path: string, init: RequestInit) => {

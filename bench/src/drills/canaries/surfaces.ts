@@ -1,6 +1,5 @@
-import { createServer } from 'node:http'
-import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
+import { listen } from '../../fixtures.ts'
 
 /** A text that leaves the service, or that the service stores. */
 export interface Surface {
@@ -46,29 +45,13 @@ export async function dumpDatabase(url: string): Promise<string> {
   }
 }
 
-interface Recorder {
-  readonly url: string
-  /** Headers and bodies of all requests, as latin1. */
-  text(): string
-  close(): Promise<void>
-}
-
-/** Starts a server that answers 200 and records what it is sent. */
-export async function startRecorder(): Promise<Recorder> {
+/** Starts a server that answers 200, and records headers and bodies of all requests as latin1. */
+export async function startRecorder(): Promise<Awaited<ReturnType<typeof listen>> & { text(): string }> {
   const taken: string[] = []
-  const server = createServer(async (request, response) => {
+  const server = await listen(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString('latin1')
     taken.push(`${request.url} ${JSON.stringify(request.headers)}\n${body}\n`)
     response.writeHead(200).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${portOf(server)}`,
-    text: () => taken.join(''),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return { ...server, text: () => taken.join('') }
 }

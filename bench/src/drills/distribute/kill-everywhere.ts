@@ -1,4 +1,5 @@
 import { openWire } from '@trestle/testing/cut-wire.ts'
+import { say } from '../../program.ts'
 import { forgetLogins, forgetPoll, type InTurn, type KilledEverywhere, KilledShare } from './killed-share.ts'
 import { listSegments, listShares, type Range, type SentBy, withoutSecrets } from './statements.ts'
 
@@ -16,7 +17,7 @@ const SHARE = 160
  * @throws Error with all that went wrong
  */
 export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
-  const { cluster, title, from, to, words, say } = killed
+  const { cluster, title, from, to, words } = killed
   await cluster.copy(from, to)
   const sent = await record(killed, words)
   await killed.expect(to)

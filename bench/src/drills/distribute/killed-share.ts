@@ -4,7 +4,6 @@ import { type Query, readState } from './expectations.ts'
 import { type Release, ROLE } from './payments-runs.ts'
 import { endsWith, findLasting, isOfServers, type Range, type Segment, withoutSecrets } from './statements.ts'
 
-/** A command that is killed at every statement. */
 export interface KilledEverywhere {
   readonly cluster: CitusCluster
   readonly title: string
@@ -23,7 +22,6 @@ export interface KilledEverywhere {
   readonly parts: readonly (readonly string[])[]
   /** Throws when a database is not what a complete run makes. */
   readonly expect: (database: string) => Promise<void>
-  readonly say: (line: string) => void
 }
 
 /** Runs one piece of work after the other. */
@@ -42,7 +40,6 @@ interface Run {
   readonly isFirst: boolean
 }
 
-/** A database that is killed at a share of the statements. */
 export class KilledShare {
   readonly #killed: KilledEverywhere
   readonly #run: Run

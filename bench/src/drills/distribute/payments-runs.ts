@@ -9,13 +9,11 @@ import { PASSWORD } from '../../servers/citus-cluster.ts'
 /** The role of the service. */
 export const ROLE = 'payments_service'
 
-/** A release of payments. */
 export interface Release {
   /** Runs a command as a process of its own. @returns what it prints @throws Error with its last lines when it fails */
   run(url: string, words: readonly string[]): Promise<string>
   /** Runs a command in this process, which costs no start of a program. @returns what it prints @throws Error when it fails */
   runHere(url: string, words: readonly string[]): Promise<string>
-  /** The options with which its commands distribute a database. */
   distributeOptions(url: string): DistributeOptions
 }
 

@@ -33,7 +33,6 @@ export interface SentRequest {
   readonly what: string
 }
 
-/** How requests ended. */
 export interface RequestTally {
   readonly sent: number
   /** The number of failed requests, by status or cause. */

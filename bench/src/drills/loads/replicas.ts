@@ -59,7 +59,6 @@ interface SharedLimit {
 const CLIENT_HEADER = 'x-real-ip'
 const TOO_MANY = 429
 
-/** A limit of each service, counted in its database. */
 export const sharedLimits: Readonly<Record<Writer['service'], SharedLimit>> = {
   auth: {
     env: { AUTH_RATE_LIMIT_STORE: 'postgres', AUTH_RATE_LIMIT_HEADER: CLIENT_HEADER, AUTH_RATE_LIMIT_VERIFY: '30' },

@@ -89,7 +89,6 @@ interface RequestMix {
 const READS_TO_A_WRITE = 3
 const MS_PER_SECOND = 1_000
 
-/** A count at zero. */
 export function startCount(): RequestCount {
   return { sent: 0, failed: new Map(), acknowledged: new Set() }
 }

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { createApp, insertTransactions, merchantBody, post, signAdminToken } from '../../fixtures.ts'
 import type { ClientRequest } from './send.ts'
 
-/** How to write to a service, and how to find what was written. */
 export interface Writer {
   readonly service: 'auth' | 'payments' | 'inventory'
   /** Settings of the service under which no limit refuses a write. */

@@ -42,7 +42,6 @@ export async function openAccount({
   readonly actor: number
   /** Headers of an operator. */
   readonly admin: Readonly<Record<string, string>>
-  /** Unique to the account. */
   readonly name: string
   readonly phone: string
   readonly passwordHash: string
@@ -135,7 +134,6 @@ function totpCode(secret: string, now: Date): string {
 interface Appointment extends World {
   /** Headers of an admin of the API. */
   readonly admin: Readonly<Record<string, string>>
-  /** Unique to the operators. */
   readonly name: string
   readonly passwordHash: string
   /** The operators who give the role, while they may. */

@@ -79,11 +79,7 @@ export const lexicon: Lexicon = {
 
 /** A user with a factor and a session of theirs. */
 const ofOneAccount = knownTogether('account', (part) => ({
-  params: {
-    userId: part('userId', NOBODY),
-    factorId: part('factorId', NOBODY),
-    sessionId: part('sessionId', NOBODY),
-  },
+  params: { userId: part('userId', NOBODY), factorId: part('factorId', NOBODY), sessionId: part('sessionId', NOBODY) },
 }))
 
 /** The parts of paths that belong together. */
@@ -150,10 +146,7 @@ export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     fc.record({ email: fresh }),
     fc.record({ phone }),
   ),
-  'POST /callback': fc.record({
-    state: known('state', NOBODY),
-    code: fc.nat(200).map((number) => `person-${number}`),
-  }),
+  'POST /callback': fc.record({ state: known('state', NOBODY), code: fc.nat(200).map((number) => `person-${number}`) }),
   'POST /passkeys/registration/verify': knownTogether('registration', (part) => ({
     challenge_id: part('challenge_id', NOBODY),
     credential: {

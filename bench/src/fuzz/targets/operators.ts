@@ -11,7 +11,6 @@ const DAY_S = 86_400
 export const OPERATORS = { operator: 'admin', viewer: 'viewer' } as const
 type OperatorRole = (typeof OPERATORS)[keyof typeof OPERATORS]
 
-/** The headers of an operator's request. */
 export type OperatorHeaders = Readonly<Record<'x-trestle-operator-key' | 'authorization', string>>
 
 export type Operators = Readonly<Record<keyof typeof OPERATORS, OperatorHeaders>>

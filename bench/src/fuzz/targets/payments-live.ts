@@ -26,10 +26,7 @@ export interface LiveMerchant {
   readonly key: string
 }
 
-/**
- * Starts an acquirer that accepts captures alone: what it refuses becomes an exception.
- * @returns the settings of payments
- */
+/** Starts an acquirer that accepts captures alone: what it refuses becomes an exception. @returns the settings of payments */
 export async function startAcquirer(stack: AsyncDisposableStack): Promise<Readonly<Record<string, string>>> {
   let count = 0
   const peer = await startStubProvider(({ method, url, body }) => {

@@ -8,7 +8,6 @@ import type { OperatorHeaders } from './operators.ts'
 
 /** A card whose bank asks for approval. No log and no answer may contain its number. */
 export const PAN = '1000000000000000'
-/** The security code of every card. */
 export const CODE = '271'
 /** The user who is invited to every merchant. */
 export const INVITED = 'ada@shop.example'

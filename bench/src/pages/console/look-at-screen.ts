@@ -2,7 +2,6 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { judgePage, openWindow, type View, watchPage } from '../watch.ts'
 import type { ConsoleName, Screen } from './screens.ts'
 
-/** The cookies of an operator. */
 export type Cookies = Awaited<ReturnType<BrowserContext['storageState']>>
 
 /** The browser, and the consoles with the cookies of each. */
@@ -112,9 +111,7 @@ const STOP = `(() => {
   return { at, name: name(element), hasRing, cover: isSeen ? undefined : name(top) }
 })()`
 
-/**
- * Walks once round a page with Tab, from where the focus is: everything is reached, and its focus is seen.
- */
+/** Walks once round a page with Tab, from where the focus is: everything is reached, and its focus is seen. */
 async function walkByKeyboard(page: Page): Promise<readonly string[]> {
   const problems: string[] = []
   const names = await page.evaluate<string[]>(`(globalThis.lookedAt = ${REACHABLE}, globalThis.lookedAt.map(${NAME}))`)

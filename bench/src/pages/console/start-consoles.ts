@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { fillDemo } from '@trestle/stack/commands/demo.ts'
 import { createDemoClient } from '@trestle/stack/demo/demo-client.ts'
 import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
-import { freePort, portOf } from '@trestle/testing/free-port.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
+import { listen } from '../../fixtures.ts'
 import { ROOT } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { startServer } from '../../servers/server.ts'
@@ -61,13 +61,12 @@ export async function startConsole(
 
 /** Starts a server that takes every webhook. Returns its address. Disposing of `started` ends it. */
 export async function startReceiver(started: AsyncDisposableStack): Promise<string> {
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     request.resume()
     response.end('{"received":true}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  started.defer(async () => void server.close())
-  return `http://127.0.0.1:${portOf(server)}/hooks/payments`
+  started.defer(server.close)
+  return `${server.url}/hooks/payments`
 }
 
 /** Longer than any column, and text that would be a tag if a page did not escape it. */

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { freePort, portOf } from '@trestle/testing/free-port.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { z } from 'zod'
+import { listen } from '../../fixtures.ts'
 import { ROOT } from '../../program.ts'
 import { openDatabaseServer } from '../../servers/database.ts'
 import { deploy } from '../../servers/deployment.ts'
@@ -12,7 +12,6 @@ import { startServer } from '../../servers/server.ts'
 /** The needs of the scenarios: the service, two merchants, and a shop to return to. */
 export interface Fixture {
   readonly url: string
-  /** Public keys. */
   readonly keys: { readonly test: string; readonly live: string }
   /** The address that links of a shop return to. */
   readonly shopUrl: string
@@ -115,14 +114,12 @@ export function createCaller(url: string): Caller {
 
 /** A page of another origin. */
 async function startShop(started: AsyncDisposableStack): Promise<string> {
-  const server = createServer((_request, response) => {
+  const server = await listen((_request, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8')
     response.end('<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><h1>Thank you</h1>')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  started.defer(async () => void server.close())
-  const port = portOf(server)
-  return `http://127.0.0.1:${port}/thanks`
+  started.defer(server.close)
+  return `${server.url}/thanks`
 }
 
 async function startExample(
