@@ -21,7 +21,7 @@ export async function request(url: string, options: RequestInit = {}): Promise<{
   const response = await fetch(url, options)
   const text = await response.text()
   if (!response.ok) throw new Error(`${options.method ?? 'GET'} ${url} answers ${response.status}: ${text}`)
-  return { body: JSON.parse(text), headers: response.headers }
+  return { body: text === '' ? {} : JSON.parse(text), headers: response.headers }
 }
 
 /** Posts JSON and reads the answer. @throws Error with the answer when its status is not 2xx. */

@@ -101,7 +101,7 @@ export async function fillDatabase(
   await deployments.auth.runCommand('users', 'import', file)
   const email = 'person0@drill.example'
   const session = await signUp(auth.url, email)
-  for (let n = 1; n < USERS_BY_FORM; n += 1) await signUp(auth.url, `user${n}@drill.example`)
+  for (let n = 1; n < USERS_BY_FORM; n += 1) await signUp(auth.url, `person${n}@drill.example`)
   await deployments.inventory.runCommand('seed', '--products', String(rows), '--stock', '5')
   const headers = await createApp(payments.url)
   for (let n = 0; n < MERCHANTS; n += 1) await post(`${payments.url}/merchants`, merchantBody(n), headers)
