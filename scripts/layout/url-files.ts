@@ -18,8 +18,13 @@ interface Registration {
   readonly line: number
 }
 
-/** The function of the console that registers a question before a change, and the change. */
-const CHANGE_ROUTES = 'addChangeRoutes'
+/** Functions that register a URL, which is their second argument, and the methods that they register. */
+const REGISTRARS: ReadonlyMap<string, readonly string[]> = new Map([
+  // A question before a change of the console, and the change.
+  ['addChangeRoutes', ['GET', 'POST']],
+  ['addOperationRoute', ['POST']],
+  ['addOperatorOperationRoute', ['POST']],
+])
 
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
 
@@ -61,11 +66,11 @@ function registrationsOf(file: SourceFile): readonly Registration[] {
   visitSyntax(file, {
     CallExpression(node) {
       const { callee, arguments: given } = node
-      if (callee.type === 'Identifier' && callee.name === CHANGE_ROUTES) {
+      if (callee.type === 'Identifier') {
         const [, url] = given
         if (url?.type !== 'Literal' || !isUrl(url.value)) return
         const line = lineAt(file.text, node.start)
-        for (const method of ['GET', 'POST']) found.push({ method, url: url.value, file, line })
+        for (const method of REGISTRARS.get(callee.name) ?? []) found.push({ method, url: url.value, file, line })
         return
       }
       if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return

@@ -1,36 +1,11 @@
-import { z } from 'zod'
-import { operationForbidden, operatorAnswers } from '../../../error-body.ts'
-import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/read-request.ts'
-import { pathId } from '../../../requests/fields.ts'
+import { addOperatorOperationRoute } from '../../../plugins/operation-routes.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { CaptureBody } from '../../../transactions/operation-body.ts'
-import { TransactionView } from '../../../transactions/transaction-view.ts'
-import { runOperationAsOperator } from '../../../use-cases/run-operation-as-operator.ts'
 
-/** Captures by operators (console reference: Routes of payments). */
+/** Captures by operators. */
 export const operatorCapturesRoutes: Routes = async (app) => {
-  app.post(
-    '/operator/transactions/:transactionId/captures',
-    {
-      config: { action: 'transactions.capture' },
-      schema: {
-        operationId: 'captureTransactionAsOperator',
-        tags: ['Operators'],
-        summary: "Capture an amount of any merchant's transaction",
-        params: z.object({ transactionId: pathId() }),
-        body: CaptureBody,
-        response: {
-          201: z.object({ transaction: TransactionView }),
-          ...operatorAnswers(400, 403, 409, 413, 415),
-          ...operationForbidden,
-        },
-      },
-    },
-    async (request, reply) => {
-      const { transactionId } = request.params
-      const change = readOperatorChange(request)
-      const input = { change, transactionId, kind: 'capture', fields: requireValues(request.body) } as const
-      return sendOperatorAnswer(reply, await runOperationAsOperator(app.deps, input))
-    },
-  )
+  addOperatorOperationRoute(app, '/operator/transactions/:transactionId/captures', {
+    kind: 'capture',
+    body: CaptureBody,
+  })
 }

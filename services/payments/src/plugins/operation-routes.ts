@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import { errorAnswers, operationForbidden, operatorAnswers, refundForbidden } from '../error-body.ts'
+import { pathId } from '../requests/fields.ts'
+import type { Operation } from '../transactions/operation-group.ts'
+import type { OperationKind } from '../transactions/transaction.ts'
+import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
+import { runOperation } from '../use-cases/run-operation.ts'
+import { runOperationAsOperator } from '../use-cases/run-operation-as-operator.ts'
+import { answerCreated } from './answers.ts'
+import { readOperatorChange, sendOperatorAnswer } from './authenticate-operator.ts'
+import { type Routes, requireValues } from './read-request.ts'
+
+/** One kind of operation, and the body of its requests. */
+interface OperationRoute {
+  readonly kind: OperationKind
+  readonly body: z.ZodType<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
+}
+
+const params = z.object({ transactionId: pathId() })
+const created = z.object({ transaction: TransactionView })
+
+/** Registers the captures, refunds or voids of a transaction (reference: Operations). */
+export function addOperationRoute(app: Parameters<Routes>[0], url: string, { kind, body }: OperationRoute): void {
+  app.post(
+    url,
+    {
+      schema: {
+        operationId: `${kind}Transaction`,
+        tags: ['Transactions'],
+        summary: `${capitalized(kind)} an amount of a transaction`,
+        params,
+        body,
+        response: { 201: created, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
+      },
+    },
+    async ({ caller, params: { transactionId }, body: operation }, reply) => {
+      const { transaction, replayed } = await runOperation(app.deps, { caller, transactionId, kind, operation })
+      answerCreated(reply, { replayed })
+      return { transaction: viewTransaction(transaction) }
+    },
+  )
+}
+
+/** Registers the captures, refunds or voids by operators (console reference: Routes of payments). */
+export function addOperatorOperationRoute(
+  app: Parameters<Routes>[0],
+  url: string,
+  { kind, body }: OperationRoute,
+): void {
+  app.post(
+    url,
+    {
+      config: { action: `transactions.${kind}` },
+      schema: {
+        operationId: `${kind}TransactionAsOperator`,
+        tags: ['Operators'],
+        summary: `${capitalized(kind)} an amount of any merchant's transaction`,
+        params,
+        body,
+        response: {
+          201: created,
+          ...operatorAnswers(400, 403, 409, 413, 415),
+          ...(kind === 'refund' ? refundForbidden : operationForbidden),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { transactionId } = request.params
+      const input = { change: readOperatorChange(request), transactionId, kind, fields: requireValues(request.body) }
+      return sendOperatorAnswer(reply, await runOperationAsOperator(app.deps, input))
+    },
+  )
+}
+
+function capitalized(kind: OperationKind): string {
+  return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
+}
