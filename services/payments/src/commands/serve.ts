@@ -13,6 +13,7 @@ import { startAcquirerEvents } from '../use-cases/apply-acquirer-events.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startDeliveries } from '../use-cases/deliver-event.ts'
 import { startConfirmations } from '../use-cases/end-confirmations.ts'
+import { watchLostAttempts } from '../use-cases/end-lost-attempts.ts'
 import { startExpiry } from '../use-cases/expire-authorizations.ts'
 import { startInquiries } from '../use-cases/inquire-attempt.ts'
 import { startDailyPayouts } from '../use-cases/pay-out-daily.ts'
@@ -22,7 +23,6 @@ import { startRejectionMails } from '../use-cases/send-rejection.ts'
 import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
 import { startSnapshots } from '../use-cases/snapshot-accounts.ts'
 import { startOperations } from '../use-cases/submit-operation.ts'
-import { watchLostAttempts } from '../use-cases/watch-lost-attempts.ts'
 
 /** The time that telemetry and the database get to close after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000

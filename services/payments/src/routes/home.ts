@@ -3,8 +3,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { checkoutErrors, pageAnswers, pageOrErrorAnswers } from '../error-body.ts'
 import { type Routes, requireEndpoint, requireValues } from '../plugins/read-request.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
-import { tokenizeCard } from '../use-cases/tokenize-card.ts'
-import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
+import { tokenizeCard, VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
 import { showLink } from './pos.ts'
 
 const frontPage = renderServicePage({

@@ -1,8 +1,7 @@
 import { checkoutErrors } from '../error-body.ts'
 import { type Routes, requireValues } from '../plugins/read-request.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
-import { tokenizeCard } from '../use-cases/tokenize-card.ts'
-import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
+import { tokenizeCard, VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
 
 /** Exchanges card data for a token (reference: Vault). */
 export const vaultRoutes: Routes = async (app) => {

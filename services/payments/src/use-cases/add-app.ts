@@ -6,13 +6,6 @@ import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
 
-/** The app that becomes a member. */
-export interface AddAppInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<{ readonly appId: string }>
-}
-
 /**
  * Makes an app a member of a merchant, with the same rights as all members (reference: Apps of a merchant).
  * @returns the app, and whether an earlier request with the Idempotency-Key added it
@@ -21,7 +14,15 @@ export interface AddAppInput {
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input }: AddAppInput,
+  {
+    caller,
+    merchantId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<{ readonly appId: string }>
+  },
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
   const appId = valuesOrNull(input)?.appId ?? null
   const added = await callAddApp(lanes, { caller, merchantId, appId })

@@ -5,13 +5,6 @@ import { requireObject } from '../access/require-access.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
-/** A fraud alert of a test merchant. */
-export interface AddFraudInput {
-  readonly caller: Caller
-  readonly transactionId: string
-  readonly input: RequestInput<NewFraud>
-}
-
 /**
  * Adds a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
  * @returns the fraud alert, and whether an earlier request with the Idempotency-Key added it
@@ -20,7 +13,15 @@ export interface AddFraudInput {
  */
 export async function addFraud(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, input }: AddFraudInput,
+  {
+    caller,
+    transactionId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly transactionId: string
+    readonly input: RequestInput<NewFraud>
+  },
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(input) })
   const fraud = requireObject(caller, added, { input, name: 'fraud' })

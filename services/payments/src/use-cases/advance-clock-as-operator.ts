@@ -1,18 +1,11 @@
 import { transactionLanes } from '@trestle/database/lanes.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { advanceClock } from './advance-clock.ts'
-
-/** The time by which an operator moves the clock of a test merchant. */
-export interface AdvanceClockAsOperatorInput {
-  readonly change: OperatorChange
-  readonly merchantId: string
-  /** In seconds. */
-  readonly advance: number
-}
 
 /**
  * Moves the clock of any test merchant forward, for an operator (reference: Test clock).
@@ -20,8 +13,17 @@ export interface AdvanceClockAsOperatorInput {
  * idempotencyKeyReused
  */
 export function advanceClockAsOperator(
-  { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,
-  { change, merchantId, advance }: AdvanceClockAsOperatorInput,
+  { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
+  {
+    change,
+    merchantId,
+    advance,
+  }: {
+    readonly change: OperatorChange
+    readonly merchantId: string
+    /** In seconds. */
+    readonly advance: number
+  },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { config, lanes: transactionLanes(trx) }

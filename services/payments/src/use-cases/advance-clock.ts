@@ -1,19 +1,11 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
-
-/** The time by which to advance the clock of a test merchant. */
-export interface AdvanceClockInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  /** `advance` is in seconds. */
-  readonly input: RequestInput<{ readonly advance: number }>
-}
 
 /** As many batches as one request may take. The hourly job does the rest. */
 const EXPIRY_BATCHES = 50
@@ -26,8 +18,17 @@ const EXPIRY_BATCHES = 50
  * conflict and the error of a refused request, as `requireAccess` throws them
  */
 export async function advanceClock(
-  { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> },
-  { caller, merchantId, input }: AdvanceClockInput,
+  { lanes, config }: { readonly lanes: Lanes; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
+  {
+    caller,
+    merchantId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    /** `advance` is in seconds. */
+    readonly input: RequestInput<{ readonly advance: number }>
+  },
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const advance = valuesOrNull(input)?.advance ?? null
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, advance })

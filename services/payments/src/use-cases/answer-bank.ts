@@ -1,10 +1,15 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type ChallengeState, openChallengeState } from '../checkout/frame-state.ts'
 import { sealHint } from '../checkout/hint.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { CheckoutSeals } from '../vault/text-seal.ts'
 
-type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals'> & { readonly config: Pick<PaymentsConfig, 'checkout'> }
+type BankDeps = {
+  readonly lanes: Lanes
+  readonly seals: CheckoutSeals
+  readonly config: Pick<PaymentsConfig, 'checkout'>
+}
 
 /** The customer's answer to the simulated bank. */
 export type Decision = 'approve' | 'decline'
@@ -23,12 +28,6 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
   | EndedChallenge
 )
 
-/** The sealed text of a challenge, and what the customer has decided, if anything. */
-export interface AnswerBankInput {
-  readonly text: string
-  readonly decision: Decision | undefined
-}
-
 /**
  * Opens the challenge of a sealed text, and stores the decision of the customer, if there is one. Only the first decision
  * counts, and only in time (reference: Simulated bank). Undefined when this service did not seal the text, or the session is
@@ -36,7 +35,7 @@ export interface AnswerBankInput {
  */
 export async function answerBank(
   { config, lanes, seals }: BankDeps,
-  { text, decision }: AnswerBankInput,
+  { text, decision }: { readonly text: string; readonly decision: Decision | undefined },
 ): Promise<BankAnswer | undefined> {
   const state = openChallengeState(seals.frames, text)
   if (!state) return undefined

@@ -1,12 +1,17 @@
 import type { Counter } from '@opentelemetry/api'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { NOBODY, OPERATOR } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { requireObject, requireOutcome } from '../access/require-access.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import {
   type AcquirerReference,
   callBookSettlement,
@@ -17,7 +22,7 @@ import {
 } from '../acquirers/event-repository.ts'
 import { callAddException, isHeldBackOrBooked } from '../acquirers/exception-repository.ts'
 import { recordWaiting } from '../acquirers/waiting-events.ts'
-import type { ProcessDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import {
   type ClosedDispute,
@@ -27,9 +32,19 @@ import {
 } from '../disputes/dispute-repository.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 
-type EventWorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
+type EventWorkDeps = {
+  readonly db: Db
+  readonly lanes: Lanes
+  readonly jobs: Jobs
+  readonly acquirers: Acquirers
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
+}
 
-interface EventDeps extends Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> {
+interface EventDeps {
+  readonly db: Db
+  readonly lanes: Lanes
+  readonly logger: ServiceLogger['logger']
   /** Events by acquirer and outcome: `applied`, `kept`, `held`, `unnamed`. */
   readonly counter: Counter
 }
@@ -37,14 +52,6 @@ interface EventDeps extends Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> {
 const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
 /** Lists that are fetched in a row. More events wait for the next minute. */
 const LISTS_MAX = 20
-
-/** An acquirer whose events are applied, and its name in the settings. */
-export interface ApplyAcquirerEventsInput {
-  readonly name: string
-  readonly acquirer: Pick<Acquirer, 'events' | 'acknowledge'>
-  /** Events that are asked for. */
-  readonly limit: number
-}
 
 /**
  * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
@@ -55,7 +62,16 @@ export interface ApplyAcquirerEventsInput {
  */
 export async function applyAcquirerEvents(
   deps: EventDeps,
-  { name, acquirer, limit }: ApplyAcquirerEventsInput,
+  {
+    name,
+    acquirer,
+    limit,
+  }: {
+    readonly name: string
+    readonly acquirer: Pick<Acquirer, 'events' | 'acknowledge'>
+    /** Events that are asked for. */
+    readonly limit: number
+  },
 ): Promise<number | undefined> {
   const { events, unnamed } = await acquirer.events(limit)
   if (unnamed > 0) {

@@ -1,13 +1,8 @@
 import { callChangeRegistration } from '../apps/registration-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-
-/** Whether registration is to be closed, and the change of the operator who says so. */
-export interface ChangeRegistrationInput {
-  readonly change: OperatorChange
-  readonly isClosed: boolean
-}
 
 /**
  * Closes the registration of apps for an operator, or ends that (console reference: Routes of payments). No
@@ -16,8 +11,8 @@ export interface ChangeRegistrationInput {
  * @throws idempotencyKeyReused
  */
 export function changeRegistration(
-  { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,
-  { change, isClosed }: ChangeRegistrationInput,
+  { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'registration'> },
+  { change, isClosed }: { readonly change: OperatorChange; readonly isClosed: boolean },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     await callChangeRegistration(trx, isClosed)

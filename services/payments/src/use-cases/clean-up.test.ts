@@ -22,11 +22,6 @@ const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
 const bytes = Buffer.alloc(32)
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0')
 
-interface ListedEvent {
-  readonly type: string
-  readonly data: unknown
-}
-
 describe('cleanUp', () => {
   it('deletes stale rows and keeps others', async () => {
     const { db } = payments.database
@@ -141,10 +136,10 @@ describe('cleanUp', () => {
     )
     const events = await payments.app.inject({ url: `/merchants/${id}/events?limit=9`, headers: { ...member.headers } })
     const app = { id: partner.id, created: created.toISOString() }
-    expect([events.statusCode, events.json().map(({ type, data }: ListedEvent) => ({ type, data }))]).toEqual([
-      200,
-      ['app.revoked', 'app.added'].map((type) => ({ type, data: { app } })),
-    ])
+    expect([
+      events.statusCode,
+      events.json().map(({ type, data }: { readonly type: string; readonly data: unknown }) => ({ type, data })),
+    ]).toEqual([200, ['app.revoked', 'app.added'].map((type) => ({ type, data: { app } }))])
     const repeat = await add()
     expect([repeat.statusCode, repeat.body]).toEqual([201, first.body])
   })

@@ -1,28 +1,29 @@
-import { transactionLanes } from '@trestle/database/lanes.ts'
+import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { findDisputeOfAll } from '../disputes/dispute-repository.ts'
 import { viewDispute } from '../disputes/dispute-view.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { closeDispute } from './close-dispute.ts'
 
-/** The outcome of a dispute of any merchant. */
-export interface CloseDisputeAsOperatorInput {
-  readonly change: OperatorChange
-  readonly disputeId: string
-  readonly outcome: 'won' | 'lost'
-}
-
 /**
  * Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing.
  * @throws notFound, idempotencyKeyReused; disputeAlreadyWon, disputeAlreadyLost and trailFull as `closeDispute` throws them
  */
 export async function closeDisputeAsOperator(
-  { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,
-  { change, disputeId, outcome }: CloseDisputeAsOperatorInput,
+  { operatorDb, operatorLanes }: { readonly operatorDb: Db; readonly operatorLanes: Lanes },
+  {
+    change,
+    disputeId,
+    outcome,
+  }: {
+    readonly change: OperatorChange
+    readonly disputeId: string
+    readonly outcome: 'won' | 'lost'
+  },
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findDisputeOfAll(operatorLanes, disputeId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {

@@ -7,13 +7,6 @@ import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
-/** The outcome of a dispute. */
-export interface CloseDisputeInput {
-  readonly caller: Caller
-  readonly disputeId: string
-  readonly input: RequestInput<{ readonly outcome: 'won' | 'lost' }>
-}
-
 /**
  * Closes a dispute of a test merchant, as the acquirer would (reference: Disputes). The same outcome again changes nothing.
  * @returns the dispute, and whether an earlier request with the Idempotency-Key closed it
@@ -25,7 +18,15 @@ export interface CloseDisputeInput {
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, disputeId, input }: CloseDisputeInput,
+  {
+    caller,
+    disputeId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly disputeId: string
+    readonly input: RequestInput<{ readonly outcome: 'won' | 'lost' }>
+  },
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const wanted = valuesOrNull(input)?.outcome ?? null
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome: wanted })

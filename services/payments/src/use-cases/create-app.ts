@@ -1,15 +1,11 @@
+import type { KeyObject } from 'node:crypto'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { toStoredKey } from '../apps/app.ts'
 import { callCreateApp } from '../apps/app-repository.ts'
 import type { CreatedApp } from '../apps/app-view.ts'
-import type { PaymentsDeps } from '../deps.ts'
 
 /** The dependencies of `createApp`. */
-export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>
-
-/** The app that an operator makes. */
-export interface CreateAppInput {
-  readonly name: string | undefined
-}
+export type CreateAppDeps = { readonly lanes: Lanes; readonly pepper: KeyObject; readonly generateApiKey: () => string }
 
 /**
  * Makes an app with its first key, for an operator's command (reference: Registration). Only the caller
@@ -17,7 +13,7 @@ export interface CreateAppInput {
  */
 export async function createApp(
   { lanes, pepper, generateApiKey }: CreateAppDeps,
-  { name }: CreateAppInput,
+  { name }: { readonly name: string | undefined },
 ): Promise<CreatedApp> {
   const key = generateApiKey()
   return { id: await callCreateApp(lanes, { ...toStoredKey(pepper, key), name }), name, key }

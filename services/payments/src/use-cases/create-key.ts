@@ -1,9 +1,10 @@
+import type { KeyObject } from 'node:crypto'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import type { RequestInput } from '../access/request-input.ts'
 import { refuseStranger, requireOutcome } from '../access/require-access.ts'
 import { keyMac, repeatedKey, toStoredKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { idempotencyKeySpent } from '../errors.ts'
 
 /** A new key, which only its caller sees. */
@@ -15,13 +16,6 @@ export interface CreatedKey {
   readonly replayed: boolean
 }
 
-interface CreateKeyInput {
-  readonly caller: Caller
-  /** The key that the app calls with. Undefined where a user calls, or nobody. */
-  readonly callerKey: string | undefined
-  readonly input: RequestInput<unknown>
-}
-
 /**
  * Adds a key to the calling app (reference: Keys of an app). Only the caller learns the key: the service stores its MAC. Requests
  * with the same Idempotency-Key get the same key.
@@ -29,8 +23,17 @@ interface CreateKeyInput {
  * idempotencyKeyUsed and conflict as `requireOutcome` throws them
  */
 export async function createKey(
-  deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>,
-  { caller, callerKey, input }: CreateKeyInput,
+  deps: { readonly lanes: Lanes; readonly pepper: KeyObject; readonly generateApiKey: () => string },
+  {
+    caller,
+    callerKey,
+    input,
+  }: {
+    readonly caller: Caller
+    /** The key that the app calls with. Undefined where a user calls, or nobody. */
+    readonly callerKey: string | undefined
+    readonly input: RequestInput<unknown>
+  },
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
   if (callerKey === undefined) refuseStranger()

@@ -1,16 +1,10 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
-
-/** A new merchant. */
-export interface CreateMerchantInput {
-  readonly caller: Caller
-  readonly input: RequestInput<Omit<NewMerchant, 'claim' | 'pricing'>>
-}
 
 /**
  * Makes a merchant, and the caller its member (reference: Creating a merchant). Its fees follow from the settings at this time.
@@ -18,8 +12,8 @@ export interface CreateMerchantInput {
  * @throws unauthorized, idempotencyKeyUsed, conflict and the error of a refused request, as `requireObject` throws them
  */
 export async function createMerchant(
-  { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'pricing'> },
-  { caller, input }: CreateMerchantInput,
+  { lanes, config }: { readonly lanes: Lanes; readonly config: Pick<PaymentsConfig, 'pricing'> },
+  { caller, input }: { readonly caller: Caller; readonly input: RequestInput<Omit<NewMerchant, 'claim' | 'pricing'>> },
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = valuesOrNull(input)
   const terms = { claim: DEFAULT_CLAIM, pricing: config.pricing }

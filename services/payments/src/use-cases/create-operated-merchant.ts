@@ -1,18 +1,13 @@
+import type { KeyObject } from 'node:crypto'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { valid } from '../access/request-input.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { Merchant, NewMerchant } from '../merchants/merchant.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { createApp } from './create-app.ts'
 import { createMerchant } from './create-merchant.ts'
-
-/** A merchant that an operator makes. */
-export interface CreateOperatedMerchantInput {
-  readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'>
-  /** The app that becomes its first member. Undefined: a new one. */
-  readonly appId: string | undefined
-}
 
 /** The merchant, and its first member. The key is there only if the app is new. */
 export interface CreatedMerchant {
@@ -20,7 +15,12 @@ export interface CreatedMerchant {
   readonly app: { readonly id: string; readonly key?: string }
 }
 
-type CreateDeps = Pick<OperatorDeps, 'db' | 'lanes' | 'pepper' | 'generateApiKey'> & {
+type CreateDeps = {
+  readonly db: Db
+  readonly lanes: Lanes
+  readonly pepper: KeyObject
+  readonly generateApiKey: () => string
+} & {
   readonly config: Pick<PaymentsConfig, 'pricing'>
 }
 
@@ -31,7 +31,14 @@ type CreateDeps = Pick<OperatorDeps, 'db' | 'lanes' | 'pepper' | 'generateApiKey
  */
 export async function createOperatedMerchant(
   deps: CreateDeps,
-  { merchant: values, appId }: CreateOperatedMerchantInput,
+  {
+    merchant: values,
+    appId,
+  }: {
+    readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'>
+    /** The app that becomes its first member. Undefined: a new one. */
+    readonly appId: string | undefined
+  },
 ): Promise<CreatedMerchant> {
   const { db, lanes, config } = deps
   const app = appId === undefined ? await createNamedApp(deps, values.name ?? undefined) : { id: appId }

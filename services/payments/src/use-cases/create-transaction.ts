@@ -1,12 +1,13 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { Judged } from '../access/verdict.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import {
   type Attempt,
@@ -18,6 +19,7 @@ import {
 } from '../transactions/charge-repository.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 import { refuseCard, refuseCurrency, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
+import type { PanVault } from '../vault/pan-vault.ts'
 
 /** A charge of a merchant's client. */
 export interface CreateTransactionInput {
@@ -33,7 +35,12 @@ export interface ChargeValues {
   readonly sourceField: string
 }
 
-type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait'> & {
+type ChargeDeps = {
+  readonly lanes: Lanes
+  readonly acquirers: Acquirers
+  readonly vault: PanVault
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
+} & {
   readonly config: Pick<PaymentsConfig, 'dayLimits'>
 }
 

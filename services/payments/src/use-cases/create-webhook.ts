@@ -1,26 +1,24 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
+import type { WebhookDeps } from '../webhooks/delivery.ts'
 import type { EventType } from '../webhooks/event.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
-
-/** A new webhook. */
-export interface CreateWebhookInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<WebhookValues>
-}
 
 interface WebhookValues {
   readonly url: string
   readonly events: readonly EventType[]
 }
 
-type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>
+type CreateWebhookDeps = {
+  readonly lanes: Lanes
+  readonly randomBytes: (size: number) => Buffer
+  readonly webhooks: WebhookDeps
+}
 
 /**
  * Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret.
@@ -30,7 +28,15 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
-  { caller, merchantId, input }: CreateWebhookInput,
+  {
+    caller,
+    merchantId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<WebhookValues>
+  },
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const judged = refuseInside(webhooks, input)
   const secretSealed = webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)

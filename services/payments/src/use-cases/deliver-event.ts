@@ -1,7 +1,11 @@
 import type { Counter } from '@opentelemetry/api'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Outbox } from '@trestle/jobs/outbox.ts'
 import { RetryLater } from '@trestle/jobs/retry-later.ts'
-import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
   claimAttempt,
   createSilentWebhooks,
@@ -12,6 +16,7 @@ import {
   rememberTime,
   type SilentWebhooks,
   turnSecondsOf,
+  type WebhookDeps,
 } from '../webhooks/delivery.ts'
 import {
   ANSWER_MS,
@@ -28,7 +33,16 @@ import {
 import { isSchemeAllowed, toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
-type DeliverDeps = QueueDeps & Pick<PaymentsDeps, 'lanes' | 'webhooks' | 'now' | 'logger' | 'meter'>
+interface DeliverDeps {
+  readonly jobs: Jobs
+  readonly outbox: Outbox
+
+  readonly lanes: Lanes
+  readonly webhooks: WebhookDeps
+  readonly now: () => Date
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
+}
 
 interface AttemptDeps extends DeliverDeps {
   readonly attempts: Counter

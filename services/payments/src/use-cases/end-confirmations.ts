@@ -1,13 +1,18 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { isEndedStatement, isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { confirmationTask } from '../acquirers/acquirer-jobs.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { type BookingDeps, bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { ProcessDeps } from '../deps.ts'
 
-type ConfirmationDeps = BookingDeps &
-  Pick<ProcessDeps, 'jobs' | 'acquirers' | 'logger'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> }
+type ConfirmationDeps = BookingDeps & {
+  readonly jobs: Jobs
+  readonly acquirers: Acquirers
+  readonly logger: ServiceLogger['logger']
+} & { readonly config: Pick<PaymentsConfig, 'dayLimits'> }
 
 const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'

@@ -1,13 +1,22 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
+import type { Outbox } from '@trestle/jobs/outbox.ts'
 import { toAttemptColumns } from '../acquirers/finish-attempt.ts'
 import { callFinishPayment } from '../checkout/payment-repository.ts'
-import type { ProcessDeps, RowDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
+import type { Placement } from '../placement/placement.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
 import { callFinishCharge } from '../transactions/charge-repository.ts'
 
 /** The parts of the process that a look for lost attempts uses. */
-export type LostAttemptDeps = RowDeps & Pick<ProcessDeps, 'logger' | 'outbox'>
+interface LostAttemptDeps {
+  readonly db: Db
+  readonly lanes: Lanes
+  readonly placement: Placement
+  readonly logger: ServiceLogger['logger']
+  readonly outbox: Outbox
+}
 
 /** Longer than an acquirer has to answer (10 s), so its answer is being written, or the process that asked has ended. */
 const AGE_SECONDS = 15
@@ -44,4 +53,38 @@ export async function endLostAttempts(
 async function finishAsUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
   const unknown = { merchantId, attemptId: id, ...toAttemptColumns({ verdict: 'unknown' }) }
   await (kind === 'charge' ? callFinishCharge(lanes, unknown) : callFinishPayment(lanes, unknown))
+}
+
+/**
+ * A process that waits for the database tries to write every half second (finish-attempt.ts), so it writes between two looks that
+ * the database has answered. With the age and two looks, a repeat of the request is answered well within 30 s of a restart.
+ */
+const LOOK_MS = 3_000
+
+/**
+ * Looks every 3 s for attempts of processes that have ended, in each process and beside the queue: a job that
+ * a killed process was doing would wait for its time limit first. The function that it returns ends this after
+ * the current look.
+ */
+export function watchLostAttempts(deps: LostAttemptDeps): () => Promise<void> {
+  let seen: ReadonlySet<string> = new Set()
+  let running: Promise<void> | undefined
+  const look = async (): Promise<void> => {
+    try {
+      seen = await endLostAttempts(deps, seen)
+    } catch (error) {
+      // The database may have been away for other processes too: each of them gets the time of two looks again.
+      seen = new Set()
+      deps.logger.warn({ err: error }, 'attempts without an outcome could not be read')
+    } finally {
+      running = undefined
+    }
+  }
+  const timer = setInterval(() => {
+    running ??= look()
+  }, LOOK_MS).unref()
+  return async () => {
+    clearInterval(timer)
+    await running
+  }
 }

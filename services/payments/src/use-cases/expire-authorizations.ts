@@ -1,11 +1,19 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { ProcessDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 import { expiryTask } from '../transactions/transaction-jobs.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> }
+type ExpiryDeps = {
+  readonly db: Db
+  readonly lanes: Lanes
+  readonly logger: ServiceLogger['logger']
+  readonly config: Pick<PaymentsConfig, 'dayLimits'>
+}
 
 const EVERY_HOUR = '23 * * * *'
 
@@ -23,7 +31,7 @@ export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
 }
 
 /** Voids expired authorizations every hour, where the settings give them an end. */
-export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+export async function startExpiry({ jobs, ...deps }: ExpiryDeps & { readonly jobs: Jobs }): Promise<void> {
   await jobs.work(expiryTask, () => expireAuthorizations(deps))
   if (deps.config.dayLimits.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
 }

@@ -1,4 +1,5 @@
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
+import type { Db } from '../database.ts'
 import { executionDateClosed } from '../errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
@@ -8,13 +9,6 @@ import { viewBankFiles, viewBatch } from '../payouts/batch-view.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
 import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 
-/** The account that pays the waiting payouts, and the day on which the bank shall pay. Undefined: the next bank day. */
-export interface ExportPayoutsInput {
-  readonly change: OperatorChange
-  readonly debtor: Debtor
-  readonly executionDate: string | undefined
-}
-
 /**
  * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator (reference: Bank
  * files). A repeat with the same key gets the same files.
@@ -22,8 +16,20 @@ export interface ExportPayoutsInput {
  * has already
  */
 export function exportPayouts(
-  { operatorDb, config, now }: Pick<PaymentsDeps, 'operatorDb' | 'config' | 'now'>,
-  { change, debtor, executionDate }: ExportPayoutsInput,
+  {
+    operatorDb,
+    config,
+    now,
+  }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'payouts'>; readonly now: () => Date },
+  {
+    change,
+    debtor,
+    executionDate,
+  }: {
+    readonly change: OperatorChange
+    readonly debtor: Debtor
+    readonly executionDate: string | undefined
+  },
 ): Promise<OperatorAnswer> {
   const { version, timeZone, address } = config.payouts
   return runOperatorChange(operatorDb, change, async (trx) => {

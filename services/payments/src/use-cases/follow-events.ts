@@ -1,15 +1,8 @@
-import type { OperatorDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
 import { listEventsAfter, listTestHeads, type MerchantHead } from '../webhooks/event-repository.ts'
 
-/** The events to follow, until the signal aborts. */
-export interface FollowEventsInput {
-  /** Undefined: all test merchants, later ones too. */
-  readonly merchantId: string | undefined
-  readonly signal: AbortSignal
-}
-
-type FollowDeps = Pick<OperatorDeps, 'db' | 'wait'>
+type FollowDeps = { readonly db: Db; readonly wait: (ms: number, signal?: AbortSignal) => Promise<void> }
 
 const POLL_MS = 500
 const BATCH_EVENTS = 100
@@ -24,7 +17,14 @@ const MERCHANTS_MAX = 10_000
  */
 export async function* followEvents(
   deps: FollowDeps,
-  { merchantId, signal }: FollowEventsInput,
+  {
+    merchantId,
+    signal,
+  }: {
+    /** Undefined: all test merchants, later ones too. */
+    readonly merchantId: string | undefined
+    readonly signal: AbortSignal
+  },
 ): AsyncGenerator<MerchantEvent> {
   const seen = new Map((await readHeads(deps, merchantId)).map((head) => [head.merchantId, head.lastId]))
   while (!signal.aborted) {

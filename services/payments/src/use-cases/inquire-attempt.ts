@@ -1,6 +1,9 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { bookGivenBack } from '../acquirers/book-answers.ts'
-import type { ProcessDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import { type InquiryJob, inquiryTask } from '../transactions/transaction-jobs.ts'
 
@@ -13,7 +16,13 @@ const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
  */
 const LOST_MS = 15_000
 
-type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger' | 'now'>
+type InquiryDeps = {
+  readonly db: Db
+  readonly jobs: Jobs
+  readonly acquirers: Acquirers
+  readonly logger: ServiceLogger['logger']
+  readonly now: () => Date
+}
 
 /**
  * Asks the acquirer what became of an attempt. Gives back an approval, because its client got no answer. While the acquirer knows

@@ -1,17 +1,12 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Outbox } from '@trestle/jobs/outbox.ts'
 import type { Caller } from '../access/caller.ts'
 import type { RequestInput } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { generateToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
-
-/** An invitation. */
-export interface InviteUserInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<{ readonly email: string }>
-}
 
 /** The outcome of a request for an invitation. */
 export interface InvitedUser {
@@ -23,8 +18,6 @@ export interface InvitedUser {
   readonly mailed: boolean
 }
 
-type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'>
-
 /**
  * Invites a user by email address (reference: Users of a merchant). The job of the mail is written in the same database
  * transaction, and the answer does not wait for the mail.
@@ -34,8 +27,21 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
  * throws them
  */
 export async function inviteUser(
-  deps: InviteDeps,
-  { caller, merchantId, input }: InviteUserInput,
+  deps: {
+    readonly lanes: Lanes
+    readonly randomBytes: (size: number) => Buffer
+    readonly jobs: Jobs
+    readonly outbox: Outbox
+  },
+  {
+    caller,
+    merchantId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<{ readonly email: string }>
+  },
   countMail: (invite: () => Promise<InvitedUser>) => Promise<InvitedUser>,
 ): Promise<InvitedUser> {
   const judged = await callInviteUser(deps.lanes, { caller, merchantId, invitation: null })

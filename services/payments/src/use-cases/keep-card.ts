@@ -5,13 +5,6 @@ import { requireOutcome } from '../access/require-access.ts'
 import { callKeepCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
-/** The card to keep. */
-export interface KeepCardInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<{ readonly transactionId: string; readonly notes?: string | undefined }>
-}
-
 /**
  * Keeps the card of a transaction under an id of its own (reference: Kept cards).
  * @returns the id, and whether an earlier request with the Idempotency-Key kept the card
@@ -21,7 +14,15 @@ export interface KeepCardInput {
  */
 export async function keepCard(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input }: KeepCardInput,
+  {
+    caller,
+    merchantId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<{ readonly transactionId: string; readonly notes?: string | undefined }>
+  },
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = valuesOrNull(input) ?? {}
   const result = await callKeepCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })

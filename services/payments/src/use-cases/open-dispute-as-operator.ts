@@ -1,8 +1,8 @@
-import { transactionLanes } from '@trestle/database/lanes.ts'
+import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { NewDispute } from '../disputes/dispute-repository.ts'
 import { viewDispute } from '../disputes/dispute-view.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
@@ -10,21 +10,22 @@ import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { openDispute } from './open-dispute.ts'
 
-/** A dispute that came on paper. */
-export interface OpenDisputeAsOperatorInput {
-  readonly change: OperatorChange
-  readonly transactionId: string
-  readonly dispute: NewDispute
-}
-
 /**
  * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes), also of more than was captured. A
  * reference of the acquirer opens one dispute: with a reference that is known, the dispute that has it is answered.
  * @throws notFound, idempotencyKeyReused; amountBeyondLimit, currencyWithoutRate and tooManyDisputes as `openDispute` throws them
  */
 export async function openDisputeAsOperator(
-  { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,
-  { change, transactionId, dispute: wanted }: OpenDisputeAsOperatorInput,
+  { operatorDb, operatorLanes }: { readonly operatorDb: Db; readonly operatorLanes: Lanes },
+  {
+    change,
+    transactionId,
+    dispute: wanted,
+  }: {
+    readonly change: OperatorChange
+    readonly transactionId: string
+    readonly dispute: NewDispute
+  },
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findTransactionOwner(operatorLanes, transactionId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {

@@ -8,13 +8,6 @@ import { tooManyDisputes } from '../errors.ts'
 import { refuseCurrency } from '../transactions/refuse-charge.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
-/** A dispute of a test merchant. */
-export interface OpenDisputeInput {
-  readonly caller: Caller
-  readonly transactionId: string
-  readonly input: RequestInput<NewDispute>
-}
-
 /**
  * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).
  * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
@@ -27,7 +20,15 @@ export interface OpenDisputeInput {
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, input }: OpenDisputeInput,
+  {
+    caller,
+    transactionId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly transactionId: string
+    readonly input: RequestInput<NewDispute>
+  },
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const columns = { ...callerColumns(caller), transactionId, dispute: valuesOrNull(input) }
   const opened = await callOpenDispute(lanes, columns)

@@ -19,17 +19,20 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-interface Form {
+const newPageId = () => String(++pages).padStart(22, 'p')
+
+/** A request with a form, by default that of a new page. */
+function formOf({
+  number = PAID,
+  expiry = '08 / 66',
+  tokens,
+  pageId = newPageId(),
+}: {
   readonly number?: string
   readonly expiry?: string
   readonly tokens?: string
   readonly pageId?: string
-}
-
-const newPageId = () => String(++pages).padStart(22, 'p')
-
-/** A request with a form, by default that of a new page. */
-function formOf({ number = PAID, expiry = '08 / 66', tokens, pageId = newPageId() }: Form): PayOnPageInput {
+}): PayOnPageInput {
   const source = { type: 'form', form: { tokens, number, expiry, code: '111' } } as const
   return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }

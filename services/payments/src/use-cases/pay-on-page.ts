@@ -1,9 +1,9 @@
+import type { KeyObject } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { keyDigest } from '../access/fingerprint.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { getPaidOrder } from '../checkout/payment-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { challengeUnavailable } from '../errors.ts'
 import { type CardInput, readCardInput, readTokenizedCard, type TokenizedCard } from '../payment-links/card-form.ts'
 import { isPayable, type LinkProblem, type PayableLink } from '../payment-links/link.ts'
@@ -18,15 +18,21 @@ import {
   sealUnderWay,
   type UnderWay,
 } from '../payment-links/under-way.ts'
+import { tokenizeCard } from '../vault/card-token.ts'
+import type { CheckoutSeals } from '../vault/text-seal.ts'
 import { type PayDeps, pay } from './pay.ts'
 import { resolveLink } from './resolve-link.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
-import { tokenizeCard } from './tokenize-card.ts'
 
 type PageDeps = PayDeps &
   ChallengeDeps &
-  Parameters<typeof resolveLink>[0] &
-  Pick<PaymentsDeps, 'seals' | 'now' | 'randomBytes' | 'pepper'> & { readonly config: Pick<PaymentsConfig, 'checkout'> }
+  Parameters<typeof resolveLink>[0] & {
+    readonly seals: CheckoutSeals
+    readonly now: () => Date
+    readonly randomBytes: (size: number) => Buffer
+    readonly pepper: KeyObject
+    readonly config: Pick<PaymentsConfig, 'checkout'>
+  }
 
 /** The card form as it was submitted. */
 export interface CardForm extends CardInput {

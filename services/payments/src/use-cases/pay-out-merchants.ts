@@ -1,9 +1,13 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { Judged } from '../access/verdict.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { ProcessDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { PayoutSkip } from '../payouts/payout.ts'
+import { countPayouts } from '../payouts/payout-job.ts'
 import {
   callPayOut,
   listPayoutCandidates,
@@ -23,10 +27,10 @@ export type PayoutTurn = { readonly merchantId: string } & (
 )
 
 /** The dependencies of paying out: the merchants, and the rules of the settings. */
-export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes'> & { readonly config: Pick<PaymentsConfig, 'payouts'> }
+export type PayoutDeps = { readonly db: Db; readonly lanes: Lanes; readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /** The merchants to pay out, and how each is paid. */
-export interface PayOutMerchantsInput {
+interface PayOutMerchantsInput {
   /** The only merchant to pay out. Undefined: all. */
   readonly only?: string | undefined
   /** Pays one merchant out. A command of an operator records this too. Default: pays, and records nothing. */
@@ -77,4 +81,35 @@ async function payOutMerchant(
     if (!isEndedStatement(error)) throw error
     return { merchantId, failure: error.message }
   }
+}
+
+/**
+ * Pays out all merchants, or one, as a job of the queue does: counts what became of each, and logs each failure.
+ * @throws Error after the last merchant when some could not be paid out, or at once when the database is away
+ */
+export async function payOutAsJob(
+  deps: PayoutDeps & { readonly logger: ServiceLogger['logger']; readonly meter: Metrics['meter'] },
+  {
+    only,
+  }: {
+    /** The only merchant to pay out. Undefined: all. */
+    readonly only?: string | undefined
+  } = {},
+): Promise<void> {
+  const count = countPayouts(deps.meter)
+  let failed = 0
+  for await (const turn of payOutMerchants(deps, { only })) {
+    if ('failure' in turn) {
+      const { merchantId, failure } = turn
+      deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
+      failed += 1
+    }
+    count(outcomeOf(turn))
+  }
+  if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
+}
+
+function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
+  if ('failure' in turn) return 'failed'
+  return 'skipped' in turn ? turn.skipped : 'paid'
 }

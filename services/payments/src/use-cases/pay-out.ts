@@ -1,19 +1,13 @@
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { RequestInput } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
 import { countPayouts } from '../payouts/payout-job.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
-
-/** A payout of a test merchant. */
-export interface PayOutInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<unknown>
-}
 
 /**
  * Pays out a test merchant (reference: Making payouts). Later requests of the same day get the same payout.
@@ -26,8 +20,16 @@ export async function payOut(
     lanes,
     config: { payouts },
     meter,
-  }: Pick<PaymentsDeps, 'lanes' | 'meter'> & { readonly config: Pick<PaymentsConfig, 'payouts'> },
-  { caller, merchantId, input }: PayOutInput,
+  }: { readonly lanes: Lanes; readonly meter: Metrics['meter']; readonly config: Pick<PaymentsConfig, 'payouts'> },
+  {
+    caller,
+    merchantId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<unknown>
+  },
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
   const isRefused = input.verdict === 'refused'
   const rules = isRefused

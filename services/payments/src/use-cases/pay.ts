@@ -1,6 +1,7 @@
 import { callerColumns, type Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { cardRefusal } from '../acquirers/simulator.ts'
 import { lastDay } from '../cards/card-expiry.ts'
@@ -22,13 +23,19 @@ import {
 import { refuseUsedKey, toDescriptor } from '../checkout/order.ts'
 import { type BeginPaymentCall, callBeginPayment, callFinishPayment } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../errors.ts'
+import type { LimitRefusals } from '../rate-limits/card-testing.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
+import type { PanVault } from '../vault/pan-vault.ts'
 
 /** The dependencies of `pay`. */
-export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
+export type PayDeps = CheckoutDeps & {
+  readonly acquirers: Acquirers
+  readonly vault: PanVault
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
+  readonly limitRefusals: LimitRefusals
+}
 
 /** The challenges that an order needs before it is paid, or the transaction that the order became. */
 export type PaymentAnswer =

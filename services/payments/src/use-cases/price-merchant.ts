@@ -1,26 +1,27 @@
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import type { Pricing } from '../merchants/pricing.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/** The fees of a merchant that an operator changes. */
-export interface PriceMerchantInput {
-  readonly change: OperatorChange
-  readonly merchantId: string
-  /** Absent fees stay as they are. */
-  readonly pricing: Partial<Pricing>
-}
-
 /**
  * Changes the fees of later captures, refunds and lost disputes, for an operator (console reference: Routes of payments).
  * @throws notFound, idempotencyKeyReused
  */
 export function priceMerchant(
-  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
-  { change, merchantId, pricing }: PriceMerchantInput,
+  { operatorDb }: { readonly operatorDb: Db },
+  {
+    change,
+    merchantId,
+    pricing,
+  }: {
+    readonly change: OperatorChange
+    readonly merchantId: string
+    /** Absent fees stay as they are. */
+    readonly pricing: Partial<Pricing>
+  },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const { merchant } = (await findMerchant(trx, merchantId)) ?? refuseMissing()

@@ -6,12 +6,6 @@ import { registrationClosed, registrationInvited } from '../errors.ts'
 import { hashToken } from '../members/invitation.ts'
 import type { CreateAppDeps } from './create-app.ts'
 
-/** An app that a client wants. `code`: the code of an invitation that the operator has given out. */
-export interface RegisterAppInput {
-  readonly name?: string | undefined
-  readonly code?: string | undefined
-}
-
 /**
  * Makes an app for a client, where the settings and the database permit it (reference: Registration).
  * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is
@@ -19,7 +13,13 @@ export interface RegisterAppInput {
  */
 export async function registerApp(
   { lanes, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
-  { name, code = '' }: RegisterAppInput,
+  {
+    name,
+    code = '',
+  }: {
+    readonly name?: string | undefined
+    readonly code?: string | undefined
+  },
 ): Promise<CreatedApp> {
   const key = generateApiKey()
   const codeHash = config.registration === 'invited' ? hashToken(code) : null

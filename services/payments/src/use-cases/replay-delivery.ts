@@ -1,18 +1,13 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { deliveryObsolete } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { deliveryTask, REPLAY_TURN_SECONDS } from '../webhooks/delivery.ts'
 import { callEnableWebhook, findDeliveryJob } from '../webhooks/delivery-repository.ts'
 import { viewDelivery } from '../webhooks/delivery-view.ts'
-
-/** A delivery, and the change of the operator who sends its event again. */
-export interface ReplayDeliveryInput {
-  readonly change: OperatorChange
-  /** Empty: no delivery has the id of the request. */
-  readonly id: string
-}
 
 /**
  * Sends the event of a delivery to its webhook again, for an operator, by a delivery of its own. A disabled
@@ -23,8 +18,15 @@ export interface ReplayDeliveryInput {
  * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, idempotencyKeyReused
  */
 export async function replayDelivery(
-  { operatorDb, names, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'names' | 'jobs'>,
-  { change, id }: ReplayDeliveryInput,
+  { operatorDb, names, jobs }: { readonly operatorDb: Db; readonly names: Names; readonly jobs: Jobs },
+  {
+    change,
+    id,
+  }: {
+    readonly change: OperatorChange
+    /** Empty: no delivery has the id of the request. */
+    readonly id: string
+  },
 ): Promise<OperatorAnswer> {
   if (id === '') refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {

@@ -1,6 +1,8 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { refuseMissing } from '../access/require-access.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { giveBackAttempt } from '../acquirers/book-answers.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { attemptSettled, notTakenBack } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
@@ -9,14 +11,7 @@ import { viewAttempt } from '../transactions/attempt-view.ts'
 import { findOperatedAttempt } from '../transactions/operator-attempt-repository.ts'
 import { findAttemptOwner } from '../transactions/transaction-repository.ts'
 
-/** The outcome of an authorization that nobody knew. */
-export interface ResolveAttemptInput {
-  readonly change: OperatorChange
-  readonly attemptId: string
-  readonly outcome: 'approved' | 'declined'
-}
-
-type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'operatorLanes' | 'operatorDb'>
+type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorLanes: Lanes; readonly operatorDb: Db }
 
 /**
  * Decides an authorization without a known outcome, for an operator (reference: Attempts). What the acquirer has approved is
@@ -26,7 +21,15 @@ type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'operatorLanes' | 'operatorD
  */
 export async function resolveAttempt(
   deps: ResolveDeps,
-  { change, attemptId: id, outcome }: ResolveAttemptInput,
+  {
+    change,
+    attemptId: id,
+    outcome,
+  }: {
+    readonly change: OperatorChange
+    readonly attemptId: string
+    readonly outcome: 'approved' | 'declined'
+  },
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findAttemptOwner(deps.operatorLanes, id)) ?? refuseMissing()
   const key = { merchantId, id }

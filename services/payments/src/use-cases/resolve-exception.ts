@@ -1,26 +1,28 @@
 import { refuseMissing } from '../access/require-access.ts'
 import { viewException } from '../acquirers/exception-view.ts'
 import { callResolveException } from '../acquirers/operator-exception-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-
-/** The exception that an operator has dealt with, and that needs no booking. */
-export interface ResolveExceptionInput {
-  readonly change: OperatorChange
-  readonly merchantId: string
-  readonly id: string
-  /** The deed of the operator, in words. The audit log keeps it. */
-  readonly note: string | undefined
-}
 
 /**
  * Marks an exception as resolved, for an operator (console reference: Routes of payments). One that is resolved stays as it is.
  * @throws notFound, idempotencyKeyReused
  */
 export function resolveException(
-  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
-  { change, merchantId, id, note }: ResolveExceptionInput,
+  { operatorDb }: { readonly operatorDb: Db },
+  {
+    change,
+    merchantId,
+    id,
+    note,
+  }: {
+    readonly change: OperatorChange
+    readonly merchantId: string
+    readonly id: string
+    /** The deed of the operator, in words. The audit log keeps it. */
+    readonly note: string | undefined
+  },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const { exception } = (await callResolveException(trx, { merchantId, id })) ?? refuseMissing()

@@ -1,5 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { isChargeable } from '../money/currencies.ts'
 import { currencyOf, type JudgedLink, judgeLink } from '../payment-links/link.ts'
 import { findLinkPayee } from '../payment-links/payee-repository.ts'
@@ -10,7 +11,7 @@ export async function resolveLink(
     config,
     lanes,
     acquirers,
-  }: Pick<PaymentsDeps, 'lanes' | 'acquirers'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> },
+  }: { readonly lanes: Lanes; readonly acquirers: Acquirers; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   query: URLSearchParams,
 ): Promise<JudgedLink> {
   const key = query.get('key')?.trim() ?? ''

@@ -1,14 +1,9 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { tasks } from '../migrations.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-
-/** A task, and the change of the operator who retries its jobs. */
-export interface RetryTaskInput {
-  readonly change: OperatorChange
-  readonly name: string
-}
 
 /**
  * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change (console
@@ -16,8 +11,8 @@ export interface RetryTaskInput {
  * @throws notFound for an unknown task, idempotencyKeyReused
  */
 export async function retryTask(
-  { operatorDb, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'jobs'>,
-  { change, name }: RetryTaskInput,
+  { operatorDb, jobs }: { readonly operatorDb: Db; readonly jobs: Jobs },
+  { change, name }: { readonly change: OperatorChange; readonly name: string },
 ): Promise<OperatorAnswer> {
   const task = tasks.find((known) => known.name === name) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {

@@ -5,13 +5,6 @@ import { keyMacOf, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 
-/** A key of the calling app. */
-export interface RevokeKeyInput {
-  readonly caller: Caller
-  readonly keyId: string
-  readonly input: RequestInput<unknown>
-}
-
 /**
  * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
  * @throws lastKey when no other key is good: an app without keys could never call again; forbidden when a user calls, as
@@ -19,7 +12,7 @@ export interface RevokeKeyInput {
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },
-  { caller, keyId, input }: RevokeKeyInput,
+  { caller, keyId, input }: { readonly caller: Caller; readonly keyId: string; readonly input: RequestInput<unknown> },
 ): Promise<void> {
   const key = { keyMac: keyMacOf(caller), keyId: nullIfRefused(input, keyId) }
   const { isLast } = requireAccess(caller, await callRevokeKey(lanes, key), input)

@@ -1,22 +1,16 @@
 import { refuseMissing } from '../access/require-access.ts'
 import { updateKeysRevoked } from '../apps/app-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-
-/** An app, and the change of the operator who revokes its keys. */
-export interface RevokeKeysOfAppInput {
-  readonly change: OperatorChange
-  readonly appId: string
-}
 
 /**
  * Revokes every key of an app for an operator, from its next request on (console reference: Routes of payments).
  * @throws notFound for an unknown app, idempotencyKeyReused
  */
 export function revokeKeysOfApp(
-  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
-  { change, appId }: RevokeKeysOfAppInput,
+  { operatorDb }: { readonly operatorDb: Db },
+  { change, appId }: { readonly change: OperatorChange; readonly appId: string },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const revoked = (await updateKeysRevoked(trx, appId)) ?? refuseMissing()

@@ -5,15 +5,6 @@ import { requireAccess } from '../access/require-access.ts'
 import { lastMember } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
-/** An app or user of a merchant, who loses access. */
-export interface RevokeMemberInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly noun: 'app' | 'user'
-  readonly memberId: string
-  readonly input: RequestInput<unknown>
-}
-
 /**
  * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
  * @throws lastMember when an app is the only app of a live merchant without a user and would remove itself, or a user the only
@@ -22,7 +13,19 @@ export interface RevokeMemberInput {
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, noun, memberId, input }: RevokeMemberInput,
+  {
+    caller,
+    merchantId,
+    noun,
+    memberId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly noun: 'app' | 'user'
+    readonly memberId: string
+    readonly input: RequestInput<unknown>
+  },
 ): Promise<void> {
   const member = { caller, merchantId, memberId: nullIfRefused(input, memberId) }
   const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, member), input)

@@ -1,8 +1,10 @@
-import type { OperatorDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { eachMerchant, holdMerchant } from '../merchants/each-merchant.ts'
+import type { PanVault } from '../vault/pan-vault.ts'
 import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '../vault/rotation-repository.ts'
+import type { WebhookSecrets } from '../webhooks/webhook-secret.ts'
 
-type RotationDeps = Pick<OperatorDeps, 'db' | 'vault' | 'webhookSecrets'>
+type RotationDeps = { readonly db: Db; readonly vault: PanVault; readonly webhookSecrets: WebhookSecrets }
 
 /** The numbers of values that were sealed again. */
 export interface Rotated {

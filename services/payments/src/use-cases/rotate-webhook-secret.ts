@@ -1,18 +1,11 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import type { RequestInput } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { WebhookDeps } from '../webhooks/delivery.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateWebhookSecret } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
-
-/** The webhook that gets a new secret. */
-export interface RotateWebhookSecretInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly webhookId: string
-  readonly input: RequestInput<unknown>
-}
 
 /**
  * Gives a webhook a new secret, which only this answer contains (reference: Webhooks). For 24 hours the
@@ -22,8 +15,22 @@ export interface RotateWebhookSecretInput {
  * throws them
  */
 export async function rotateWebhookSecret(
-  { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
-  { caller, merchantId, webhookId, input }: RotateWebhookSecretInput,
+  {
+    lanes,
+    randomBytes,
+    webhooks,
+  }: { readonly lanes: Lanes; readonly randomBytes: (size: number) => Buffer; readonly webhooks: WebhookDeps },
+  {
+    caller,
+    merchantId,
+    webhookId,
+    input,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly webhookId: string
+    readonly input: RequestInput<unknown>
+  },
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const sealed =
     input.verdict === 'refused' ? null : webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)

@@ -1,29 +1,27 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { refuseMissing, refuseRunning, requireOutcome } from '../access/require-access.ts'
-import type { Trx } from '../database.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
+import type { Db, Trx } from '../database.ts'
 import { refundLimitExceeded, refundNotAllowed, trailReserved } from '../operator-errors.ts'
 import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from '../operators/operator-change.ts'
 import { refuseReusedKey, runOperatorChange } from '../operators/operator-change-repository.ts'
-import type { OperatorOperation } from '../transactions/operation-group.ts'
+import type { OperationGroup, OperatorOperation } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 import { lastRefundOf } from '../transactions/trail-bounds.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { viewTransaction } from '../transactions/transaction-view.ts'
 
-/** A capture, refund or void that an operator asks for. */
-export interface RunOperationAsOperatorInput {
-  readonly change: OperatorChange
-  readonly transactionId: string
-  readonly kind: OperatorOperation['kind']
-  readonly fields: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
+type OperationDeps = {
+  readonly config: Pick<PaymentsConfig, 'refundLimits'>
+  readonly operatorLanes: Lanes
+  readonly operatorDb: Db
+  readonly operations: OperationGroup
 }
-
-type OperationDeps = Pick<PaymentsDeps, 'config' | 'operatorLanes' | 'operatorDb' | 'operations'>
 
 /**
  * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an allowance first
@@ -34,7 +32,12 @@ type OperationDeps = Pick<PaymentsDeps, 'config' | 'operatorLanes' | 'operatorDb
  */
 export async function runOperationAsOperator(
   deps: OperationDeps,
-  input: RunOperationAsOperatorInput,
+  input: {
+    readonly change: OperatorChange
+    readonly transactionId: string
+    readonly kind: OperatorOperation['kind']
+    readonly fields: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
+  },
 ): Promise<OperatorAnswer> {
   const { operatorDb, operatorLanes, config } = deps
   const { change, transactionId, kind, fields } = input

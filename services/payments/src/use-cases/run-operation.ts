@@ -1,8 +1,8 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import type { RequestInput } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
-import type { Operation, OperationResult } from '../transactions/operation-group.ts'
+import type { Operation, OperationGroup, OperationResult } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { readOperationAccess } from '../transactions/transaction-repository.ts'
@@ -15,7 +15,7 @@ export interface RunOperationInput {
   readonly operation: RequestInput<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
 }
 
-type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
+type OperationDeps = { readonly lanes: Lanes; readonly operations: OperationGroup }
 
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of

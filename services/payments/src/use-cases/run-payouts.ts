@@ -1,18 +1,14 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps, ProcessDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { findOperatedMerchant } from '../merchants/operator-merchant-repository.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { payoutRunTask } from '../payouts/payout-job.ts'
-import { payOutAsJob } from './pay-out-as-job.ts'
-import type { PayoutDeps } from './pay-out-merchants.ts'
-
-/** The merchants whom an operator pays out. */
-export interface RunPayoutsInput {
-  readonly change: OperatorChange
-  /** Undefined: all merchants with a balance above 0. */
-  readonly merchantId: string | undefined
-}
+import { type PayoutDeps, payOutAsJob } from './pay-out-merchants.ts'
 
 /**
  * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making
@@ -20,8 +16,15 @@ export interface RunPayoutsInput {
  * @throws notFound for an unknown merchant, idempotencyKeyReused
  */
 export async function runPayouts(
-  { operatorDb, operatorLanes, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes' | 'jobs'>,
-  { change, merchantId }: RunPayoutsInput,
+  { operatorDb, operatorLanes, jobs }: { readonly operatorDb: Db; readonly operatorLanes: Lanes; readonly jobs: Jobs },
+  {
+    change,
+    merchantId,
+  }: {
+    readonly change: OperatorChange
+    /** Undefined: all merchants with a balance above 0. */
+    readonly merchantId: string | undefined
+  },
 ): Promise<OperatorAnswer> {
   if (merchantId !== undefined && !(await findOperatedMerchant(operatorLanes, merchantId))) refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
@@ -32,7 +35,13 @@ export async function runPayouts(
 }
 
 /** Takes the jobs by which operators pay out. */
-export function startPayoutRuns(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
+export function startPayoutRuns(
+  deps: PayoutDeps & {
+    readonly jobs: Jobs
+    readonly logger: ServiceLogger['logger']
+    readonly meter: Metrics['meter']
+  },
+): Promise<void> {
   return deps.jobs.work(payoutRunTask, async ({ merchantId }) => {
     await payOutAsJob(deps, { only: merchantId })
     return 'done'

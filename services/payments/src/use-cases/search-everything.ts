@@ -1,5 +1,5 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { operatedApps } from '../apps/operator-app-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import { findNewestMerchants } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
@@ -25,7 +25,7 @@ const HITS_MAX = 20
  * first. Disputes and payouts have nothing to be found by but their ids.
  */
 export async function searchEverything(
-  { operatorLanes }: Pick<PaymentsDeps, 'operatorLanes'>,
+  { operatorLanes }: { readonly operatorLanes: Lanes },
   search: string,
 ): Promise<readonly SearchHit[]> {
   const page = { limit: HITS_MAX, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const

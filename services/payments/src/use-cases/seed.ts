@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto'
 import { scenarioOfNumber } from '../acquirers/test-numbers.ts'
 import { keyMac } from '../apps/app.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
@@ -5,8 +6,7 @@ import { type CardExpiry, lastDay } from '../cards/card-expiry.ts'
 import { schemeOf, visibleDigits } from '../cards/card-number.ts'
 import { schemeName } from '../checkout/card-judgement.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { Trx } from '../database.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { Db, Trx } from '../database.ts'
 import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import type { SeedFile, SeedTransaction } from '../seed/seed-file.ts'
 import {
@@ -24,8 +24,15 @@ import {
   insertSeedTransaction,
   type SeededTransaction,
 } from '../seed/seed-transaction-repository.ts'
+import type { OperationGroup } from '../transactions/operation-group.ts'
+import type { PanVault } from '../vault/pan-vault.ts'
 
-type SeedDeps = Pick<OperatorDeps, 'db' | 'pepper' | 'vault' | 'operations'> & {
+type SeedDeps = {
+  readonly db: Db
+  readonly pepper: KeyObject
+  readonly vault: PanVault
+  readonly operations: OperationGroup
+} & {
   readonly config: Pick<PaymentsConfig, 'pricing'>
 }
 

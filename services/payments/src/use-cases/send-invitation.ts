@@ -1,18 +1,27 @@
 import { createHash } from 'node:crypto'
 import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
+import type { RateLimits } from '../rate-limits/rate-limits.ts'
 import { takeEvent } from '../rate-limits/take-event.ts'
 
-type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter'> & {
+type SendDeps = {
+  readonly lanes: Lanes
+  readonly rateLimits: RateLimits
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
+} & {
   readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
-  readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
+  readonly jobs: Pick<Jobs, 'work'>
 }
 
 /**

@@ -1,15 +1,25 @@
 import { createHash } from 'node:crypto'
 import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { DeadJob } from '@trestle/jobs/dead-job.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { findExcessDispute } from '../disputes/dispute-repository.ts'
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
 import { excessMail, type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
+import type { RateLimits } from '../rate-limits/rate-limits.ts'
 
-type RejectionMailDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
+type RejectionMailDeps = {
+  readonly lanes: Lanes
+  readonly jobs: Jobs
+  readonly rateLimits: RateLimits
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
+}
 
 /**
  * Sends one mail about a rejection, unless the acquirer has accepted the operation after all, or about the excess of a dispute.

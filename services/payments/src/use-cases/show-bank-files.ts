@@ -1,18 +1,12 @@
 import type { Operator } from '@trestle/operators/operator.ts'
 import type { z } from 'zod'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { batchChanged } from '../operator-errors.ts'
 import { insertOperatorRead } from '../operators/operator-audit-repository.ts'
 import { toBankFiles } from '../payouts/bank-files.ts'
 import { type BankFilesView, viewBankFiles } from '../payouts/batch-view.ts'
 import { readBatch } from '../payouts/payout-batch-repository.ts'
-
-/** A batch, and the operator who gets its files. */
-export interface ShowBankFilesInput {
-  readonly operator: Operator
-  readonly batchId: string
-}
 
 /**
  * The files of a batch once more, byte by byte the same, for an operator. The audit log records this, because
@@ -20,8 +14,8 @@ export interface ShowBankFilesInput {
  * @throws notFound, batchChanged when the bank has answered about a payout, or the batch or one of its payouts was changed
  */
 export async function showBankFiles(
-  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
-  { operator, batchId: id }: ShowBankFilesInput,
+  { operatorDb }: { readonly operatorDb: Db },
+  { operator, batchId: id }: { readonly operator: Operator; readonly batchId: string },
 ): Promise<z.infer<typeof BankFilesView>> {
   const found = await readBatch(operatorDb, id)
   switch (found.verdict) {

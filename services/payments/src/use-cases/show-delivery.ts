@@ -1,5 +1,7 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { type DeliveryAttempt, parseAttempts } from '../webhooks/delivery-attempt.ts'
 import { findDeliveryJob, findDeliveryNotes, type ListedDelivery } from '../webhooks/delivery-repository.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
@@ -23,7 +25,11 @@ export interface ShownDelivery {
  * @throws notFound when the queue has no such delivery, or no more
  */
 export async function showDelivery(
-  { operatorDb, names, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'names' | 'operatorLanes'>,
+  {
+    operatorDb,
+    names,
+    operatorLanes,
+  }: { readonly operatorDb: Db; readonly names: Names; readonly operatorLanes: Lanes },
   id: string,
 ): Promise<ShownDelivery> {
   const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, names.jobSchema, id)) ?? refuseMissing()

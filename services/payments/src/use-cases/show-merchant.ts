@@ -1,5 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { AppMember, UserMember } from '../members/member.ts'
 import { listMembersOfMerchant } from '../members/member-repository.ts'
 import { findHeldBack, findOperatedMerchant, type OperatedMerchant } from '../merchants/operator-merchant-repository.ts'
@@ -19,7 +20,7 @@ export interface ShownMerchant extends OperatedMerchant {
 
 /** A merchant with what it has, for an operator (console reference: Routes of payments). @throws notFound */
 export async function showMerchant(
-  { operatorLanes, config }: Pick<PaymentsDeps, 'config' | 'operatorLanes'>,
+  { operatorLanes, config }: { readonly config: Pick<PaymentsConfig, 'payouts'>; readonly operatorLanes: Lanes },
   merchantId: string,
 ): Promise<ShownMerchant> {
   const found = (await findOperatedMerchant(operatorLanes, merchantId)) ?? refuseMissing()

@@ -1,9 +1,12 @@
 import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { deadQueue } from '@trestle/jobs/task.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
+import type { Mailer } from '../mail/mailer.ts'
 import { tasks } from '../migrations.ts'
 import { findImportedRates } from '../money/rate-repository.ts'
 import {
@@ -33,7 +36,12 @@ export interface Overview {
   readonly health: { readonly database: Health; readonly queue: Health; readonly mail: Health; readonly rates: Health }
 }
 
-type OverviewDeps = Pick<PaymentsDeps, 'jobs' | 'names' | 'mailer' | 'operatorDb'>
+type OverviewDeps = {
+  readonly jobs: Jobs
+  readonly names: Names
+  readonly mailer: Mailer | undefined
+  readonly operatorDb: Db
+}
 
 /**
  * The overview of the merchants of a mode (console reference: Overview of payments). It reads over the connections of

@@ -1,6 +1,7 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { refuseMissing } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import type { Fraud } from '../disputes/fraud.ts'
@@ -30,18 +31,12 @@ export interface ShownTransaction extends OperatedTransaction {
   readonly allowance: ShownAllowance | undefined
 }
 
-/** A transaction, and the operator who sees it. */
-export interface ShowTransactionInput {
-  readonly operator: Operator
-  readonly transactionId: string
-}
-
 const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
 
 /** A transaction of any merchant, for an operator (console reference: Transaction of operators). @throws notFound */
 export async function showTransaction(
-  { operatorLanes, config }: Pick<PaymentsDeps, 'config' | 'operatorLanes'>,
-  { operator, transactionId: id }: ShowTransactionInput,
+  { operatorLanes, config }: { readonly config: Pick<PaymentsConfig, 'refundLimits'>; readonly operatorLanes: Lanes },
+  { operator, transactionId: id }: { readonly operator: Operator; readonly transactionId: string },
 ): Promise<ShownTransaction> {
   const { merchantId, currency } = (await findTransactionOwner(operatorLanes, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }

@@ -1,7 +1,8 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { simulatedRef } from '../acquirers/simulator.ts'
-import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-job.ts'
@@ -10,13 +11,13 @@ import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simu
  * Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). A second run changes
  * nothing: the reference of the dispute is made from the transaction, and is unique within the merchant.
  */
-async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
+async function simulateDispute({ lanes }: { readonly lanes: Lanes }, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
   const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
   return outcome === undefined || outcome.verdict === 'opened' ? 'done' : 'dropped'
 }
 
 /** Takes the jobs that dispute the transactions of some test cards at their first capture. */
-export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
+export function startSimulatedDisputes(deps: { readonly lanes: Lanes; readonly jobs: Jobs }): Promise<void> {
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }

@@ -1,10 +1,12 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import type { ProcessDeps } from '../deps.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Db } from '../database.ts'
 import { callSnapshotAccounts } from '../ledger/ledger-repository.ts'
 import { snapshotTask } from '../ledger/snapshot-job.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 
-type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>
+type SnapshotDeps = { readonly db: Db; readonly logger: ServiceLogger['logger'] }
 
 /** UTC. */
 const WELL_AFTER_MIDNIGHT = '41 1 * * *'
@@ -21,7 +23,7 @@ export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
 }
 
 /** Sums the accounts of all merchants every night. */
-export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & { readonly jobs: Jobs }): Promise<void> {
   await jobs.work(snapshotTask, () => snapshotAccounts(deps))
   await jobs.schedule(snapshotTask, WELL_AFTER_MIDNIGHT)
 }

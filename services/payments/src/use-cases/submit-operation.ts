@@ -1,10 +1,11 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { type AcquirerJob, acquirerTask } from '../acquirers/acquirer-jobs.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { type BookingDeps, bookFinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation } from '../acquirers/operation-repository.ts'
-import type { ProcessDeps } from '../deps.ts'
 
-type SubmitDeps = BookingDeps & Pick<ProcessDeps, 'acquirers'>
+type SubmitDeps = BookingDeps & { readonly acquirers: Acquirers }
 
 /**
  * Hands an operation to the acquirer, under the id of its trail entry: a repeated call is the same operation. Then books the
@@ -23,6 +24,6 @@ export async function submitOperation(deps: SubmitDeps, job: AcquirerJob): Promi
 }
 
 /** Hands every capture, refund and void of live money to its acquirer. */
-export function startOperations({ jobs, ...deps }: SubmitDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+export function startOperations({ jobs, ...deps }: SubmitDeps & { readonly jobs: Jobs }): Promise<void> {
   return jobs.work(acquirerTask, (job) => submitOperation(deps, job))
 }

@@ -126,16 +126,22 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, input }: T
   return { ...frameTask(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }
 }
 
-interface Polled {
-  readonly key: SessionKey
-  readonly session: Session
-  /** Whether the customer was asked less than two seconds ago. */
-  readonly waits: boolean
-  readonly hint: string
-}
-
 /** Asked out of band, the simulated banking app answers by itself after two seconds. */
-async function pollTask({ lanes, now }: ChallengeDeps, { key, session, waits, hint }: Polled): Promise<ChallengeTask> {
+async function pollTask(
+  { lanes, now }: ChallengeDeps,
+  {
+    key,
+    session,
+    waits,
+    hint,
+  }: {
+    readonly key: SessionKey
+    readonly session: Session
+    /** Whether the customer was asked less than two seconds ago. */
+    readonly waits: boolean
+    readonly hint: string
+  },
+): Promise<ChallengeTask> {
   const { polls, status } = session.enrolment
   const isAnswered = session.outcome !== null || (polls && !waits)
   if (isAnswered && session.outcome === null) await updateOutcome(lanes, key, status)

@@ -1,8 +1,12 @@
+import type { KeyObject } from 'node:crypto'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { Db } from '../database.ts'
 import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 import { type Merchant, TEST_MERCHANT } from '../merchants/merchant.ts'
@@ -10,7 +14,9 @@ import { findMerchant, listAllMerchants } from '../merchants/operator-merchant-r
 import { tagOf } from '../merchants/tag.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { callNewId, insertSeedTransaction } from '../seed/seed-transaction-repository.ts'
+import type { OperationGroup } from '../transactions/operation-group.ts'
 import type { OperationKind } from '../transactions/transaction.ts'
+import type { PanVault } from '../vault/pan-vault.ts'
 import type { EventType } from '../webhooks/event.ts'
 import { addApp } from './add-app.ts'
 import { addFraud } from './add-fraud.ts'
@@ -29,10 +35,17 @@ import { updateMerchant } from './update-merchant.ts'
 // other, so that each event has the causes that clients give it.
 
 /** The dependencies of the use cases that cause the events. */
-type TriggerDeps = Pick<
-  OperatorDeps,
-  'acquirers' | 'db' | 'generateApiKey' | 'lanes' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
-> & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
+type TriggerDeps = {
+  readonly acquirers: Acquirers
+  readonly db: Db
+  readonly generateApiKey: () => string
+  readonly lanes: Lanes
+  readonly meter: Metrics['meter']
+  readonly operations: OperationGroup
+  readonly pepper: KeyObject
+  readonly vault: PanVault
+  readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
+} & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
 
 /** A caller for a test merchant, as one of its apps. */
 interface Actor {
@@ -73,13 +86,6 @@ export type TriggeredType = keyof typeof TRIGGERS
 /** The events that can be triggered, in the order in which commands list them. */
 export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
 
-/** An event to make happen. */
-export interface TriggerEventInput {
-  readonly type: TriggeredType
-  /** The test merchant. Undefined: the newest one, or a new one where there is none. */
-  readonly merchantId: string | undefined
-}
-
 /**
  * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
  * capture before a dispute.
@@ -97,7 +103,14 @@ export interface TriggerEventInput {
  */
 export async function triggerEvent(
   deps: TriggerDeps,
-  { type, merchantId }: TriggerEventInput,
+  {
+    type,
+    merchantId,
+  }: {
+    readonly type: TriggeredType
+    /** The test merchant. Undefined: the newest one, or a new one where there is none. */
+    readonly merchantId: string | undefined
+  },
 ): Promise<{ readonly merchantId: string; readonly objectId: string }> {
   const merchant = await findTestMerchant(deps, merchantId)
   const keyMac = await findMemberKey(deps.db, merchant.id)

@@ -6,15 +6,6 @@ import { immutable, invalidFields } from '../errors.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 
-/** A change of a merchant. */
-export interface UpdateMerchantInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<MerchantChanges>
-  /** Immutable fields as the client sent them, by path; of a refused request too. */
-  readonly fixed: Readonly<Record<string, unknown>>
-}
-
 /**
  * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes
  * when any field is wrong.
@@ -23,7 +14,18 @@ export interface UpdateMerchantInput {
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input, fixed }: UpdateMerchantInput,
+  {
+    caller,
+    merchantId,
+    input,
+    fixed,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<MerchantChanges>
+    /** Immutable fields as the client sent them, by path; of a refused request too. */
+    readonly fixed: Readonly<Record<string, unknown>>
+  },
 ): Promise<void> {
   const result = await callUpdateMerchant(lanes, { caller, merchantId, changes: valuesOrNull(input), fixed })
   requireAccess(caller, result, withImmutable(input, Object.keys(fixed), result.differing))

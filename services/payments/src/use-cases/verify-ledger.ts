@@ -50,14 +50,6 @@ export interface VerifiedMerchant {
 const VIOLATIONS_MAX = 100
 const EMPTY_CHAIN: ChainHead = { length: 0n, head: Buffer.alloc(0) }
 
-/** The ledgers to verify. */
-export interface VerifyLedgerInput {
-  /** The only merchant to verify. Undefined: all. */
-  readonly merchantId: string | undefined
-  /** The ends of chains that were kept, by merchant. */
-  readonly heads: ReadonlyMap<string, ChainHeads>
-}
-
 /**
  * Recomputes the ledgers of all merchants, one after another, each as of one moment, and compares them with the heads
  * that were kept (reference: Verification). Memory does not grow with the ledger. Of invariant 12 only two parts can be
@@ -65,7 +57,15 @@ export interface VerifyLedgerInput {
  */
 export async function* verifyLedger(
   db: Db,
-  { merchantId, heads }: VerifyLedgerInput,
+  {
+    merchantId,
+    heads,
+  }: {
+    /** The only merchant to verify. Undefined: all. */
+    readonly merchantId: string | undefined
+    /** The ends of chains that were kept, by merchant. */
+    readonly heads: ReadonlyMap<string, ChainHeads>
+  },
 ): AsyncGenerator<VerifiedMerchant> {
   const missing = new Set(merchantId === undefined ? heads.keys() : [merchantId])
   for await (const id of merchantId === undefined ? streamLedgerIds(db) : [merchantId]) {

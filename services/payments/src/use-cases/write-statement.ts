@@ -9,15 +9,6 @@ import { readMerchant } from '../merchants/merchant-repository.ts'
 import { LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 
-/** A period of a merchant. */
-export interface WriteStatementInput {
-  readonly caller: Caller
-  readonly merchantId: string
-  readonly input: RequestInput<StatementPeriod>
-  /** Reads lines when it is the client's turn. */
-  readonly inTurn: InTurn
-}
-
 /** The statement of a period, as the parts of a file. */
 export interface Statement {
   readonly period: StatementPeriod
@@ -35,7 +26,18 @@ const PAGE_ROWS = 200
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input, inTurn }: WriteStatementInput,
+  {
+    caller,
+    merchantId,
+    input,
+    inTurn,
+  }: {
+    readonly caller: Caller
+    readonly merchantId: string
+    readonly input: RequestInput<StatementPeriod>
+    /** Reads lines when it is the client's turn. */
+    readonly inTurn: InTurn
+  },
 ): Promise<Statement> {
   const { merchant, ...access } = await readMerchant(lanes, { ...caller, merchantId })
   const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)

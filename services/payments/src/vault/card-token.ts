@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { TextSeal } from './text-seal.ts'
+import type { CheckoutSeals, TextSeal } from './text-seal.ts'
 
 /** The kind of card data behind a token. `pcn`: a card number. `pcsc`: the security code of a card. */
-export type TokenType = 'pcn' | 'pcsc'
+type TokenType = 'pcn' | 'pcsc'
 
 /** A single-use token in place of card data. Anybody who has the token can use it, until it is spent or too old. */
 export interface CardToken {
@@ -64,7 +64,15 @@ export const VaultBody = z.discriminatedUnion('type', [
 ])
 
 /** A card number, or the code of a card. */
-export type CardData = z.output<typeof VaultBody>
+type CardData = z.output<typeof VaultBody>
 
 /** The token in place of the card data. */
 export const VaultToken = z.object({ token: z.string() })
+
+/** Makes a token for card data. Nothing is stored (reference: Vault). */
+export function tokenizeCard(
+  deps: { readonly seals: CheckoutSeals; readonly now: () => Date; readonly randomBytes: (size: number) => Buffer },
+  data: CardData,
+): z.input<typeof VaultToken> {
+  return { token: sealToken(deps.seals.tokens, deps, data) }
+}

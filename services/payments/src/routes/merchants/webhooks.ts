@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/request-input.ts'
+import { nullIfRefused, valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
@@ -8,10 +8,9 @@ import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
-import { deleteWebhook } from '../../use-cases/delete-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
 import { isWebhookUrl, toWebhookUrl, WEBHOOK_URL_PATTERN } from '../../webhooks/webhook.ts'
-import { listWebhooks } from '../../webhooks/webhook-repository.ts'
+import { callDeleteWebhook, listWebhooks } from '../../webhooks/webhook-repository.ts'
 import {
   SIGNATURE,
   viewWebhook,
@@ -96,7 +95,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { merchantId, webhookId } }, reply) => {
-      await deleteWebhook(app.deps, { caller, merchantId, webhookId, input })
+      const webhook = { caller, merchantId, webhookId: nullIfRefused(input, webhookId) }
+      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, webhook), input)
       return reply.code(204).send()
     },
   )
