@@ -1,5 +1,5 @@
 // Fails when data that others change are older than a year, as the `doctor` of auth and of payments does.
-import { findOldData } from '../packages/common/src/commands/dated-data.ts'
+import { findOldData } from '../packages/common/src/commands/run-checks.ts'
 import { PHONE_DATA } from '../services/auth/src/requests/identifier.ts'
 import { MONEY_DATA } from '../services/payments/src/commands/money-checks.ts'
 

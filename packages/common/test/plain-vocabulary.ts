@@ -1,4 +1,4 @@
-import type { ErrorVocabulary } from '../src/errors/error-vocabulary.ts'
+import type { ErrorVocabulary } from '../src/errors/error-handler.ts'
 import { plainErrors } from './plain-errors.ts'
 
 /**

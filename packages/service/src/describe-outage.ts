@@ -1,4 +1,4 @@
-import { isCheckout } from '@trestle/common/config/checkout.ts'
+import { isCheckout } from '@trestle/common/config/advice-for-missing.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { describeEncryption } from './describe-encryption.ts'
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { escapeHtml } from '@trestle/common/documents/html.ts'
 
 /** The HTML of code, in which no line breaks inside an option such as `--forward-to`. */
 export function renderCode(text: string): string {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { type RenderedPage, renderFrontPage } from '@trestle/common/documents/front-page.ts'
+import { escapeHtml } from '@trestle/common/documents/html.ts'
 import { Marked } from 'marked'
 import { COPY_SCRIPT, renderCode } from './command-block.ts'
 

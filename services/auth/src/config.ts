@@ -2,8 +2,12 @@ import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import type { EnvFile, EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { type Settings, text } from '@trestle/common/config/setting.ts'
-import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
-import { findContradictions, findUnknownSettings, listUnreadNames } from '@trestle/common/config/unknown-settings.ts'
+import {
+  findContradictions,
+  findUnknownSettings,
+  listUnreadNames,
+  type SettingPrefixes,
+} from '@trestle/common/config/unknown-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type BehaviourProfile, type Behaviours, behavioursOf } from './config/behaviours.ts'
 import {

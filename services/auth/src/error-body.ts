@@ -1,5 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-vocabulary.ts'
+import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type NeighbourReport, reportOfNeighbour } from '@trestle/database/violations.ts'
 import type { FastifyRequest } from 'fastify'

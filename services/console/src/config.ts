@@ -1,11 +1,10 @@
 import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import type { EnvFile } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
-import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import type { TelemetryConfig } from '@trestle/common/config/process-settings.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
-import { hostOf } from '@trestle/common/outbound/outbound.ts'
+import { hostOf, plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { PREFIX, type RoleKeys, settings } from './config/settings.ts'
 

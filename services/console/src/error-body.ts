@@ -1,5 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
+import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import * as errors from './errors.ts'
 
 /** The words of the shared error handler in the console. Pages show the same errors as HTML. */

@@ -1,4 +1,4 @@
-import { ConfigError } from '@trestle/common/config/config-error.ts'
+import { ConfigError } from '@trestle/common/config/environment.ts'
 import { describe, expect, it } from 'vitest'
 import { loadInventoryConfig } from './config.ts'
 

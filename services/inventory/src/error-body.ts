@@ -1,5 +1,5 @@
 import type { ErrorFactory, HttpError } from '@trestle/common/errors/define-error.ts'
-import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-vocabulary.ts'
+import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type CallError, ValidationError } from '@trestle/endpoints/endpoints.ts'
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'

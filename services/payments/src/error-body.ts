@@ -1,5 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
+import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
 import { isDatabaseUnavailable, isLockTimeout, isMovingRows } from '@trestle/database/unavailable.ts'
 import pg from 'pg'

@@ -1,8 +1,7 @@
+import { isUtf8 } from 'node:buffer'
+import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { findFileProblem } from '../errors/file-problem.ts'
-import { ConfigError } from './config-error.ts'
-import { requireWholeValues } from './cut-values.ts'
-import { readText } from './read-text.ts'
 
 /** The sources of the variables of a process. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
@@ -56,4 +55,65 @@ function dropUnset(environment: NodeJS.Dict<string>): Record<string, string> {
 
 function isServicePort(name: string, value: string): boolean {
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(value)
+}
+
+/** Everything that is wrong with the settings, one line each, without secret values. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  readonly problems: readonly string[]
+  /** The advice about the problems, where one advice fits all. */
+  readonly advice: string | undefined
+
+  constructor(problems: readonly string[], advice?: string) {
+    super(problems.map((problem) => `config: ${problem}`).join('\n'))
+    this.problems = problems
+    this.advice = advice
+  }
+}
+
+/** Stands for `#` while a file is read. It is no character, so no file has it. */
+const PLACEHOLDER = '\uFFFE'
+
+/**
+ * The values of an env file that Node.js cuts at a `#` which no blank precedes: `KEY=a#b` is `a` for Node.js,
+ * and `a#b` for Docker Compose, systemd and supabase/auth. A `#` in quotes cuts nothing, and one after a
+ * blank begins a comment for most of them.
+ * @param text of the file
+ * @returns the whole values, by their names
+ */
+export function findCutValues(text: string): ReadonlyMap<string, string> {
+  const values = parseEnv(text)
+  const uncut = parseEnv(text.replaceAll(/(?<=\S)#/g, PLACEHOLDER))
+  return new Map(
+    Object.entries(uncut).flatMap(([marked, value = '']) => {
+      const [name, whole] = [unmark(marked), unmark(value)]
+      return whole === values[name] ? [] : [[name, whole]]
+    }),
+  )
+}
+
+function unmark(text: string): string {
+  return text.replaceAll(PLACEHOLDER, '#')
+}
+
+/**
+ * Refuses a file with values that would be cut: a password or a signing secret without its end would be taken in silence.
+ * @throws ConfigError that names the settings, and not their values
+ */
+export function requireWholeValues(path: string, text: string): void {
+  const names = [...findCutValues(text).keys()]
+  if (names.length > 0) throw new ConfigError(names.map((name) => `${path}: ${name} ${ADVICE}`))
+}
+
+const ADVICE =
+  'has a # with no blank before it, which would cut its value: put the value in single quotes, or a blank before a comment'
+
+/**
+ * Reads a file of text. A decoder that replaces bytes which are not UTF-8 would change a name, or a password, in silence.
+ * @throws Error for such bytes, and for a file that cannot be read
+ */
+export function readText(path: string): string {
+  const bytes = readFileSync(path)
+  if (!isUtf8(bytes)) throw new Error(`${path} is not UTF-8`)
+  return bytes.toString('utf8')
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ConfigError } from './config-error.ts'
+import { ConfigError } from './environment.ts'
 import { loadConfig, type Rule, type SettingValues } from './load-config.ts'
 import { commaList, duration, flag, integer, oneOf, port, secret, secretBytes, text, url } from './setting.ts'
 

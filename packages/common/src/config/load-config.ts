@@ -1,10 +1,8 @@
 import type { z } from 'zod'
-import { ConfigError } from './config-error.ts'
-import { type EnvironmentOptions, readEnvironment } from './environment.ts'
+import { ConfigError, type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Setting, Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
-import { namesOfSettings, type SettingPrefixes } from './setting-names.ts'
-import { findUnknownSettings } from './unknown-settings.ts'
+import { findUnknownSettings, namesOfSettings, type SettingPrefixes } from './unknown-settings.ts'
 
 /** The values of settings, by the names of the settings without their prefix. */
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }

@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { renderDocumentPage } from './document-page.ts'
+import { escapeHtml } from './html.ts'
+import { DARK_COLOURS, LIGHT_COLOURS, PAGE_ICON } from './page-style.ts'
 import { type Encoding, pack, type ServeAsset, sharedAsset } from './shared-asset.ts'
 
 /** The path of the page about the API. Its script is below it. */
@@ -124,4 +126,250 @@ declare module 'fastify' {
     /** Undefined while clients may not read the API document. */
     readonly documentPages: DocumentPages | undefined
   }
+}
+
+/** The page that shows an API document, and its content security policy. */
+interface DocumentPage {
+  readonly html: string
+  readonly policy: string
+}
+
+/** The title of the page of an API document, and the URLs of its script and of the document. */
+interface DocumentPageOptions {
+  /** The name of the API: the title of the page. */
+  readonly title: string
+  /** The URL of the script of the library, relative to the page. */
+  readonly script: string
+  /** The URL of the document. */
+  readonly document: string
+}
+
+/** Settings of the library. */
+const CONFIGURATION = {
+  // Fonts, telemetry, the client, the developer tools, the agent and MCP of the library would call foreign hosts.
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  // API keys and tokens that a reader types stay in memory. The storage of a browser would keep them for the next user of the
+  // browser.
+  persistAuth: false,
+  operationTitleSource: 'summary',
+}
+
+/**
+ * The colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
+ * library chooses light or dark by a class.
+ */
+const COLOURS = `
+.light-mode.light-mode {
+  --scalar-color-2: #565656; --scalar-color-3: #646464; --scalar-color-green: #00694a; --scalar-color-red: #b3141c;
+  --scalar-color-yellow: #795700; --scalar-color-orange: #964400; --scalar-color-blue: #075fae; --scalar-color-purple: #6733b9;
+  --scalar-color-1: ${LIGHT_COLOURS.text}; --scalar-color-accent: ${LIGHT_COLOURS.accent};
+  --scalar-border-color: ${LIGHT_COLOURS.line}; --scalar-background-1: ${LIGHT_COLOURS.page}; --scalar-background-2: ${LIGHT_COLOURS.card};
+  --scalar-background-3: ${LIGHT_COLOURS.line}; --scalar-sidebar-background-1: ${LIGHT_COLOURS.page};
+  --scalar-button-1: ${LIGHT_COLOURS.accent}; --scalar-button-1-hover: ${LIGHT_COLOURS.text}; --scalar-button-1-color: ${LIGHT_COLOURS.card};
+}
+.dark-mode.dark-mode {
+  --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070;
+  --scalar-color-1: ${DARK_COLOURS.text}; --scalar-color-accent: ${DARK_COLOURS.accent};
+  --scalar-border-color: ${DARK_COLOURS.line}; --scalar-background-1: ${DARK_COLOURS.page}; --scalar-background-2: ${DARK_COLOURS.card};
+  --scalar-background-3: ${DARK_COLOURS.line}; --scalar-sidebar-background-1: ${DARK_COLOURS.page};
+  --scalar-button-1: ${DARK_COLOURS.accent}; --scalar-button-1-hover: ${DARK_COLOURS.text}; --scalar-button-1-color: ${DARK_COLOURS.page};
+}`
+
+/** The library leaves room for the bar above it by a variable. A button of it reaches two pixels beyond a window of 320. */
+const FRAME = `
+:root { --scalar-custom-header-height: 2.5rem; }
+#app { overflow-x: clip; }
+.endpoint .endpoint-method[class] { min-width: 2.75rem; }
+body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-background-1); }
+.back { position: sticky; top: 0; z-index: 11; box-sizing: border-box; height: 2.5rem; padding: .5rem 1rem;
+  font: 1rem/1.5 system-ui, sans-serif; background: var(--scalar-background-1); }
+.back a { color: var(--scalar-color-accent); }
+.loading, .loading button { padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+.loading button { padding: .25rem .75rem; cursor: pointer; }
+#app:not(:empty) ~ .loading { display: none; }`
+
+/** The library says "Required" of credentials that many operations do without, and names languages, not client libraries. */
+const INTRODUCTION = `
+.introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
+.introduction-section .badge { margin-bottom: .5rem; }
+.scalar-reference-intro-auth :has(> button[id*="disclosure"]) { flex-wrap: wrap; height: auto; max-height: none; }
+.scalar-reference-intro-auth button[id*="disclosure"][class] { flex: 1 0 auto; overflow: visible; }
+.scalar-reference-intro-auth [data-testid="auth-indicator"], .scalar-reference-intro-auth .required { display: none; }
+.scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }`
+
+/** The library fills the place of an answer with a drawing of letters, and cuts answers and their tabs in narrow windows. */
+const ANSWERS = `
+.ascii-art.ascii-art::before { content: 'Send the request to see its answer.'; font: 1rem/1.5 system-ui, sans-serif; text-transform: none; }
+.response-card.response-card .tab-list { flex-wrap: wrap; }
+.response-card.response-card .scalar-card-header { flex-wrap: wrap; justify-content: flex-end; }
+.response-card.response-card .scalar-card-header-title { flex: 1 0 auto; max-width: 100%; }
+.response-card.response-card pre, .response-card.response-card pre * { white-space: pre-wrap; overflow-wrap: anywhere; }`
+
+/** The library frames an operation that a link leads to, and breaks a long line of a request below the number of the line. */
+const SAMPLES = `
+section[tabindex="-1"]:focus { outline: none; }
+.scalar-app .code-snippet pre.m-0 { width: auto; }
+.scalar-app .code-snippet pre.m-0, .scalar-app .code-snippet pre.m-0 * { white-space: pre-wrap; overflow-wrap: anywhere; }
+.scalar-app .code-snippet .line { --hang: calc(var(--line-digits) * 1ch + 14px + 2ch); display: block; padding-left: var(--hang);
+  text-indent: calc(-1 * var(--hang)); }
+.scalar-app .code-snippet .line::before { text-indent: 0; }`
+
+/**
+ * The dialog for requests covers the URL with a button that lists all operations again. A long body pushes "Send" out of the
+ * dialog, and long URLs and titles fade out.
+ */
+const DIALOG = `
+.scalar-client .scalar-sidebar-toggle { display: none; }
+.scalar-client section, .scalar-client section *, .scalar-client .custom-scroll { min-width: 0; }
+.scalar-client .t-app__top-container .m-auto { margin-inline: 0; }
+.scalar-client .address-bar-bg-states.address-bar-bg-states { height: auto; min-height: var(--scalar-address-bar-height); }
+.scalar-client .scroll-timeline-x.scroll-timeline-x { flex-wrap: wrap; align-items: center; padding: .125rem .5rem; overflow: visible; mask-image: none; }
+.scalar-client .scroll-timeline-x * { white-space: normal; overflow-wrap: anywhere; text-align: start; }
+.scalar-client .scroll-timeline-x :is(.scalar-button, [data-testid="code-input-disabled"]) { padding: 0; border: 0; }
+.scalar-client .context-bar-group:not(:hover, :focus-within) [class].fade-request-section-content { background: none; }`
+
+/** The library cuts paths, the names of properties and what an answer means where they do not fit on a line. */
+const LONG_NAMES = `
+.t-doc__header header > span { overflow: hidden; text-overflow: ellipsis; }
+.scalar-app :is(.markdown-summary, .property-collapsed-preview, .scalar-card-header-title, .endpoint-path)[class][class] {
+  --markdown-clamp: none; overflow: visible; white-space: normal; overflow-wrap: anywhere; }`
+
+/** In a narrow window the library has a bar of its own, and only that one stays. */
+const NARROW = `
+@media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; }
+  .scalar-client section[aria-label="Response"] { min-height: 100%; }
+  .endpoint .endpoint-method[class] { font-size: .7rem; } .endpoint .endpoint-path[class] { margin-left: .5rem; font-size: .7rem; } }
+`
+
+const STYLE = [COLOURS, FRAME, INTRODUCTION, ANSWERS, SAMPLES, DIALOG, LONG_NAMES, NARROW].join('')
+
+/**
+ * Repairs of elements of the library: the accessibility checker axe finds something wrong in some, and others mislead readers.
+ * The library has no settings for them. Each repair is a selector, an attribute, and the value that the attribute gets. Null
+ * removes the attribute.
+ */
+const MENDED: readonly (readonly [string, string, string | null])[] = [
+  // A screen reader would call these buttons, which show only a picture, nothing but "button".
+  ['button[class*="copy-button"]', 'aria-label', 'Copy'],
+  // A person who controls a browser by voice says the text of a button, which its name must contain.
+  ['button.show-more[aria-label]', 'aria-label', null],
+  ['button[data-testid^="response-variant-pic"][aria-label]', 'aria-label', null],
+  ['button[role="none"]', 'role', null],
+  // The library makes each sample answer a landmark, all with one name. The list of landmarks that a screen reader offers would
+  // consist of them, and `main` would be hard to find.
+  ['.response-card[role="region"]', 'role', 'group'],
+  ['main ~ main, main main', 'role', 'group'],
+  // The page behind the dialog of a request would be a second `main`, in which a screen reader could get lost.
+  ['body:has(.scalar-client--open) .references-rendered', 'inert', ''],
+  ['body:not(:has(.scalar-client--open)) .references-rendered[inert]', 'inert', null],
+  ['[role="dialog"] > section[aria-label^="Notifications"]', 'aria-label', 'Notifications of the request'],
+  // With the role `alert`, a screen reader would read the button aloud when it appears. Only messages should interrupt.
+  ['button[role="alert"]', 'role', null],
+  // The keyboard can scroll only what takes the focus.
+  ['ul.endpoints', 'tabindex', '0'],
+  // Fields whose only label is the text beside them, which a screen reader does not read with them.
+  ['.code-input-lite__editor:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
+  ['.cm-content:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
+  ['.scalar-client .cm-scroller', 'tabindex', '0'],
+  // ARIA requires `aria-expanded` of a combobox, and the library leaves it out.
+  ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
+  // The library suggests a user name where an API may have none.
+  ['[data-placeholder="janedoe"]', 'data-placeholder', 'as described above'],
+]
+
+const MEND = `
+const mend = () => {
+  for (const [selector, attribute, value] of ${JSON.stringify(MENDED)}) {
+    for (const element of document.querySelectorAll(selector)) {
+      if (value === null) element.removeAttribute(attribute)
+      else if (element.getAttribute(attribute) !== value) element.setAttribute(attribute, value)
+    }
+  }
+  // The library shows requests in the dark, also on a light page.
+  for (const card of document.querySelectorAll('.request-card.dark-mode')) card.classList.remove('dark-mode')
+}
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true, attributeFilter: ['class'] })
+`
+
+/**
+ * Reads the document before the library does: the library would say of an error only that a document "api-1" could not be loaded.
+ * A script that has not arrived is asked for by loading the page again. In a narrow window an answer is below the request, out
+ * of sight.
+ */
+const START = `
+const waiting = document.querySelector('.loading')
+const show = async () => {
+  waiting.textContent = 'Loading the API document …'
+  try {
+    if (!globalThis.Scalar) throw new Error('Its script has not arrived.')
+    const answer = await fetch(url)
+    if (!answer.ok) throw new Error('The service answered ' + answer.status + '.')
+    Scalar.createApiReference('#app', { ...configuration, content: await answer.json() })
+  } catch (error) {
+    waiting.textContent = 'The API document could not be loaded. ' + error.message + ' '
+    const again = document.createElement('button')
+    again.textContent = 'Try again'
+    again.onclick = () => (globalThis.Scalar ? show() : location.reload())
+    waiting.append(again)
+  }
+}
+document.addEventListener('click', ({ target }) => {
+  if (!target.closest('[data-addressbar-action="send"]')) return
+  document.querySelector('[role="dialog"] section[aria-label="Response"]')?.scrollIntoView()
+})
+show()
+`
+
+/** Makes the page that shows an API document in a browser. */
+function renderDocumentPage({ title, script, document: url }: DocumentPageOptions): DocumentPage {
+  const start = `const url = ${inScript(url)}, configuration = ${inScript(CONFIGURATION)}\n${START}${MEND}`
+  const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${escapeHtml(title)} API</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <link rel="icon" href="${PAGE_ICON}">
+    <link rel="preload" href="${escapeHtml(url)}" as="fetch" crossorigin>
+    <style>${STYLE}</style>
+  </head>
+  <body>
+    <nav class="back" aria-label="Service"><a href="..">← ${escapeHtml(title)}</a></nav>
+    <div id="app"></div>
+    <p class="loading" role="status">Loading the API document …</p>
+    <noscript>This page needs JavaScript. The document is <a href="${escapeHtml(url)}">${escapeHtml(url)}</a>.</noscript>
+    <script src="${escapeHtml(script)}"></script>
+    <script>${start}</script>
+  </body>
+</html>
+`
+  return { html, policy: contentSecurityPolicy(start) }
+}
+
+/**
+ * The policy that lets the page run its own script and one inline script, by its digest, and call only this host. The library
+ * inserts style elements, so inline styles are allowed.
+ */
+function contentSecurityPolicy(inlineScript: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash('sha256', inlineScript, 'base64')}'`,
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+/** JSON that cannot end the script around it. */
+function inScript(value: unknown): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c')
 }

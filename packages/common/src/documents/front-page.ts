@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import Negotiator from 'negotiator'
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from './html.ts'
 import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
 /** The page at the address of a service in a browser: what the service is, with links to its pages. */

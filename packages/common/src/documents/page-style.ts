@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from './html.ts'
 
 /** The picture of Trestle: two posts and a beam. */
 const POSTS_AND_BEAM = 'M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z'

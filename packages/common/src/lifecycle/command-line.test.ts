@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { Command, Option } from 'commander'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ConfigError } from '../config/config-error.ts'
+import { ConfigError } from '../config/environment.ts'
 import { configFile, createProgram, runCommandLine } from './command-line.ts'
 
 /** A process with these arguments. It records its exits instead of ending. */

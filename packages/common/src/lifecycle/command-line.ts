@@ -1,7 +1,5 @@
 import { Command } from 'commander'
-import { addCompletion } from '../commands/completion.ts'
-import { ConfigError } from '../config/config-error.ts'
-import type { EnvFile } from '../config/environment.ts'
+import { ConfigError, type EnvFile } from '../config/environment.ts'
 import { findFileProblem } from '../errors/file-problem.ts'
 import { printable } from './printable.ts'
 
@@ -15,7 +13,7 @@ const READER_GONE = 141
 const SERVE = 'serve'
 
 /** The commands of a service: `serve`, which runs when none is named, and all others. */
-export interface Commands {
+interface Commands {
   /** Runs the service. This is the default command. */
   readonly serve: () => Promise<void>
   /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
@@ -35,7 +33,7 @@ type Instead = Readonly<Record<string, string>>
 export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 
 /** The parts of a process that a command line needs: its arguments, its signals, its output and its end. */
-export interface CommandProcess {
+interface CommandProcess {
   readonly argv: readonly string[]
   readonly stdout: { on(event: 'error', listener: (error: Error) => void): unknown; write(text: string): unknown }
   readonly stderr: { write(text: string): unknown }
@@ -44,7 +42,7 @@ export interface CommandProcess {
 }
 
 /** The name, the purpose and the version of a program, for `--help` and `--version`. `-c` is read by `configFile`. */
-export interface ProgramDescription {
+interface ProgramDescription {
   readonly name: string
   readonly description: string
   readonly version: string
@@ -187,4 +185,13 @@ function placeOfMistake(error: Error): string {
 
 function isCommanderError(error: unknown): error is { readonly exitCode: number } {
   return error instanceof Error && 'exitCode' in error && 'code' in error && String(error.code).startsWith('commander.')
+}
+
+/**
+ * Adds `completion <shell>`, which prints a script for the shell, and the hidden command `complete`, which the script asks what
+ * may follow.
+ */
+async function addCompletion(program: Command): Promise<void> {
+  const { default: tab } = await import('@bomb.sh/tab/commander')
+  tab(program, { completionCommandName: 'completion' })
 }

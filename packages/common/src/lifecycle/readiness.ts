@@ -1,3 +1,4 @@
+import type { Meter } from '@opentelemetry/api'
 import type { HttpError } from '../errors/define-error.ts'
 
 /** Whether a process should get requests: it goes from `starting` to `ready` to `draining`, and never back. */
@@ -13,7 +14,7 @@ export interface Readiness {
 }
 
 /** The checks that must pass, by name: `{ mail: () => mail.ping() }`. A check throws when it fails. */
-export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
+type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /** How long a check may take before it counts as failed, in milliseconds. */
 const CHECK_MS = 2_000
@@ -85,4 +86,16 @@ export async function answerReady(
   const missing = await readiness.missing()
   if (missing !== undefined) throw unavailable(missing)
   return { status: 'ready' }
+}
+
+/** Reports the checks of `GET /ready` as `service_ready{check}`: 1 for a check that passes. */
+export function observeReadiness(meter: Meter, readiness: Pick<Readiness, 'report'>): void {
+  const gauge = meter.createObservableGauge('service_ready', {
+    description: '1 for each part of being ready for requests that is in order',
+  })
+  gauge.addCallback(async (result) => {
+    for (const [check, isInOrder] of Object.entries(await readiness.report())) {
+      result.observe(isInOrder ? 1 : 0, { check })
+    }
+  })
 }

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import { countThrownAway } from '../connections/release-memory.ts'
 import { HttpError } from '../errors/define-error.ts'
-import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
+import type { ErrorVocabulary } from '../errors/error-handler.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { createProtocolReader, type TrustedProxies } from './trusted-proxies.ts'
 

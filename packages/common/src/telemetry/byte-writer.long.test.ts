@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createByteQueue, createByteWriter, writeNow } from './byte-writer.ts'
+import { createByteQueue, createByteWriter, writeNow } from './logger.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'trestle-bytes-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { isCardNumber } from './card-number.ts'
-import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
+import { CENSOR, isCardNumber, REDACTED_MEMBERS } from './redaction.ts'
 
 /** The path of a URL without its query, which may hold tokens. */
 export function pathOf(url: string): string {

@@ -1,4 +1,4 @@
-import { breakable, escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { breakable, escapeHtml } from '@trestle/common/documents/html.ts'
 import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
 import { renderCommand } from '../command-block.ts'
 import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'

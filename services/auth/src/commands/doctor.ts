@@ -1,5 +1,4 @@
-import { findOldData } from '@trestle/common/commands/dated-data.ts'
-import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
+import { type Check, checkSettings, findOldData, runChecks } from '@trestle/common/commands/run-checks.ts'
 import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks, compareClocks, expectHttps } from '@trestle/service/common-checks.ts'
 import { describeAdoption } from '../adoption/entry.ts'

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '@trestle/common/config/config-error.ts'
+import { ConfigError } from '@trestle/common/config/environment.ts'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'

@@ -1,5 +1,4 @@
-import { numberOption } from '@trestle/common/commands/number-option.ts'
-import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
+import { type CommandInput, numberOption, type OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { InvalidArgumentError, Option } from 'commander'
 import { runWorkAlone } from '../audit/audit-log.ts'

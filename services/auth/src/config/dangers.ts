@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
+import { plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
 import { MAIL_KINDS } from '../messages/default-templates.ts'
 import { templateProblem } from '../messages/mail-template.ts'
 import { behavioursOf } from './behaviours.ts'

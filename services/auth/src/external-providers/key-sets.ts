@@ -36,7 +36,7 @@ export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })
   const pauses = openPauses(now)
   const open = async (jwksUrl: string, origin: 'operator' | 'data'): Promise<JWTVerifyGetKey> => {
-    const { isWithoutKeys, openRemoteKeys } = await import('@trestle/common/outbound/remote-keys.ts')
+    const { isWithoutKeys, openRemoteKeys } = await import('@trestle/common/outbound/token-issuer.ts')
     const jose = await import('jose')
     const name = `${origin} ${jwksUrl}`
     const known = sets.get(name)
@@ -81,7 +81,7 @@ function openPauses(now: () => Date) {
 
 /** The modules that are loaded when the first token is checked. */
 type KeyReading = Pick<typeof import('jose'), 'createLocalJWKSet' | 'errors'> &
-  Pick<typeof import('@trestle/common/outbound/remote-keys.ts'), 'isWithoutKeys'>
+  Pick<typeof import('@trestle/common/outbound/token-issuer.ts'), 'isWithoutKeys'>
 
 /** The library waits after a read that succeeded, and not after one that failed. */
 function withPauses(

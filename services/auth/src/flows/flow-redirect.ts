@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { breakable, escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { breakable, escapeHtml } from '@trestle/common/documents/html.ts'
 import { PAGE_ICON, PAGE_STYLE, renderTitle } from '@trestle/common/documents/page-style.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Behaviours } from '../config/behaviours.ts'

@@ -1,4 +1,4 @@
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { escapeHtml } from '@trestle/common/documents/html.ts'
 import { decodeHTML, decodeHTMLAttribute } from 'entities'
 
 /** Follows the HTML of one mail as it is rendered, so that each value is escaped for the place where it stands. */

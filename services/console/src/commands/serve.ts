@@ -1,4 +1,4 @@
-import { observeReadiness } from '@trestle/common/lifecycle/observe-readiness.ts'
+import { observeReadiness } from '@trestle/common/lifecycle/readiness.ts'
 import { runServer, startLogged } from '@trestle/common/lifecycle/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { openTelemetry } from '@trestle/common/telemetry/open-telemetry.ts'

@@ -1,4 +1,4 @@
-import { numberOption } from '@trestle/common/commands/number-option.ts'
+import { numberOption } from '@trestle/common/commands/operator-command.ts'
 import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { openOperatorDatabase } from '../open-database.ts'

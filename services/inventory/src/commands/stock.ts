@@ -1,5 +1,5 @@
-import { numberOption } from '@trestle/common/commands/number-option.ts'
 import * as common from '@trestle/common/commands/operator-command.ts'
+import { numberOption } from '@trestle/common/commands/operator-command.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { readText } from '@trestle/common/config/read-text.ts'
+import { readText } from '@trestle/common/config/environment.ts'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { hasEnded, isCurrency } from '../money/currencies.ts'

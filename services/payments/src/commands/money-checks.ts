@@ -1,5 +1,4 @@
-import { type DatedData, findOldData } from '@trestle/common/commands/dated-data.ts'
-import type { Check } from '@trestle/common/commands/run-checks.ts'
+import { type Check, type DatedData, findOldData } from '@trestle/common/commands/run-checks.ts'
 import { listLiveAccounts } from '../merchants/each-merchant.ts'
 import { IBAN_DATA, isPayableIban } from '../merchants/iban.ts'
 import sepa from '../merchants/sepa.json' with { type: 'json' }

@@ -1,5 +1,4 @@
-import { numberOption } from '@trestle/common/commands/number-option.ts'
-import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
+import { type CommandInput, numberOption } from '@trestle/common/commands/operator-command.ts'
 import { Option } from 'commander'
 import type { z } from 'zod'
 import { toFieldErrors } from '../requests/field-error.ts'

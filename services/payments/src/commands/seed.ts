@@ -1,4 +1,4 @@
-import { readText } from '@trestle/common/config/read-text.ts'
+import { readText } from '@trestle/common/config/environment.ts'
 import type { Command } from 'commander'
 import { readSeedFile } from '../seed/seed-file.ts'
 import { seed } from '../use-cases/seed.ts'

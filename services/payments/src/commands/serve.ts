@@ -1,4 +1,4 @@
-import { observeReadiness } from '@trestle/common/lifecycle/observe-readiness.ts'
+import { observeReadiness } from '@trestle/common/lifecycle/readiness.ts'
 import { runServer, startLogged } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'

@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import { handlerDeadline } from '@trestle/common/capacity/handler-deadline.ts'
+import { handlerDeadline } from '@trestle/common/server/create-server.ts'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statusAndBody } from '../../test/bodies.ts'

@@ -1,5 +1,4 @@
-import { breakable } from '@trestle/common/documents/escape-html.ts'
-import { type Html, html } from '@trestle/common/documents/html.ts'
+import { breakable, type Html, html } from '@trestle/common/documents/html.ts'
 import { PAGE_ICON, renderTitle } from '@trestle/common/documents/page-style.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { expect, it } from 'vitest'
-import { numberOption } from './number-option.ts'
+import { numberOption } from './operator-command.ts'
 
 function read(...words: readonly string[]): unknown {
   const command = new Command()

@@ -5,8 +5,7 @@ import { isIPv6 } from 'node:net'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import ipaddr from 'ipaddr.js'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createNameLookup } from './name-lookup.ts'
-import { createOutbound } from './outbound.ts'
+import { createNameLookup, createOutbound } from './outbound.ts'
 
 const [A, AAAA] = [1, 28]
 const [SERVER_FAILURE, NAME_ERROR] = [2, 3]

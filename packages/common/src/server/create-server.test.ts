@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import pino from 'pino'
 import { expect, it, onTestFinished } from 'vitest'
 import { plainVocabulary } from '../../test/plain-vocabulary.ts'
-import { createServer } from '../server/create-server.ts'
+import { createServer } from './create-server.ts'
 
 /** Runs a request whose handler answers after the 504. @returns the app and the lines of its log */
 async function answerLate(answer: (reply: FastifyReply) => unknown) {

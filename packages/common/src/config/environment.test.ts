@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigError } from './config-error.ts'
-import { findCutValues, requireWholeValues } from './cut-values.ts'
+import { ConfigError, findCutValues, requireWholeValues } from './environment.ts'
 
 describe('findCutValues', () => {
   it.each([
