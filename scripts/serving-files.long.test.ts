@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { programEnvironment } from '../packages/testing/src/program-environment.ts'
+import { programEnvironment } from '../packages/testing/src/command-server.ts'
 
 /** Prints every module that the given module imports, directly or not, including libraries of Node.js. */
 const LIST = `

@@ -16,7 +16,7 @@ const FOLDERS = [
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/common/src/outbound/', 'the guarded client itself'],
   ['packages/common/src/server/node-http.ts', 'takes createServer and STATUS_CODES, and opens nothing'],
-  ['packages/database/src/driver/cancellable-pool.ts', 'cancels at PostgreSQL, whose address only a setting names'],
+  ['packages/database/src/driver/pool.ts', 'cancels at PostgreSQL, whose address only a setting names'],
   ['packages/database/src/driver/hosts.ts', 'asks whether a PostgreSQL answers, whose address only a setting names'],
   ['packages/database/src/driver/pipelined-clients.ts', 'the socket of PostgreSQL, whose address only a setting names'],
   ['packages/rate-limits/src/limiter-store.ts', 'Redis, whose address only a setting names'],

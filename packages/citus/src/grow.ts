@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
-import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { againWhenLocked, underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { type Kysely, sql } from 'kysely'
 import { listNodes, literal, qualified } from './citus.ts'
 import { type DistributeOptions, distributionOf, listRoleSteps, rolesOf, runStep, trialStep } from './distribute.ts'

@@ -1,13 +1,12 @@
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
 import pg from 'pg'
 import { againWhenLost } from './again-when-lost.ts'
+import { createGroupCommit } from './batches/group-commit.ts'
 import type { PipelinedClients } from './driver/pipelined-clients.ts'
-import type { ParserOf } from './driver/row-reader.ts'
-import { type Rows, runStatement, type Statement } from './driver/statement-query.ts'
+import { type ParserOf, type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
-import { createTurns, type ReadAgain } from './read-again.ts'
-import { isRefusedStatement, MovingRowsError } from './unavailable.ts'
+import { isRefusedStatement, MovingRowsError, NoConnectionError } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {
@@ -243,4 +242,34 @@ function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
       )
     })
   })
+}
+
+/**
+ * Repeats reads where rows may move to other servers. A read that finds nothing of an owner runs again, once the server that it
+ * asked knows where the rows are. While a move ends, a read may look at the old place.
+ */
+export interface ReadAgain {
+  /** Returns once the server knows. It runs on the write pool. */
+  readonly awaitMove: PreparedQuery<{ readonly owner: string }, unknown>
+  /** Whether the rows of a read say that there is no such object. */
+  readonly isMissing: (rows: readonly object[]) => boolean
+}
+
+/** Runs a read of an owner in its turn. */
+type InTurn = <Rows>(owner: string, read: () => Promise<Rows>) => Promise<Rows>
+
+/**
+ * Returns what repeats reads of one owner one by one. So those that wait for a long move leave connections to all else: they have
+ * no more of them than batches. A read that would have to wait for 5 s fails with NoConnectionError.
+ */
+function createTurns(): InTurn {
+  const group = createGroupCommit<{ readonly owner: string; readonly read: () => Promise<unknown> }, unknown>({
+    carryOut: (items) => Promise.all(items.map(({ read }) => read())),
+    keyOf: ({ owner }) => owner,
+    isWorthRepeating: () => false,
+    sizeMax: 1,
+    tooMany: () => new NoConnectionError('too many reads wait for the end of a move'),
+  })
+  // The result of an item is what its own read resolves to.
+  return <Rows>(owner: string, read: () => Promise<Rows>) => group.add({ owner, read }) as Promise<Rows>
 }

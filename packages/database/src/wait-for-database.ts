@@ -3,7 +3,7 @@ import pg from 'pg'
 import { NO_LIMITS, underSettings } from './driver/session-settings.ts'
 
 /** How long to wait for a database, in milliseconds, and whom to tell. */
-export interface WaitOptions {
+interface WaitOptions {
   /** How long to try. */
   readonly timeoutMs: number
   /** Called at the first failure, so that the operator sees the cause at once. */
@@ -70,6 +70,38 @@ export async function keepsSettings(url: string): Promise<boolean> {
     return rows[0]?.setting === String(PROBE_MS)
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.message.includes('startup parameter')) return false
+    throw error
+  } finally {
+    await client.end()
+  }
+}
+
+/** Identifies a database whatever address leads to it: the identifier of the cluster, and the oid of the database. */
+const IDENTITY_QUERY = `
+  SELECT pg_catalog.format('%s/%s', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS identity
+  FROM pg_control_system()`
+
+/** Errors where the administrator of PostgreSQL hides the identifier: databases cannot be compared then. */
+const HIDDEN = /^(42501|42883)$/
+
+/**
+ * Whether two addresses lead to one database. True also where PostgreSQL hides its identifier.
+ * @throws Error when one of them does not answer
+ */
+export async function isSameDatabase(url: string, other: string): Promise<boolean> {
+  const [one, two] = await Promise.all([readIdentity(url), readIdentity(other)])
+  return one === undefined || two === undefined || one === two
+}
+
+async function readIdentity(url: string): Promise<string | undefined> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ identity: string }>(IDENTITY_QUERY)
+    return rows[0]?.identity
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && HIDDEN.test(error.code ?? '')) return undefined
     throw error
   } finally {
     await client.end()

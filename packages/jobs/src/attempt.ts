@@ -1,11 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Counter } from '@opentelemetry/api'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
-import { DeadJob } from './dead-job.ts'
 import { putBack } from './queue.ts'
-import { RetryLater } from './retry-later.ts'
-import { isSealed, openPayload, type SealedPayload, type SealKeys } from './seal.ts'
-import type { AnyTask, Task } from './task.ts'
+import { type AnyTask, DeadJob, type Task } from './task.ts'
 
 /** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
 export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
@@ -140,4 +137,53 @@ async function payloadOf<Payload extends object>(
   if (task.read || isSealed(data))
     throw new Error(`the payload of a job of task ${task.name} is not sealed as the task says`)
   return data
+}
+
+/**
+ * Thrown by a handler of a task with groups whose next attempt shall not come before some seconds have passed. The delays of the
+ * task count where they are longer.
+ */
+export class RetryLater extends Error {
+  override readonly name = 'RetryLater'
+  readonly seconds: number
+
+  constructor(message: string, seconds: number) {
+    super(message)
+    this.seconds = seconds
+  }
+}
+
+/** The payload of a sealed task as the table of the queue has it. */
+interface SealedPayload {
+  readonly sealed: string
+}
+
+/** Keys of 32 bytes. The first one seals, all of them open. */
+export type SealKeys = readonly [Uint8Array, ...Uint8Array[]]
+
+/** Encrypts a payload: JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
+export async function sealPayload([key]: SealKeys, payload: object): Promise<SealedPayload> {
+  const { CompactEncrypt } = await import('jose')
+  const sealed = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(payload)))
+    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+    .encrypt(key)
+  return { sealed }
+}
+
+/** Whether the data of a job is a sealed payload. */
+function isSealed(data: object): data is SealedPayload {
+  return 'sealed' in data && typeof data.sealed === 'string'
+}
+
+/** Decrypts a payload to the JSON that `sealPayload` was given. @throws Error when no key fits or the text was altered */
+export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Promise<unknown> {
+  const { compactDecrypt } = await import('jose')
+  const opened = await Promise.any(
+    keys.map((key) =>
+      compactDecrypt(sealed, key, { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] }),
+    ),
+  ).catch((error: AggregateError) => {
+    throw error.errors[0]
+  })
+  return JSON.parse(new TextDecoder().decode(opened.plaintext))
 }

@@ -4,12 +4,12 @@ import { createNames } from '@trestle/database/names.ts'
 import { createQueueDatabase } from '@trestle/testing/queue-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { sealPayload } from './attempt.ts'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs, type JobsConfig } from './jobs.ts'
 import { listDeadJobs, listWaitingJobs } from './list-jobs.ts'
 import { observeJobs } from './observe-jobs.ts'
 import { openQueue } from './queue.ts'
-import { sealPayload } from './seal.ts'
 import { type AnyTask, defineSealedTask, defineTask } from './task.ts'
 
 interface Greeting {

@@ -4,7 +4,7 @@ import { createQueueDatabase } from '@trestle/testing/queue-database.ts'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createJobs, type Jobs } from './jobs.ts'
-import { observeOutbox } from './observe-outbox.ts'
+import { observeOutbox } from './observe-jobs.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
 import { defineSealedTask } from './task.ts'
 

@@ -51,12 +51,12 @@ export interface Task<Payload extends object> extends AnyTask {
 }
 
 /** A kind of background work with sealed payloads. */
-export interface SealedTask<Payload extends object> extends Task<Payload> {
+interface SealedTask<Payload extends object> extends Task<Payload> {
   readonly read: ReadPayload<Payload>
 }
 
 /** @throws Error when the JSON is no payload of the task, as that of another release may be */
-export type ReadPayload<Payload> = (json: unknown) => Payload
+type ReadPayload<Payload> = (json: unknown) => Payload
 
 /** The dead-letter queue of a task. It keeps dead jobs until an operator looks. */
 export function deadQueue(task: AnyTask): string {
@@ -81,4 +81,9 @@ export function defineSealedTask<Payload extends object>(
   options: TaskOptions,
 ): SealedTask<Payload> {
   return { name, sealed: true, read, ...options }
+}
+
+/** Thrown by a handler when no later attempt could succeed: the job is dead at once. */
+export class DeadJob extends Error {
+  override readonly name = 'DeadJob'
 }

@@ -6,10 +6,11 @@ import { canTestWith } from '@trestle/testing/find-program.ts'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { startRedis } from '@trestle/testing/redis-server.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Limiter, memoryStore, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
+import { CountSketch, type Limiter, memoryStore, type OpenLimiterStore, openLimiterStore } from './limiter-store.ts'
 
 const WINDOW = { points: 2, durationSeconds: 60 }
 const WAIT = expect.toSatisfy((ms: number) => ms > 0 && ms <= 60_000)
@@ -263,5 +264,44 @@ describe('the memory of a limiter in a shared store', () => {
     expect(await client.mget('x_public:refused:0', 'x_public:refused:1')).toEqual(['3', '2'])
     client.disconnect()
     close()
+  })
+})
+
+const PERIOD_MS = 60_000
+
+describe('CountSketch', () => {
+  it('never reads fewer uses than there were', () => {
+    const uses = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 30 })), {
+      maxLength: 20,
+    })
+    fc.assert(
+      fc.property(uses, (all) => {
+        const sketch = new CountSketch(PERIOD_MS, 0)
+        for (const [key, count] of all) sketch.add(key, count, 0)
+        for (const key of ['a', 'b', 'c', 'd']) {
+          const used = all.reduce((sum, [name, count]) => sum + (name === key ? count : 0), 0)
+          expect(sketch.read(key, 0)).toBeGreaterThanOrEqual(used)
+        }
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('reads almost 0 for unused keys, even after a flood', () => {
+    const sketch = new CountSketch(PERIOD_MS, 0)
+    for (let count = 0; count < 100_000; count += 1) sketch.add(`flood ${count}`, 1, 0)
+    const told = Array.from({ length: 1_000 }, (_, count) => sketch.read(`quiet ${count}`, 0))
+    expect(told.filter((uses) => uses > 0).length).toBeLessThan(50)
+  })
+
+  it('forgets uses after two periods', () => {
+    const sketch = new CountSketch(PERIOD_MS, 0)
+    sketch.add('key', 3, 0)
+    sketch.add('key', 2, PERIOD_MS)
+    expect([
+      sketch.read('key', PERIOD_MS),
+      sketch.read('key', 2 * PERIOD_MS),
+      sketch.read('key', 3 * PERIOD_MS),
+    ]).toEqual([5, 2, 0])
   })
 })

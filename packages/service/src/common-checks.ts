@@ -1,11 +1,10 @@
 import { Away, type Check } from '@trestle/common/commands/run-checks.ts'
 import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { compareTexts, type MigrateOptions, readMigrationStatus } from '@trestle/database/migrations/migrate.ts'
-import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
+import { isSameDatabase, takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { findPooler } from './find-pooler.ts'
+import { findPooler } from './prepare-database.ts'
 
 /** The input of the checks of every service: its settings and its database. */
 export interface CommonNeeds {

@@ -3,7 +3,6 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, matching, parsed, type Setting, text } from '@trestle/common/config/setting.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
-import { toPoolSize } from './pool-size.ts'
 
 /** A PostgreSQL connection string. Never shown: it carries a password. */
 export function databaseUrl(): Setting<string> {
@@ -102,4 +101,21 @@ export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
     prepared: values.DB_PREPARED,
     connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
   }
+}
+
+/** Connections for writes where the setting is 0. */
+const POOL_CONNECTIONS = 16
+/** The largest pool that does not slow PostgreSQL down. */
+const LARGE_POOL_CONNECTIONS = 32
+
+/** The connections for writes that a setting asks for. 0 leaves the number to the service. */
+export function toPoolSize(setting: number): number {
+  return setting === 0 ? POOL_CONNECTIONS : setting
+}
+
+/** Returns a warning when a setting asks for so large a pool that it slows PostgreSQL down. */
+export function largePoolWarnings(name: string, setting: number): readonly string[] {
+  return setting > LARGE_POOL_CONNECTIONS
+    ? [`${name} above ${LARGE_POOL_CONNECTIONS} makes the database slower, not faster`]
+    : []
 }

@@ -1,7 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { isUpToDate, type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
-import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
-import { findPooler, type ServiceConnection } from './find-pooler.ts'
+import { connectOnce, keepsSettings, waitForDatabase } from '@trestle/database/wait-for-database.ts'
 
 /** The database of a service at its start. Times are in milliseconds. */
 export interface PrepareDatabaseOptions extends ServiceConnection {
@@ -47,4 +46,28 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
   }
   // Thrown only here, so that it does not interrupt migrations.
   if (pooler) throw pooler
+}
+
+/** How a service reaches its database. */
+interface ServiceConnection {
+  /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
+  readonly program: string
+  readonly url: string
+  /** False if the service knows that a pooler in transaction mode stands between. */
+  readonly prepared: boolean
+}
+
+/**
+ * Finds a pooler in transaction mode that the service does not know of.
+ * @returns an error that names the setting to change; undefined without such a pooler
+ * @throws Error when the database does not answer
+ */
+export async function findPooler({ program, url, prepared }: ServiceConnection): Promise<Error | undefined> {
+  if (!prepared) {
+    await connectOnce(url)
+    return undefined
+  }
+  if (await keepsSettings(url)) return undefined
+  const setting = `${program.toUpperCase()}_DB_PREPARED`
+  return new Error(`the database is behind a pooler that keeps no settings of a session: set ${setting}=false`)
 }

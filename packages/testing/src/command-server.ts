@@ -2,13 +2,13 @@ import { fork } from 'node:child_process'
 import { Console } from 'node:console'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
-import { programEnvironment } from './program-environment.ts'
 
 /** How a command has ended. */
-export interface EndedCommand {
+interface EndedCommand {
   readonly status: number
   readonly stdout: string
   readonly stderr: string
@@ -167,3 +167,12 @@ async function serve(): Promise<void> {
 }
 
 if (import.meta.main) await serve()
+
+/**
+ * Environment of a program of the repository in tests, besides its settings. A program starts in half the time when it uses the
+ * compile cache of an earlier one.
+ */
+export const programEnvironment = {
+  PATH: process.env.PATH,
+  NODE_COMPILE_CACHE: join(import.meta.dirname, '..', '..', '..', 'node_modules', '.cache', 'trestle', 'programs'),
+} as const

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
-import { urlThrough } from './url-through.ts'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { portOf } from './free-port.ts'
 
 /** A way to a PostgreSQL server on which connections can be cut. */
-export interface Wire {
+interface Wire {
   /** The URL of the server by this way. */
   readonly url: string
   /** How many statements have passed. */
@@ -131,4 +131,16 @@ function createReader(): (data: Buffer) => readonly string[] {
     }
     return statements
   }
+}
+
+/**
+ * Opens a listener on loopback in front of a server. @returns the URL of the server through this listener
+ * @throws Error when the server does not listen on a port
+ */
+export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  const url = Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(portOf(listener)) })
+  url.searchParams.delete('host')
+  return url.href
 }

@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { urlThrough } from './url-through.ts'
+import { urlThrough } from './cut-wire.ts'
 
 /** A pooler that does not pass the settings of clients on. */
 export interface StartupPooler {

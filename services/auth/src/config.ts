@@ -8,7 +8,7 @@ import {
   listUnreadNames,
   type SettingPrefixes,
 } from '@trestle/common/config/unknown-settings.ts'
-import { largePoolWarnings } from '@trestle/service/pool-size.ts'
+import { largePoolWarnings } from '@trestle/service/database-settings.ts'
 import { type BehaviourProfile, type Behaviours, behavioursOf } from './config/behaviours.ts'
 import {
   dangerousSettings,

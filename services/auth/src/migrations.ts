@@ -2,7 +2,7 @@ import type { ServiceFunctions } from '@trestle/database/migrations/functions.ts
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
-import type { Callers } from '@trestle/database/rights/callers.ts'
+import type { Callers } from '@trestle/database/rights/function-rights.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { programEnvironment } from '@trestle/testing/program-environment.ts'
+import { programEnvironment } from '@trestle/testing/command-server.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../../auth/src/main.ts', import.meta.url))

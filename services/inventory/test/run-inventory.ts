@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { programEnvironment } from '@trestle/testing/program-environment.ts'
+import { programEnvironment } from '@trestle/testing/command-server.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
 /** The file of the program. */

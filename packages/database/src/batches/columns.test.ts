@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../connect.ts'
 import { createNames } from '../names.ts'
 import { prepare } from '../prepare.ts'
-import { columns } from './columns.ts'
+import { columns, orderResults } from './columns.ts'
 
 interface Thing {
   readonly id: string
@@ -100,4 +100,18 @@ describe('columns', () => {
     // @ts-expect-error: a Buffer is no text
     columns(things, { digest: 'text' })
   })
+})
+
+it.each([
+  [[], [undefined, undefined, undefined]],
+  [[{ item: 2, verdict: 'done' }], [undefined, 'DONE', undefined]],
+  [
+    [
+      { item: 3, verdict: 'done' },
+      { item: 1, verdict: 'gone' },
+    ],
+    ['GONE', undefined, 'DONE'],
+  ],
+])('orderResults puts %j in the order of three items', (rows, expected) => {
+  expect(orderResults(['a', 'b', 'c'], rows, ({ verdict }) => verdict.toUpperCase())).toEqual(expected)
 })

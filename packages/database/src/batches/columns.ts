@@ -17,7 +17,7 @@ type TypeOf<Value> = Value extends string
             : never
 
 /** Members of a row, each with the PostgreSQL type of its column, in the order in which a statement takes them. */
-export type ColumnTypes<Row> = { readonly [Name in keyof Row & string]?: TypeOf<NonNullable<Row[Name]>> }
+type ColumnTypes<Row> = { readonly [Name in keyof Row & string]?: TypeOf<NonNullable<Row[Name]>> }
 
 /**
  * Sends rows as columns: one array parameter for each column, all as long as there are rows. So a statement keeps its text and
@@ -34,4 +34,24 @@ export function columns<Row extends object>(
   types: ColumnTypes<NoInfer<Row>>,
 ): RawBuilder<unknown> {
   return sql.join(Object.entries(types).map(([name, type]) => sql`${columnOf(rows, name)}::${sql.raw(`${type}[]`)}`))
+}
+
+/** A row of the answer to a call for many items, with the place of its item. */
+export interface NumberedRow {
+  /** Place of the item in the call, from 1: the column `WITH ORDINALITY` of its `unnest`. */
+  readonly item: number
+}
+
+/**
+ * Puts the rows of an answer in the order of the items that were sent.
+ * @returns a result for each item; undefined for an item that the answer leaves out
+ */
+export function orderResults<Row extends NumberedRow, Result>(
+  items: readonly unknown[],
+  rows: readonly Row[],
+  toResult: (row: Row) => Result,
+): readonly (Result | undefined)[] {
+  const results: (Result | undefined)[] = items.map(() => undefined)
+  for (const row of rows) results[row.item - 1] = toResult(row)
+  return results
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import pg from 'pg'
 import { isDatabaseUnavailable, NoConnectionError } from '../unavailable.ts'
 
@@ -12,7 +13,7 @@ export function urlsOfHosts(url: string): readonly string[] {
 }
 
 /** How a connection finds its server. */
-export interface HostOptions {
+interface HostOptions {
   readonly connectionString: string
   readonly Client?: typeof pg.Client
 }
@@ -113,5 +114,17 @@ function accepts({ host, port }: Host): Promise<boolean> {
     socket.once('connect', () => end(true))
     socket.once('error', () => end(false))
     socket.setTimeout(ACCEPT_MS, () => end(false))
+  })
+}
+
+/** A database that takes statements of PostgreSQL, sends them nowhere and answers with no rows. */
+export function createSilentDatabase<Tables>(): Kysely<Tables> {
+  return new Kysely({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
   })
 }

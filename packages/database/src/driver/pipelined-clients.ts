@@ -2,9 +2,8 @@ import { Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { NoConnectionError } from '../unavailable.ts'
-import type { ParserOf } from './row-reader.ts'
 import type { SettingsOptions } from './session-settings.ts'
-import { type Rows, runStatement, type Statement } from './statement-query.ts'
+import { type ParserOf, type Rows, runStatement, type Statement } from './statement-query.ts'
 
 /** A few connections on which statements are sent without waiting for the answers to earlier ones. */
 export interface PipelinedClients {

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { rowReader } from './row-reader.ts'
+import { rowReader } from './statement-query.ts'
 
 const { TEXT, INT4, INT8 } = pg.types.builtins
 const parserOf = (oid: number) => (oid === INT8 ? BigInt : pg.types.getTypeParser(oid))

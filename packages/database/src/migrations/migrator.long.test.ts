@@ -4,9 +4,8 @@ import { type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
-import { againWhenLocked } from './again-when-locked.ts'
 import { migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
-import { withDatabase } from './migration-connection.ts'
+import { againWhenLocked, withDatabase } from './migration-connection.ts'
 import { inTurn, runOneByOne } from './migrator.ts'
 
 const database = await createEmptyDatabase()

@@ -1,6 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { MIGRATIONS } from './migrator-tables.ts'
 
 /**
  * Whether an object of a schema belongs to a namespace, by its name. Other namespaces in the schema have their own tables of
@@ -16,4 +15,15 @@ export function isOwn(
     WHERE place.nspname = ${schema} AND other.relkind = 'r' AND right(other.relname, ${sql.lit(MIGRATIONS.length)}) = ${MIGRATIONS}
       AND length(other.relname) > ${sql.lit(prefix.length + MIGRATIONS.length)}
       AND starts_with(${name}, left(other.relname, ${sql.lit(-MIGRATIONS.length)}))))`
+}
+
+/** How the names of all tables of migrations end, whatever their prefix. */
+export const MIGRATIONS = 'trestle_migrations'
+
+/** The migrator's own tables. They do not belong to the schema that the migrations make. */
+export const migratorTables = [MIGRATIONS, `${MIGRATIONS}_lock`, 'trestle_functions', 'trestle_distribution'] as const
+
+/** The name of one of the migrator's tables, with the prefix of DB_NAMESPACE. */
+export function migratorTable({ prefix }: Pick<Names, 'prefix'>, table: (typeof migratorTables)[number]): string {
+  return prefix + table
 }

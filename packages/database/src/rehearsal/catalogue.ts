@@ -1,7 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { migratorTable, migratorTables } from '../migrations/migrator-tables.ts'
-import { isOwn } from '../migrations/namespace.ts'
+import { isOwn, migratorTable, migratorTables } from '../migrations/namespace.ts'
 
 /** Definitions of the objects of a service by kind and name, such as `column users.email`. */
 export type Catalogue = ReadonlyMap<string, string>

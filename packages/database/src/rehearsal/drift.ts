@@ -1,14 +1,13 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
 import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { listExecuted, type Migrations } from '../migrations/migrator.ts'
-import { type Callers, isRightOfCallers } from '../rights/callers.ts'
-import { closeFunctions } from '../rights/function-rights.ts'
+import { createNames } from '../names.ts'
+import { type Callers, closeFunctions, isRightOfCallers } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
-import { buildStage, findExecutedSources, rehearsalNames, translate } from './rehearsal.ts'
 
 /** An object that differs from what the migrations make. */
 export interface Difference {
@@ -21,14 +20,14 @@ export interface Difference {
 }
 
 /** The outcome of a comparison of a database with its migrations. */
-export interface Drift {
+interface Drift {
   /** How many objects were compared. */
   readonly objects: number
   readonly differences: readonly Difference[]
 }
 
 /** The database to compare, and what makes the schema that it is compared with. */
-export interface DriftOptions extends MigrationTarget {
+interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly cluster?: Migrations['cluster']
   readonly functions?: ServiceFunctions | undefined
@@ -133,4 +132,49 @@ function isOfFunction(object: string, { schema, prefix }: Names, name: string): 
 /** Several namespaces may share a schema, which the role of each of them may use. */
 function isOfNeighbour({ object, made, found }: Difference): boolean {
   return object.startsWith('right the schema ') && made === undefined && found === 'USAGE'
+}
+
+/** A schema in which migrations are tried out, beside the schema of the service. Nobody else uses it. */
+export function rehearsalNames({ schema, prefix }: Names): Names {
+  return createNames(`${prefix}${schema}_rehearsal`, prefix)
+}
+
+/** Replaces the name of the rehearsal's schema in a text by the name of the service's schema. */
+export function translate(text: string, stage: Names, names: Names): string {
+  return text.replaceAll(stage.schema, names.schema)
+}
+
+/**
+ * The migrations that have run in a database, in the order of their run.
+ * @throws Error if another release has run one
+ */
+export async function findExecutedSources(
+  db: Kysely<unknown>,
+  { names, sources }: { readonly names: Names; readonly sources: MigrationSources },
+): Promise<MigrationSources> {
+  const executed = (await listExecuted(db, names)).map(({ name }) => {
+    const source = sources[name]
+    if (!source) throw new Error(`the database has the migration ${name} of another release: use that release`)
+    return [name, source] as const
+  })
+  return Object.fromEntries(executed)
+}
+
+/** Makes the schema, with the empty tables of the migrations. */
+export async function buildStage(
+  trx: Kysely<unknown>,
+  stage: Names,
+  { sources, cluster }: Pick<Migrations, 'sources' | 'cluster'>,
+): Promise<void> {
+  await cluster?.keepOnCoordinator(trx)
+  await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
+  for (const source of Object.values(sources)) {
+    const { up } = await source(stage)
+    await up(trx)
+  }
+}
+
+/** Drops the schema, even if a killed process left it behind. */
+export async function dropStage(db: Kysely<unknown>, stage: Names): Promise<void> {
+  await sql`DROP SCHEMA IF EXISTS ${sql.id(stage.schema)} CASCADE`.execute(db)
 }

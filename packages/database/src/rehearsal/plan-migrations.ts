@@ -12,7 +12,7 @@ import {
 } from 'kysely'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { compareMigrations, type Migrations } from '../migrations/migrator.ts'
-import { buildStage, dropStage, findExecutedSources, rehearsalNames, translate } from './rehearsal.ts'
+import { buildStage, dropStage, findExecutedSources, rehearsalNames, translate } from './drift.ts'
 
 /** The requests of others that a lock blocks until its transaction ends. */
 export type Blocked = 'nothing' | 'writes' | 'reads and writes'

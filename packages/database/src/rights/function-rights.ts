@@ -1,5 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { FOREIGN, listInstalledNames } from '../migrations/installed-functions.ts'
 import { isOwn } from '../migrations/namespace.ts'
 
 interface FunctionRow {
@@ -60,4 +61,57 @@ function prefixed({ prefix }: Names, functions: readonly string[]): ReadonlySet<
 
 function listOf(functions: readonly Pick<FunctionRow, 'signature'>[]): RawBuilder<unknown> {
   return sql.join(functions.map(({ signature }) => sql.raw(signature)))
+}
+
+/** Roles of other programs in the database whose own SQL calls functions of the service. */
+export interface Callers {
+  /** Their names. A role that does not exist is left out. */
+  readonly roles: readonly string[]
+  /** The functions, which have no arguments. Names are without the prefix of DB_NAMESPACE. */
+  readonly functions: readonly string[]
+  /**
+   * Whether the rights on the schema, and on functions of other programs, are the operator's affair: they had
+   * them before they had this service.
+   */
+  readonly keepsRights?: ((db: QueryExecutorProvider, names: Names) => Promise<boolean>) | undefined
+}
+
+/**
+ * Lets the roles that exist call the functions. They need the right to use the schema, which gives them no right on a table.
+ * Functions of another owner keep their rights, and so does a function of another program that the role may call already.
+ */
+export async function grantToCallers(db: Kysely<unknown>, names: Names, callers: Callers): Promise<void> {
+  const { rows: roles } = await sql<{ name: string; mayUse: boolean }>`
+    SELECT rolname AS name, has_schema_privilege(oid, ${names.schema}, 'USAGE') AS "mayUse" FROM pg_roles
+    WHERE rolname = ANY (${callers.roles}::text[]) ORDER BY rolname`.execute(db)
+  const foreign = await listForeignNames(db, names)
+  const keepsRights = (await callers.keepsRights?.(db, names)) === true
+  const { rows: functions } = await sql<{ name: string; callers: readonly string[] }>`
+    SELECT proname AS name, ARRAY(
+      SELECT rolname::text FROM pg_roles
+      WHERE rolname = ANY (${callers.roles}::text[]) AND has_function_privilege(oid, p.oid, 'EXECUTE')) AS callers
+    FROM pg_proc p
+    WHERE pronamespace = ${names.schema}::regnamespace AND pronargs = 0 AND pg_has_role(proowner, 'USAGE')
+      AND proname = ANY (${callers.functions.map((name) => names.prefix + name)}::text[]) ORDER BY proname`.execute(db)
+  for (const { name, mayUse } of roles) {
+    const to = sql.id(name)
+    // The owner of the schema has let the role in already, and the service may not have the right to do so.
+    if (!mayUse && !keepsRights) await sql`GRANT USAGE ON SCHEMA ${sql.id(names.schema)} TO ${to}`.execute(db)
+    for (const each of functions) {
+      if (foreign.has(each.name) && (keepsRights || each.callers.includes(name))) continue
+      await sql`GRANT EXECUTE ON FUNCTION ${sql.id(names.schema, each.name)}() TO ${to}`.execute(db)
+    }
+  }
+}
+
+async function listForeignNames(db: Kysely<unknown>, names: Names): Promise<ReadonlySet<string>> {
+  const own = new Set(await listInstalledNames(db, names, FOREIGN))
+  const installed = await listInstalledNames(db, names)
+  return new Set(installed.filter((name) => !own.has(name)).map((name) => names.prefix + name))
+}
+
+/** Whether a right of a comparison (`right auth.uid() to anon`) is one that callers are given where their roles exist. */
+export function isRightOfCallers(object: string, { schema, prefix }: Names, { roles, functions }: Callers): boolean {
+  const places = ['the schema', ...functions.map((name) => `${schema}.${prefix}${name}()`)]
+  return roles.some((role) => places.some((place) => object === `right ${place} to ${role}`))
 }

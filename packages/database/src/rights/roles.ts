@@ -1,9 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { migratorTables } from '../migrations/migrator-tables.ts'
-import { isOwn } from '../migrations/namespace.ts'
+import { isOwn, migratorTables } from '../migrations/namespace.ts'
 import { grantFunctions } from './function-rights.ts'
-import { findWorkerColumns, queueRights } from './queue-rights.ts'
 
 /** A role name that needs no quoting anywhere. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
@@ -32,7 +30,7 @@ export interface Grants {
 }
 
 /** The functions and tables that the role of operators may use in another way than the role of the service. */
-export interface OperatorGrants {
+interface OperatorGrants {
   /** Functions that run with the rights of their owner, and that the role of the service may not call. */
   readonly functions: readonly string[]
   /**
@@ -47,7 +45,7 @@ export interface OperatorGrants {
 }
 
 /** The rights of a role, and the names of the objects that they are for. */
-export interface GrantOptions extends Grants {
+interface GrantOptions extends Grants {
   readonly names: Names
 }
 
@@ -216,4 +214,40 @@ async function allowRole(db: Kysely<unknown>, role: string, login: RawBuilder<un
 async function schemaExists(db: Kysely<unknown>, schema: string): Promise<boolean> {
   const { rows } = await sql`SELECT 1 FROM pg_namespace WHERE nspname = ${schema}`.execute(db)
   return rows.length > 0
+}
+
+/**
+ * The rights of a service on the tables of its queue. pg-boss runs statements from the table `bam` with the rights of the user
+ * who installs it: the owner.
+ */
+export const queueRights = {
+  /** Statements that an install runs. The role has no right on them. */
+  closed: ['bam'],
+  /** The role may read these tables, and change their rows except for these columns, which only an install sets. */
+  installed: {
+    version: ['version'],
+    queue: [
+      ...['name', 'policy', 'partition', 'table_name', 'dead_letter', 'notify', 'warning_queued', 'created_on'],
+      ...['retry_limit', 'retry_delay', 'retry_backoff', 'retry_delay_max', 'updated_on'],
+      ...['expire_seconds', 'retention_seconds', 'deletion_seconds', 'heartbeat_seconds'],
+    ],
+  },
+} as const satisfies {
+  readonly closed: readonly string[]
+  readonly installed: Readonly<Record<string, readonly string[]>>
+}
+
+/** The columns that workers change, by table. */
+async function findWorkerColumns(db: Kysely<unknown>, schema: string): Promise<Record<string, readonly string[]>> {
+  const { rows } = await sql<{ table: string; column: string }>`
+    SELECT c.relname AS table, a.attname AS column FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE c.relnamespace = ${schema}::regnamespace AND c.relname = ANY (${Object.keys(queueRights.installed)})
+    ORDER BY c.relname, a.attnum`.execute(db)
+  const columns: Record<string, readonly string[]> = {}
+  for (const [table, own] of Object.entries<readonly string[]>(queueRights.installed)) {
+    const all = rows.filter((row) => row.table === table).map(({ column }) => column)
+    if (all.length > 0) columns[table] = all.filter((column) => !own.includes(column))
+  }
+  return columns
 }

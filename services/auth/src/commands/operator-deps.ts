@@ -1,6 +1,6 @@
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createServiceLog } from '@trestle/service/create-service-log.ts'
-import { findPooler } from '@trestle/service/find-pooler.ts'
+import { findPooler } from '@trestle/service/prepare-database.ts'
 import type { AuthConfig } from '../config.ts'
 import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
 import { expectMigrations, expectOwnSchema } from '../open-database.ts'

@@ -25,8 +25,8 @@ import {
   databaseSettings as commonSettings,
   type DatabaseSettings,
   databaseUrl,
+  toPoolSize,
 } from '@trestle/service/database-settings.ts'
-import { toPoolSize } from '@trestle/service/pool-size.ts'
 import type { Behaviours } from './behaviours.ts'
 import { absoluteUri, globList, retention } from './rules.ts'
 

@@ -1,7 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { DeadJob } from '@trestle/jobs/dead-job.ts'
+import { DeadJob } from '@trestle/jobs/task.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'

@@ -1,5 +1,4 @@
-import { columns } from '@trestle/database/batches/columns.ts'
-import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
+import { columns, type NumberedRow, orderResults } from '@trestle/database/batches/columns.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'

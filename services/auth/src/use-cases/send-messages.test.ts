@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { DeadJob } from '@trestle/jobs/dead-job.ts'
+import { DeadJob } from '@trestle/jobs/task.ts'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { overEmailRateLimit } from '../errors.ts'

@@ -1,6 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { DeadJob } from '@trestle/jobs/dead-job.ts'
+import { DeadJob } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import { type MessageRequestDeps, sendRequested } from '../message-requests/request-message.ts'
 import { type MailJob, type MessageHookDeps, mailTask, sendMailByHook } from '../messages/mail-job.ts'

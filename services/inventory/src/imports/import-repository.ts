@@ -1,6 +1,5 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
-import { columns } from '@trestle/database/batches/columns.ts'
-import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
+import { columns, type NumberedRow, orderResults } from '@trestle/database/batches/columns.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'

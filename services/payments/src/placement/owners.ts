@@ -1,6 +1,5 @@
-import type { Lane } from '@trestle/database/lanes.ts'
+import type { Lane, ReadAgain } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import type { ReadAgain } from '@trestle/database/read-again.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { sqlFragment } from '../access/sql-fragment.ts'

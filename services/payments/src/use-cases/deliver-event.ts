@@ -3,9 +3,9 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
+import { RetryLater } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
-import { RetryLater } from '@trestle/jobs/retry-later.ts'
 import {
   claimAttempt,
   createSilentWebhooks,

@@ -1,5 +1,5 @@
 import type { Handler } from '@trestle/jobs/attempt.ts'
-import { DeadJob } from '@trestle/jobs/dead-job.ts'
+import { DeadJob } from '@trestle/jobs/task.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'

@@ -1,4 +1,4 @@
-import { openPayload, sealPayload } from '@trestle/jobs/seal.ts'
+import { openPayload, sealPayload } from '@trestle/jobs/attempt.ts'
 import { expect, it } from 'vitest'
 import { createJobKeys } from './vault-keys.ts'
 

@@ -1,5 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
-import type { SealKeys } from '@trestle/jobs/seal.ts'
+import type { SealKeys } from '@trestle/jobs/attempt.ts'
 
 /** A key that seals card data (AES-256). Every value that it seals begins with its id, one byte. */
 export interface VaultKey {

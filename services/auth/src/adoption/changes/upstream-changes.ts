@@ -1,4 +1,4 @@
-import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
+import { againWhenLocked } from '@trestle/database/migrations/migration-connection.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { createIndexConcurrently, findIndexState, inGentle, type LateIndex } from '../adoption-locks.ts'
 import { type AdoptionPlaces, recordChanges } from '../adoption-record.ts'

@@ -1,4 +1,4 @@
-import { createSilentDatabase } from '@trestle/database/driver/silent-database.ts'
+import { createSilentDatabase } from '@trestle/database/driver/hosts.ts'
 import { CLEAN_UP_INDEXES } from '@trestle/migrations/auth/clean-up-indexes.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'

@@ -2,7 +2,7 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { createNames } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { isDatabaseUrl } from '@trestle/service/database-settings.ts'
-import { describeEncryption } from '@trestle/service/describe-encryption.ts'
+import { describeEncryption } from '@trestle/service/describe-outage.ts'
 import { type Kysely, sql } from 'kysely'
 
 /** A snapshot of a database that an import reads and never writes. */

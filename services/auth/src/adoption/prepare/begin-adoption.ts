@@ -1,5 +1,5 @@
-import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import {
+  againWhenLocked,
   listLockOwners,
   type MigrationTarget,
   underLock,

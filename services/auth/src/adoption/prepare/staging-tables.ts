@@ -1,4 +1,4 @@
-import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
+import { againWhenLocked } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
 import { type Kysely, sql } from 'kysely'

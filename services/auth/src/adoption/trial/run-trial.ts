@@ -1,4 +1,4 @@
-import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
+import { againWhenLocked } from '@trestle/database/migrations/migration-connection.ts'
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'

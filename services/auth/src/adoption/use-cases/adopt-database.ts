@@ -1,6 +1,5 @@
-import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
-import { underLock } from '@trestle/database/migrations/migration-connection.ts'
+import { againWhenLocked, underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
 import { adoptOptions, createJobQueue } from '../../migrations.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { openPayload, sealPayload } from './seal.ts'
+import { openPayload, sealPayload } from './attempt.ts'
 
 const [old, present, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)]
 
