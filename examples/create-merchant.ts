@@ -1,7 +1,7 @@
 // Makes an app, creates merchants with its key, and pages through them. Start the stack first (npm start), then: npx node
 // examples/create-merchant.ts
 import { z } from 'zod'
-import { findAddress } from '../packages/stack/src/status/find-address.ts'
+import { findAddress } from '../packages/stack/src/status/status-file.ts'
 
 const payments = await findAddress('PAYMENTS_URL')
 

@@ -1,7 +1,7 @@
 // Creates a location and a product, receives, reserves and ships stock, and lists what is left. Start the stack first
 // (npm start), then: npx node examples/list-stock.ts
 import { z } from 'zod'
-import { findAddress } from '../packages/stack/src/status/find-address.ts'
+import { findAddress } from '../packages/stack/src/status/status-file.ts'
 
 const inventory = await findAddress('INVENTORY_URL')
 

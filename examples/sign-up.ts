@@ -2,7 +2,7 @@
 // stack first (npm start), then: npx node examples/sign-up.ts
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { findAddress } from '../packages/stack/src/status/find-address.ts'
+import { findAddress } from '../packages/stack/src/status/status-file.ts'
 
 const auth = await findAddress('AUTH_URL')
 const mails = await findAddress('MAIL_URL')

@@ -1,4 +1,4 @@
-import { findAddress as at } from '../../packages/stack/src/status/find-address.ts'
+import { findAddress as at } from '../../packages/stack/src/status/status-file.ts'
 /** The addresses of the services, from the running stack of this checkout or from the environment. */
 export const [auth, payments, inventory] = [await at('AUTH_URL'), await at('PAYMENTS_URL'), await at('INVENTORY_URL')]
 /** The address of the shop. */

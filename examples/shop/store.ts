@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
-import { findDataDirectory } from '../../packages/stack/src/status/find-address.ts'
+import { findDataDirectory } from '../../packages/stack/src/status/status-file.ts'
 
 mkdirSync(findDataDirectory(), { recursive: true })
 const file = `${findDataDirectory()}/shop.db`

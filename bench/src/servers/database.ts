@@ -1,7 +1,6 @@
 import { appendFileSync, chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
-import { prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
+import { createClusterOnce, DATABASE_USER, prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
 import type { PostgresHome } from '@trestle/stack/postgres/home.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import type { Child } from '@trestle/stack/processes/child.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Account, chooseAccount } from '@trestle/stack/postgres/account.ts'
+import { type Account, chooseAccount } from '@trestle/stack/postgres/home.ts'
 import { type Child, startChild } from '@trestle/stack/processes/child.ts'
 import { closeAtSignal } from './close-at-signal.ts'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { COPY_SCRIPT } from './command-block.ts'
-import { renderGuide } from './guide-page.ts'
+import { renderGuide } from './home-page.ts'
 import { QUICK_STARTS } from './status/banner.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..', '..')

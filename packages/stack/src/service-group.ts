@@ -1,9 +1,11 @@
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
+import { watch } from 'chokidar'
+import { z } from 'zod'
 import { type Child, reasonOf, startChild } from './processes/child.ts'
+import type { EndStep } from './processes/process-identity.ts'
 import { waitUntilReady } from './processes/readiness.ts'
 import { type Supervised, supervise } from './processes/supervise.ts'
-import { superviseWatched } from './processes/supervise-watched.ts'
-import { watchSources } from './processes/watch-sources.ts'
 import type { ServicePlan, StackPlan } from './settings/plan.ts'
 import { environmentOf, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
 import { StackFailure } from './stack-failure.ts'
@@ -23,13 +25,13 @@ interface StartedService {
 }
 
 /** The input of a start of the services. */
-export interface ServiceGroupOptions extends SharedSettings {
+interface ServiceGroupOptions extends SharedSettings {
   readonly say: (line: string) => void
   readonly stop: AbortSignal
 }
 
 /** The services of the stack, which are kept running until `end`. */
-export interface ServiceGroup {
+interface ServiceGroup {
   /** Never resolves. Rejects when a service does not stay up. */
   readonly failed: Promise<never>
   /** Ends all services. Resolves when the last one has ended. */
@@ -155,4 +157,217 @@ async function waitForService({ definition, address }: ServicePlan, child: Child
 
 function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
+}
+
+/** How to restart a service whenever its sources change. */
+interface WatchedOptions {
+  /** Starts the service again. */
+  readonly start: () => Promise<Child>
+  /** Resolves when the service is ready. Rejects with a StackFailure when it has ended, or is late. */
+  readonly waitUntilReady: (child: Child) => Promise<void>
+  readonly endSteps: readonly EndStep[]
+  readonly say: (line: string) => void
+}
+
+/** A service that restarts at each change until `end`. */
+interface WatchedService extends Supervised {
+  /** Takes note of changed files. */
+  readonly change: (files: readonly string[]) => void
+  /** Never resolves, and rejects only when the program cannot be run. */
+  readonly failed: Promise<never>
+}
+
+/**
+ * Restarts a service at each change. Returns how to end it, and what tells it of changes. A service that ends by itself waits
+ * for the next change, because it would only end again. The function prints each restart and each end. Why a service has ended
+ * is in its log, which the terminal shows anyway.
+ */
+export function superviseWatched(first: Child, options: WatchedOptions): WatchedService {
+  const { start, waitUntilReady, endSteps, say } = options
+  const changes = createChanges()
+  let child = first
+  let isDown = false
+  let isEnding = false
+  const report = (problem: string): void => {
+    isDown = true
+    say(problem)
+    say(`${child.name} starts again when a file changes`)
+  }
+  const restart = async (files: readonly string[]): Promise<void> => {
+    isDown = false
+    const begunMs = performance.now()
+    say(`${child.name} restarts: ${namesOf(files)} changed`)
+    await child.end(endSteps)
+    if (isEnding) return
+    child = await start()
+    try {
+      await waitUntilReady(child)
+      say(`${child.name} is ready again after ${((performance.now() - begunMs) / 1_000).toFixed(1)} s`)
+    } catch (error) {
+      if (!(error instanceof StackFailure)) return
+      report(error.problems[0] ?? '')
+    }
+  }
+  const keepRunning = async (): Promise<void> => {
+    for (;;) {
+      const end = isDown ? undefined : await Promise.race([changes.next(), child.ended])
+      if (end && !isEnding && !changes.isWaiting()) report(`${child.name} has ended (${reasonOf(end)})`)
+      await changes.next()
+      if (isEnding) return
+      await restart(changes.take())
+    }
+  }
+  const running = keepRunning()
+  const failed = running.then(() => new Promise<never>(() => undefined))
+  // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
+  failed.catch(() => undefined)
+  return {
+    change: (files: readonly string[]): void => changes.add(files),
+    failed,
+    end: async (): Promise<void> => {
+      isEnding = true
+      changes.add([])
+      await child.end(endSteps)
+      await running.catch(() => undefined)
+      // A restart was under way, and has started another process.
+      await child.end(endSteps)
+    },
+  }
+}
+
+function namesOf([first = '', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${others.length} more`
+}
+
+/** Changed files that wait for a restart. */
+function createChanges() {
+  const files = new Set<string>()
+  let come = Promise.withResolvers<void>()
+  return {
+    add: (more: readonly string[]): void => {
+      for (const file of more) files.add(file)
+      come.resolve()
+    },
+    isWaiting: (): boolean => files.size > 0,
+    /** Resolves when a file waits. */
+    next: (): Promise<void> => come.promise,
+    take: (): readonly string[] => {
+      const taken = [...files]
+      files.clear()
+      come = Promise.withResolvers<void>()
+      return taken
+    },
+  }
+}
+
+const Manifest = z.object({ name: z.string(), dependencies: z.record(z.string(), z.string()).default({}) })
+
+/** A change of the branch replaces many files: they count as one change when they come within this time. */
+const QUIET_MS = 120
+
+/** The sources of services, watched until `close`. */
+export interface SourceWatch {
+  close(): Promise<void>
+}
+
+/** The sources to watch, and the function that is called when they change. */
+interface SourceWatchOptions {
+  /** The checkout. */
+  readonly root: string
+  /** The names of services. */
+  readonly services: readonly string[]
+  /** Called for a service with the files that it loads and that have changed: paths below the root. */
+  readonly onChange: (service: string, files: readonly string[]) => void
+  /** Called when the system refuses a watch, for example because it has no more of them. */
+  readonly onProblem: (message: string) => void
+}
+
+/**
+ * Watches the sources of services. It survives files that are replaced by rename, as editors and git do it: it watches folders,
+ * not files.
+ */
+export async function watchSources({ root, services, ...told }: SourceWatchOptions): Promise<SourceWatch> {
+  const folders = new Map(services.map((service) => [service, watchedFolders(root, service)]))
+  const watcher = watch(
+    [...new Set([...folders.values()].flat())].map((folder) => join(root, folder)),
+    {
+      ignoreInitial: true,
+      ignored: isIgnored,
+    },
+  )
+  const changed = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  const reportChanges = (): void => {
+    const files = [...changed].sort()
+    changed.clear()
+    for (const [service, own] of folders) {
+      const loaded = files.filter((file) => own.some((folder) => file.startsWith(`${folder}/`)))
+      if (loaded.length > 0) told.onChange(service, loaded)
+    }
+  }
+  watcher.on('all', (_event, path) => {
+    const file = relative(root, path).replaceAll(sep, '/')
+    if (!isSource(file)) return
+    changed.add(file)
+    clearTimeout(timer)
+    timer = setTimeout(reportChanges, QUIET_MS)
+  })
+  watcher.on('error', (error) => told.onProblem(`Not every change is noticed: ${error}`))
+  await new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
+  return {
+    close: async () => {
+      clearTimeout(timer)
+      await watcher.close()
+    },
+  }
+}
+
+/** Files that are no sources need no watch of their own. Folders have one, since sources may appear in them. */
+function isIgnored(path: string): boolean {
+  if (path.includes(`${sep}node_modules`)) return true
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true && !isSource(path.replaceAll(sep, '/'))
+}
+
+/**
+ * The folders whose files a service loads: its own sources, and those of the packages of this repository that it depends on,
+ * directly or through others.
+ *
+ * @param root the checkout
+ */
+function watchedFolders(root: string, service: string): readonly string[] {
+  const packages = readPackages(root)
+  const found = new Set<string>()
+  const visit = (folder: string): void => {
+    if (found.has(folder)) return
+    found.add(folder)
+    const manifest = readManifest(join(root, folder))
+    for (const name of Object.keys(manifest?.dependencies ?? {})) {
+      const target = packages.get(name)
+      if (target !== undefined) visit(target)
+    }
+  }
+  visit(`services/${service}`)
+  return [...found].map((folder) => (existsSync(join(root, folder, 'src')) ? `${folder}/src` : folder))
+}
+
+/** The folders of the packages that services may depend on, by name. */
+function readPackages(root: string): ReadonlyMap<string, string> {
+  const below = existsSync(join(root, 'packages')) ? readdirSync(join(root, 'packages')) : []
+  const folders = ['migrations', ...below.map((name) => `packages/${name}`)]
+  return new Map(
+    folders.flatMap((folder) => {
+      const manifest = readManifest(join(root, folder))
+      return manifest === undefined ? [] : [[manifest.name, folder] as const]
+    }),
+  )
+}
+
+function readManifest(folder: string): z.output<typeof Manifest> | undefined {
+  const file = join(folder, 'package.json')
+  return existsSync(file) ? Manifest.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined
+}
+
+/** Whether a change of a file changes a service: tests and documents do not. */
+function isSource(path: string): boolean {
+  return /\.(ts|js|json|sql|css|html|svg)$/.test(path) && !/\.test\.ts$|\/(test|node_modules)\//.test(path)
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { findBinaries } from '@trestle/stack/postgres/binaries.ts'
+import { findBinaries } from '@trestle/stack/postgres/home.ts'
 import { expect, it } from 'vitest'
 import { composeImage, startTestPostgres } from './postgres-server.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { keyOf } from '@trestle/stack/settings/operator-keys.ts'
 import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
+import { keyOf } from '@trestle/stack/settings/services.ts'
 import { signToken } from '../../fixtures.ts'
 
 const ISSUER = 'https://auth.fuzz.example'

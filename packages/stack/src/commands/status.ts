@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { findRunning } from '../processes/pid-file.ts'
+import { findRunning } from '../processes/process-identity.ts'
 import { isReady } from '../processes/readiness.ts'
 import { planStack, type StackPlan } from '../settings/plan.ts'
 import { StackFailure } from '../stack-failure.ts'

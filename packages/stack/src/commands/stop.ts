@@ -1,7 +1,6 @@
 import { join } from 'node:path'
-import { endProcess } from '../processes/end-process.ts'
 import { findStackByPort } from '../processes/free-ports.ts'
-import { findRunning } from '../processes/pid-file.ts'
+import { endProcess, findRunning } from '../processes/process-identity.ts'
 import { planStack } from '../settings/plan.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { CommandContext } from './command-context.ts'

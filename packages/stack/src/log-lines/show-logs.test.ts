@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { readLastLines } from './follow-file.ts'
-import { formatLine } from './format-line.ts'
-import { followLogs, showLastLines } from './show-logs.ts'
+import { followLogs, formatLine, readLastLines, showLastLines } from './show-logs.ts'
 
 removeFoldersAtEnd()
 

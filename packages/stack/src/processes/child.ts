@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { StackFailure } from '../stack-failure.ts'
-import { type EndStep, sendSignal } from './end-process.ts'
-import { releasePidFile, writePidFile } from './pid-file.ts'
+import { type EndStep, releasePidFile, sendSignal, writePidFile } from './process-identity.ts'
 
 /** The program to run, and the files of its output and its process id. */
 export interface ChildCommand {

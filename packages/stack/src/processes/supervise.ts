@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StackFailure } from '../stack-failure.ts'
 import { type Child, type ChildEnd, reasonOf } from './child.ts'
-import type { EndStep } from './end-process.ts'
+import type { EndStep } from './process-identity.ts'
 
 /** How to keep a process running. */
 export interface SuperviseOptions {

@@ -4,8 +4,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { claimPidFile, findRunning, releasePidFile, writePidFile } from './pid-file.ts'
-import { isAlive } from './process-identity.ts'
+import { claimPidFile, findRunning, isAlive, releasePidFile, writePidFile } from './process-identity.ts'
 
 removeFoldersAtEnd()
 

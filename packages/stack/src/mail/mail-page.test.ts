@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { codeOf, linksOf } from './mail-highlights.ts'
+import { codeOf, linksOf } from './mail-page.ts'
 
 describe('linksOf', () => {
   it.each([
