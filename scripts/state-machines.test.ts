@@ -191,7 +191,7 @@ interface HeldMachine {
   readonly arrows: () => readonly string[]
 }
 
-const LIFECYCLE = 'packages/endpoints/src/lifecycle.ts'
+const LIFECYCLE = 'packages/endpoints/src/application.ts'
 const READINESS = 'packages/common/src/lifecycle/readiness.ts'
 const typeOf = (name: string): RegExp => new RegExp(String.raw`type ${name} = (.*)\n`)
 

@@ -1,7 +1,7 @@
 import type { output, ZodObject, ZodType } from 'zod'
 import type { MultipartLimits } from '../body/multipart.ts'
 import type { Guard } from '../guards/guard.ts'
-import type { BodyUse } from './binding.ts'
+import type { BodyUse } from './keywords.ts'
 
 /** The arguments and answers of a handler (reference: Declared handlers). */
 export interface AcceptsSpec<

@@ -2,10 +2,8 @@ import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
 import { VALUE_TEXTS } from '../error-texts.ts'
 import { ISSUES_MAX, type Issue, ValidationError } from '../errors.ts'
 import type { AcceptsSpec } from './accepts.ts'
-import { type Arguments, type Binding, issuePath } from './binding.ts'
 import { closed, knownNames, objectOf } from './closed-schema.ts'
-import { emptyKeywords, type Keywords } from './keywords.ts'
-import { unknownNames } from './unknown-names.ts'
+import { type Arguments, type Binding, emptyKeywords, issuePath, type Keywords, unknownNames } from './keywords.ts'
 
 /** A value of the request and its schema. `at` is its path in issues; undefined for the keywords. */
 interface Check {

@@ -1,5 +1,6 @@
-import { PROBLEM_TEXTS } from '../error-texts.ts'
-import { CallError } from '../errors.ts'
+import { closestMatch } from 'leven'
+import { PROBLEM_TEXTS, VALUE_TEXTS } from '../error-texts.ts'
+import { CallError, type Issue } from '../errors.ts'
 import { decodePercent } from '../routing/target.ts'
 
 /** Keyword arguments by name. The object has no prototype, so a name such as `constructor` is an ordinary key. */
@@ -55,4 +56,69 @@ export function tooManyKeywords(): CallError {
 
 function decodePart(text: string): string {
   return decodePercent(text.includes('+') ? text.replaceAll('+', ' ') : text)
+}
+
+/** The place that gets the body of a request: among the keywords, behind the positionals, or nowhere but `this.request`. */
+export type BodyUse = 'keywords' | 'positionals' | 'raw'
+
+/** The object pattern of a parameter list, which receives the keywords. */
+export interface KeywordPattern {
+  /** The index of the object pattern among the parameters. */
+  readonly index: number
+  readonly required: readonly string[]
+  /** Every key that the pattern names. */
+  readonly known: ReadonlySet<string>
+  /** `{ a, ...rest }`: accepts further keys. */
+  readonly open: boolean
+}
+
+/** How the arguments of a handler are made. */
+export interface Binding {
+  /** How many positionals a path must have, and may have. */
+  readonly min: number
+  readonly max: number
+  /** How many of them have a name. The rest counts as one. */
+  readonly places: number
+  /** The keywords of an undeclared handler. */
+  readonly keywords: KeywordPattern | undefined
+  readonly body: BodyUse
+  /** Whether the handler takes a keyword of this name. */
+  readonly knows: (name: string) => boolean
+  /**
+   * Makes the arguments of a call.
+   * @throws ValidationError for invalid keywords or values, and for too few or too many positionals in the body
+   */
+  readonly bind: (positionals: readonly unknown[], keywords: Keywords) => Arguments | Promise<Arguments>
+}
+
+/** The arguments of a handler, in the order of its parameters. */
+export type Arguments = readonly unknown[]
+
+const NAME_LENGTH_MAX = 64
+
+/** The path of an issue about a keyword. It is cut, because a client may send a very long name. */
+export function issuePath(name: string): string {
+  return name.slice(0, NAME_LENGTH_MAX)
+}
+
+/** Comparing takes time with the square of the length, and a client chooses how many names it sends. */
+const COMPARED_LENGTH_MAX = 64
+const COMPARED_MAX = 20
+
+/** The issues of keywords that a handler does not take. A misspelt one names the keyword that it probably means. */
+export function unknownNames(names: readonly string[], known: ReadonlySet<string>): Issue[] {
+  return names.map((name, at) => {
+    const meant = at < COMPARED_MAX && name.length <= COMPARED_LENGTH_MAX ? findMeant(name, known) : undefined
+    return {
+      path: issuePath(name),
+      message: meant === undefined ? VALUE_TEXTS.unknown : VALUE_TEXTS.misspelt({ meant }),
+    }
+  })
+}
+
+/** The name of which at most a third of the letters differ, capitals aside. */
+function findMeant(name: string, known: ReadonlySet<string>): string | undefined {
+  const distanceMax = Math.floor(name.length / 3)
+  const capital = [...known].find((each) => each.toLowerCase() === name.toLowerCase())
+  return capital ?? closestMatch(name, [...known], { maxDistance: distanceMax })
 }

@@ -1,9 +1,14 @@
 import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt } from 'acorn'
 import { VALUE_TEXTS } from '../error-texts.ts'
 import { ValidationError } from '../errors.ts'
-import type { Arguments, Binding, KeywordPattern } from './binding.ts'
-import { type Keywords, noKeywords } from './keywords.ts'
-import { unknownNames } from './unknown-names.ts'
+import {
+  type Arguments,
+  type Binding,
+  type KeywordPattern,
+  type Keywords,
+  noKeywords,
+  unknownNames,
+} from './keywords.ts'
 
 /** The parameter list of a handler, as its source has it. */
 export interface Signature {

@@ -1,7 +1,7 @@
 import { type Answer, buildAnswer, isStream } from '../answers/answer.ts'
 import { type ByteStream, exactly, fromWebStream, readFirstBytes } from '../answers/byte-stream.ts'
 import { type Encoded, encode, isAsyncIterable } from '../answers/encode.ts'
-import { isWebResponse } from '../answers/web-response.ts'
+import { isWebResponse } from '../answers/response-state.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
 

@@ -7,10 +7,8 @@ import { type CorsOptions, corsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
 import type { DocumentInfo, DocumentServer } from '../openapi/document-types.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
-import { isProduction } from './environment.ts'
-import { checkLimit, multipartLimits } from './limit.ts'
 import type { Log } from './log.ts'
-import type { Settings } from './settings.ts'
+import { checkLimit, isProduction, multipartLimits, type Settings } from './settings.ts'
 
 /** Modules by path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
 export type ModuleMap = Readonly<Record<string, object | (() => Promise<object>)>>

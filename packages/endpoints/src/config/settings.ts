@@ -1,3 +1,4 @@
+import type { delimiter as pathDelimiter } from 'node:path'
 import type { ZodType } from 'zod'
 import type { JsonCodec } from '../body/json.ts'
 import type { MultipartLimits } from '../body/multipart.ts'
@@ -34,4 +35,51 @@ export interface Settings {
   readonly onError: ((error: unknown, request: EndpointRequest) => unknown) | undefined
   readonly onFault: ((error: unknown, request: EndpointRequest) => void) | undefined
   readonly errorBody: ((error: CallError, request: EndpointRequest) => unknown) | undefined
+}
+
+/**
+ * Checks a limit of the application. NaN would be no limit at all, because no number is larger.
+ * @throws RangeError for a value that is not a number of at least `min`
+ */
+export function checkLimit(name: string, value: number, min = 0): number {
+  if (!(value >= min)) throw new RangeError(`${name} must be a number of at least ${min}, not ${value}`)
+  return value
+}
+
+/**
+ * Completes the limits of a form with the limits of `otherwise`.
+ * @throws RangeError for a value that is not a number, Error for an unknown name
+ */
+export function multipartLimits(given: Partial<MultipartLimits> = {}, otherwise: MultipartLimits): MultipartLimits {
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(otherwise, name)) throw new Error(`multipart has no limit ${name}`)
+    checkLimit(`multipart.${name}`, value)
+  }
+  return { ...otherwise, ...given }
+}
+
+/**
+ * Whether `NODE_ENV` says production. A runtime without an environment counts as production, where nothing may show internals.
+ */
+export function isProduction(): boolean {
+  return globalThis.process?.env === undefined || variable('NODE_ENV') === 'production'
+}
+
+/** `ENDPOINTS_PREFIX`, split like `PATH`, then `ENDPOINTS_PREFIX_1`, `_2`, … up to the first gap. */
+export function prefixesFromEnvironment(delimiter: typeof pathDelimiter): readonly string[] {
+  const prefixes = (variable('ENDPOINTS_PREFIX') ?? '').split(delimiter)
+  for (let n = 1, next = variable('ENDPOINTS_PREFIX_1'); next; n += 1, next = variable(`ENDPOINTS_PREFIX_${n}`)) {
+    prefixes.push(next)
+  }
+  return prefixes.filter((prefix) => prefix !== '')
+}
+
+/** The clock of the machine, in milliseconds since 1970. */
+export function systemClock(): number {
+  return Date.now()
+}
+
+/** Undefined also when the runtime has no environment. */
+function variable(name: string): string | undefined {
+  return globalThis.process?.env?.[name]
 }

@@ -1,5 +1,5 @@
-import { prefixesFromEnvironment } from '../config/environment.ts'
 import type { ApplicationOptions, ModuleMap } from '../config/options.ts'
+import { prefixesFromEnvironment } from '../config/settings.ts'
 import type { LoadedModule } from './build-table.ts'
 import { isDecorator, placeOfFault } from './fault-place.ts'
 import { findModules, hasPrefix, locatePrefix, type ModuleFile } from './find-modules.ts'

@@ -1,5 +1,5 @@
 import type { ResponseState } from '../answers/response-state.ts'
-import type { Arguments } from '../binding/binding.ts'
+import type { Arguments } from '../binding/keywords.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 
 /** The request, the answer so far and the arguments, on which a guard decides whether it refuses. */

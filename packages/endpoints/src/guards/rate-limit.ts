@@ -1,5 +1,4 @@
-import { systemClock } from '../config/environment.ts'
-import { checkLimit } from '../config/limit.ts'
+import { checkLimit, systemClock } from '../config/settings.ts'
 import { TooManyRequests } from '../errors.ts'
 import type { Guard, GuardContext } from './guard.ts'
 

@@ -4,7 +4,6 @@ import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
 import { type BodySource, ByteCollector, endedEarly, tooLarge } from '../body/body-source.ts'
 import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
-import type { NodeRequest, NodeResponse } from './node-listener.ts'
 
 /** The arguments of a listener of `node:http`, with their real types. The published types name nothing of Node.js. */
 export function asNode(request: NodeRequest, response: NodeResponse): [IncomingMessage, ServerResponse] {
@@ -167,3 +166,20 @@ function waitUntilWritable(response: ServerResponse): Promise<void> {
     response.on('drain', done).on('close', done)
   })
 }
+
+/** Enough of `IncomingMessage` to identify it. So the published types need none of Node.js. */
+interface NodeRequest {
+  readonly httpVersionMajor: number
+  readonly rawHeaders: readonly string[]
+  readonly url?: string | undefined
+}
+
+/** Enough of `ServerResponse` to identify it. */
+interface NodeResponse {
+  readonly headersSent: boolean
+  readonly statusCode: number
+  readonly writableFinished: boolean
+}
+
+/** A listener that `http.createServer` of Node.js takes. */
+export type NodeListener = (request: NodeRequest, response: NodeResponse) => Promise<void>

@@ -1,10 +1,11 @@
-import { z } from 'zod'
+import { type ZodType, z } from 'zod'
+import { isOptional } from '../binding/bind-declaration.ts'
+import { knownNames, objectOf } from '../binding/closed-schema.ts'
 import type { Core } from '../core.ts'
 import { basePath, patternOf, placeNames } from '../routing/pattern.ts'
 import type { Endpoint, Route } from '../routing/table.ts'
 import { routeFor, VERBS, type Verb } from '../routing/verbs.ts'
 import type { DocumentInfo, DocumentServer, JsonSchema, OpenApiDocument, Operation } from './document-types.ts'
-import { buildOperation, preflightOperation } from './operation.ts'
 import { SchemaComponents } from './schemas.ts'
 
 /** The title, version and servers of a document (OpenAPI 3.1, Info Object and Server Object). */
@@ -119,4 +120,206 @@ export function packageInfo(dir: string | undefined): DocumentInfo {
     if (existsSync(file)) return Manifest.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data ?? UNKNOWN
   }
   return UNKNOWN
+}
+
+/** A handler at one of its paths. */
+export interface DocumentedCall {
+  readonly id: string
+  readonly verb: Verb
+  readonly route: Route
+  /** Names of the positionals in the path. */
+  readonly places: readonly string[]
+}
+
+/** Describes one method of one path (OpenAPI 3.1, Operation Object). Named schemas go to `components`. */
+export function buildOperation(call: DocumentedCall, components: SchemaComponents): Operation {
+  const { id, route } = call
+  const { summary, description, deprecated, tags } = route.spec ?? {}
+  const parameters = [...pathParameters(call, components), ...queryParameters(call, components)]
+  const requestBody = buildRequestBody(call, components)
+  const security = securityOf(route)
+  return {
+    operationId: id,
+    tags: tagsOf(tags ?? route.modulePath),
+    ...(summary === undefined ? {} : { summary }),
+    ...(description === undefined ? {} : { description }),
+    ...(deprecated === undefined ? {} : { deprecated }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(requestBody === undefined ? {} : { requestBody }),
+    responses: buildResponses(route, components, {
+      readsBody: call.verb !== 'GET',
+      hasPositionals: call.places.length > 0,
+    }),
+    ...(security === undefined ? {} : { security: [security] }),
+  }
+}
+
+/** Describes the preflight of a browser, for a path with CORS (Fetch Standard, CORS-preflight request). */
+export function preflightOperation(id: string, modulePath: readonly string[], places: readonly string[]): Operation {
+  const parameters = places.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
+  return {
+    operationId: id,
+    tags: tagsOf(modulePath),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    responses: {
+      204: { description: 'Which origins and verbs are allowed' },
+      403: { description: 'This origin is not allowed' },
+    },
+  }
+}
+
+/** An operation without tags belongs to its module. */
+function tagsOf(names: readonly string[]): readonly string[] {
+  return names.length === 0 ? ['root'] : names
+}
+
+/** A call must pass all guards, so all schemes together are one requirement. */
+function securityOf({ guards }: Route): Readonly<Record<string, readonly string[]>> | undefined {
+  const schemes = [...guards.early, ...guards.bound].flatMap(({ security }) => security ?? [])
+  return schemes.length === 0 ? undefined : Object.fromEntries(schemes.map(({ name, scopes = [] }) => [name, scopes]))
+}
+
+function pathParameters({ route, places }: DocumentedCall, components: SchemaComponents): readonly JsonSchema[] {
+  const { path = [], rest } = route.spec ?? {}
+  return places.map((name, i) => {
+    const schema = path[i] ?? rest
+    const isRest = route.binding.max === Number.POSITIVE_INFINITY && i === route.binding.places - 1
+    return {
+      name,
+      in: 'path',
+      required: true,
+      schema: schema === undefined ? { type: 'string' } : components.refer(schema, 'input'),
+      ...(isRest ? { 'x-rest': true } : {}),
+    }
+  })
+}
+
+/** Keywords are in the query when the body does not hold them. */
+function queryParameters(call: DocumentedCall, components: SchemaComponents): readonly JsonSchema[] {
+  const { spec, binding } = call.route
+  if (takesBody(call) && binding.body === 'keywords') return []
+  const declared = Object.entries(objectOf(spec?.keywords)?.shape ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    ...(isOptional(schema) ? {} : { required: true }),
+    schema: components.refer(schema, 'input'),
+  }))
+  const reflected = [...(binding.keywords?.known ?? [])].map((name) => ({
+    name,
+    in: 'query',
+    ...(binding.keywords?.required.includes(name) ? { required: true } : {}),
+    schema: { type: 'string' },
+  }))
+  return [...declared, ...reflected]
+}
+
+function takesBody({ verb }: DocumentedCall): boolean {
+  return verb === 'POST' || verb === 'PUT' || verb === 'PATCH'
+}
+
+function buildRequestBody(call: DocumentedCall, components: SchemaComponents): JsonSchema | undefined {
+  if (!takesBody(call)) return undefined
+  const { binding } = call.route
+  if (binding.body === 'raw') return { content: { '*/*': {} } }
+  if (binding.body === 'positionals') {
+    return {
+      content: { 'application/json': { schema: { type: 'array' } }, 'text/plain': { schema: { type: 'string' } } },
+    }
+  }
+  const schema = keywordsSchema(call.route, components)
+  if (schema === undefined) return undefined
+  // Only a multipart form can hold a file.
+  const types = holdsFile(schema, components)
+    ? ['multipart/form-data']
+    : ['application/json', 'application/x-www-form-urlencoded']
+  // A schema without required members may say that an object without members is not enough.
+  const required =
+    (Array.isArray(schema.required) && schema.required.length > 0) || Number(schema.minProperties ?? 0) > 0
+  return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
+}
+
+/** Whether a schema, or one that it refers to, has a file. */
+function holdsFile(
+  schema: JsonSchema,
+  { schemas }: Pick<SchemaComponents, 'schemas'>,
+  seen: ReadonlySet<string> = new Set(),
+): boolean {
+  const text = JSON.stringify(schema)
+  if (text.includes('"format":"binary"')) return true
+  const names = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name = '']) => name)
+  return names.some((name) => {
+    const { [name]: named } = schemas
+    return named !== undefined && !seen.has(name) && holdsFile(named, { schemas }, new Set([...seen, name]))
+  })
+}
+
+function keywordsSchema({ spec, binding }: Route, components: SchemaComponents): JsonSchema | undefined {
+  if (spec?.keywords !== undefined) return closed(spec.keywords, components.refer(spec.keywords, 'input'))
+  if (binding.keywords === undefined) return undefined
+  const { known, required, open } = binding.keywords
+  const properties = Object.fromEntries([...known].map((name) => [name, {}]))
+  return { type: 'object', properties, required, additionalProperties: open }
+}
+
+/** Says in the schema that unknown keywords are refused. */
+function closed(keywords: ZodType, schema: JsonSchema): JsonSchema | undefined {
+  const object = objectOf(keywords)
+  if (object === undefined && knownNames(keywords) !== undefined) return { ...schema, unevaluatedProperties: false }
+  if (object === undefined || object.def.catchall !== undefined || '$ref' in schema) return schema
+  return Object.keys(object.shape).length === 0 ? undefined : { ...schema, additionalProperties: false }
+}
+
+const refusals: Readonly<Record<number, string>> = {
+  400: 'Malformed or invalid',
+  404: 'There is nothing at this URL',
+  406: 'The version is not one of those that are served',
+  413: 'The body is too large',
+  415: 'The media type of the body is not supported',
+  500: 'Unexpected error',
+}
+
+/** The statuses of an operation: of its handler, of its guards, and of the framework. */
+function buildResponses(
+  route: Route,
+  components: SchemaComponents,
+  { readsBody, hasPositionals }: { readonly readsBody: boolean; readonly hasPositionals: boolean },
+): JsonSchema {
+  const errors = new Map<number, string>()
+  const refuse = (...statuses: readonly number[]): void => {
+    for (const status of statuses) errors.set(status, refusals[status] ?? '')
+  }
+  // Every operation may answer 400, because a query may hold unknown names.
+  refuse(400, 500)
+  if (hasPositionals) refuse(404)
+  // DELETE takes no body, but reads one and refuses it.
+  if (readsBody) refuse(413, 415)
+  if (route.versions !== undefined) refuse(406)
+  const documented = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
+  for (const { responses = {} } of documented) {
+    for (const [status, description] of Object.entries(responses)) errors.set(Number(status), description)
+  }
+  const content =
+    components.error === undefined ? {} : { content: { 'application/json': { schema: components.error } } }
+  return {
+    ...successes(route, components),
+    ...Object.fromEntries(
+      [...errors].map(([status, description]) => [status, { description, ...(status < 400 ? {} : content) }]),
+    ),
+  }
+}
+
+function successes(route: Route, components: SchemaComponents): JsonSchema {
+  const { returns, status, type, extensionType, spec } = route
+  const further = (spec?.types ?? []).map((each) => [each, {}])
+  if (returns !== undefined) {
+    const schema = components.refer(returns, 'output')
+    // The extension of a class holds for texts only.
+    const ownType = type ?? (schema.type === 'string' ? extensionType : undefined) ?? 'application/json'
+    const content = { [ownType]: { schema }, ...Object.fromEntries(further) }
+    return { [status ?? 200]: { description: 'Success', content } }
+  }
+  const types = [...(type === undefined ? [] : [[type, {}]]), ...further]
+  const content = types.length === 0 ? {} : { content: Object.fromEntries(types) }
+  if (status !== undefined) return { [status]: { description: 'Success', ...content } }
+  return { 200: { description: 'Success', ...content }, 204: { description: 'Success, with nothing to say' } }
 }

@@ -3,18 +3,17 @@ import type { ResponseState } from '../answers/response-state.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
 import { type BodySource, decodeUtf8, limitedStream, tooLarge } from '../body/body-source.ts'
 import { type JsonCodec, parseJson } from '../body/json.ts'
-import { parseMediaType } from '../body/media-type.ts'
+import { type MediaType, parseMediaType } from '../body/media-type.ts'
 import { type FormPart, formParts, type MultipartLimits } from '../body/multipart.ts'
 import { CallError } from '../errors.ts'
+import type { HandlerPlace } from '../routing/pattern.ts'
 import type { Target } from '../routing/target.ts'
 import type { ControllerApplication } from './controller-application.ts'
-import { type Credentials, parseCredentials, preferredRange, preferredType } from './header-fields.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
-import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
 
 /** The application that serves a request, and its settings that bound how the request is read. */
-export interface RequestHost {
+interface RequestHost {
   readonly application: ControllerApplication
   readonly settings: {
     readonly requestIdHeader: string
@@ -232,4 +231,153 @@ export function generateRequestId(): string {
   const id = `${drawn}${endings[next]}`
   next += 1
   return id
+}
+
+/** One range of an `Accept` header. */
+interface AcceptRange extends MediaType {
+  readonly q: number
+}
+
+/** The preferred range that includes this type, or overlaps with this range; undefined when the client accepts none. */
+function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
+  return parseAccept(header).find(({ type, q }) => q > 0 && matchesRange(type, mediaType))
+}
+
+/** The type that the client prefers; undefined when it accepts none. An empty header accepts every type. */
+function preferredType(header: string, types: readonly string[]): string | undefined {
+  if (header.trim() === '') return types[0]
+  for (const { type, q } of parseAccept(header)) {
+    const found = q > 0 ? types.find((candidate) => matchesRange(type, candidate)) : undefined
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** The ranges in the order of preference: by `q`, then by how specific they are, then by the number of parameters. */
+function parseAccept(header: string): readonly AcceptRange[] {
+  const ranges = header.split(',').flatMap((text): AcceptRange[] => {
+    const media = parseMediaType(text)
+    if (media === undefined) return []
+    const parameters = new Map(media.parameters)
+    const q = Number(parameters.get('q') ?? 1)
+    parameters.delete('q')
+    return q >= 0 && q <= 1 ? [{ type: media.type, parameters, q }] : []
+  })
+  return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
+}
+
+/** How many of type and subtype a range names. */
+function specificity({ type }: AcceptRange): number {
+  if (type === '*/*') return 0
+  return type.endsWith('/*') ? 1 : 2
+}
+
+function matchesRange(one: string, other: string): boolean {
+  const [a = '', b = ''] = one.split('/')
+  const [c = '', d = ''] = other.split('/')
+  const matchesPart = (x: string, y: string): boolean => x === '*' || y === '*' || x === y
+  return matchesPart(a, c) && matchesPart(b, d)
+}
+
+/** The scheme and the credentials of the header `Authorization`. */
+interface Credentials {
+  /** In lower case: `basic`, `bearer`. */
+  readonly scheme: string
+  /** The text after the scheme. */
+  readonly token: string
+  /** For the scheme Basic. */
+  readonly username?: string
+  readonly password?: string
+}
+
+/** Reads `Authorization`; undefined when it is missing or malformed. */
+function parseCredentials(header: string | undefined): Credentials | undefined {
+  const [, scheme = '', token = ''] = /^([A-Za-z][\w-]*) +([^\s].*)$/.exec(header ?? '') ?? []
+  if (scheme === '') return undefined
+  if (scheme.toLowerCase() !== 'basic') return { scheme: scheme.toLowerCase(), token: token.trim() }
+  const text = decodeBase64(token.trim())
+  const colon = text?.indexOf(':') ?? -1
+  if (text === undefined || colon === -1) return undefined
+  return { scheme: 'basic', token: token.trim(), username: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function decodeBase64(text: string): string | undefined {
+  try {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** Values of a query by name. A list repeats the name. Undefined is left out. */
+type QueryValues = Readonly<Record<string, string | number | boolean | undefined | readonly (string | number)[]>>
+
+type Parts = readonly (string | number)[]
+
+/** The URL of a request. It builds other URLs of the application. */
+class RequestUrl extends URL {
+  readonly #modulePath: Parts
+  readonly #controllerPath: Parts
+
+  /** The paths of the module and of the class that answer, with the prefix of a mount. */
+  constructor(href: string, modulePath: Parts, controllerPath: Parts) {
+    super(href)
+    this.#modulePath = modulePath
+    this.#controllerPath = controllerPath
+  }
+
+  /** A URL below the module that answers: `url.module('bar', 7, { page: 2 })`. */
+  module(...parts: [...Parts] | [...Parts, QueryValues]): URL {
+    return this.#build(this.#modulePath, parts)
+  }
+
+  /** A URL below the class that answers. */
+  controller(...parts: [...Parts] | [...Parts, QueryValues]): URL {
+    return this.#build(this.#controllerPath, parts)
+  }
+
+  #build(base: Parts, given: readonly (string | number | QueryValues)[]): URL {
+    const parts = given.filter((part) => typeof part !== 'object')
+    const query = given.find((part) => typeof part === 'object') ?? {}
+    const path = [...base, ...parts].map((part) => encodeURIComponent(part)).join('/')
+    const url = new URL(`/${path}`, this.origin)
+    for (const [name, value] of Object.entries(query)) {
+      if (value === undefined) continue
+      for (const each of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(each))
+    }
+    return url
+  }
+}
+
+/** A host, perhaps with a port. With `/`, `?`, `#`, `@` or `\\` a client would choose another part of the URL. */
+const bareHost = /^[^\s/?#@\\]+$/
+
+/** The URL of a request. Behind trusted proxies, scheme and host come from the forwarding headers. */
+function buildRequestUrl(
+  incoming: Incoming,
+  {
+    target: { path: sentPath, query: queryText },
+    route: { modulePath, classPath } = { modulePath: [], classPath: [] },
+    trustedProxies,
+  }: { readonly target: Target; readonly route: HandlerPlace | undefined; readonly trustedProxies: number },
+): RequestUrl {
+  const [ownScheme, ownHost] = incoming.origin().split('://')
+  const scheme = forwarded(incoming, 'x-forwarded-proto', trustedProxies)?.match(/^https?$/i)?.[0] ?? ownScheme
+  const host = forwarded(incoming, 'x-forwarded-host', trustedProxies) ?? ownHost ?? ''
+  const called = `${scheme}://${host}`
+  const origin = bareHost.test(host) && URL.canParse(called) ? called : 'http://localhost'
+  const path = sentPath.replace(/^https?:\/\/[^/]*/i, '')
+  const mount = path
+    .split('/')
+    .filter((part) => part !== '')
+    .slice(0, incoming.mountDepth)
+  const query = queryText === '' ? '' : `?${queryText}`
+  return new RequestUrl(`${origin}${path}${query}`, [...mount, ...modulePath], [...mount, ...modulePath, ...classPath])
+}
+
+/** The value that the outermost trusted proxy gives a header; undefined when no proxy is trusted, or the header is missing. */
+function forwarded(incoming: Incoming, name: string, trustedProxies: number): string | undefined {
+  const values = trustedProxies === 0 ? [] : (incoming.header(name)?.split(',') ?? [])
+  return values[Math.max(0, values.length - trustedProxies)]?.trim()
 }

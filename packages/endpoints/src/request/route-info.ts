@@ -1,4 +1,4 @@
-import type { BodyUse } from '../binding/binding.ts'
+import type { BodyUse } from '../binding/keywords.ts'
 import type { MultipartLimits } from '../body/multipart.ts'
 import { type HandlerPlace, patternOf } from '../routing/pattern.ts'
 import { allowedVerbs, type Counted, type VerbRoutes } from '../routing/verbs.ts'

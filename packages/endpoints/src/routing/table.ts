@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod'
 import type { AcceptsSpec } from '../binding/accepts.ts'
-import type { Binding } from '../binding/binding.ts'
+import type { Binding } from '../binding/keywords.ts'
 import type { MultipartLimits } from '../body/multipart.ts'
 import type { Controller } from '../controller.ts'
 import type { CorsPolicy } from '../guards/cors.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { Lifecycle } from './application.ts'
 import { emptyTable } from './discovery/growing-table.ts'
 import { Listeners } from './events.ts'
-import { Lifecycle } from './lifecycle.ts'
 import type { RouteTable } from './routing/table.ts'
 
 /** A table that its warning tells from others. */
