@@ -8,7 +8,7 @@ import { readState, undoUnfinished } from './notes.ts'
 import { type DistributionTarget, tablesOf } from './placement.ts'
 import { listLazyCommits } from './servers.ts'
 
-/** A finding about the cluster: what is wrong with it, or what was seen. */
+/** A finding about the cluster: a problem, or an observation. */
 interface ClusterFinding {
   readonly name: string
   readonly isGood: boolean
@@ -36,7 +36,7 @@ const CLOCK_MS_MAX = 500
 
 /**
  * Checks everything that the statements of a distribution need, on every server. Changes nothing. When one of
- * the first checks fails, such as that of the extension, those behind it are left out: they would have no answers.
+ * the first checks fails, such as that of the extension, the later checks do not run: they would have no answers.
  */
 export async function checkCluster(db: Kysely<unknown>, subject: Subject): Promise<readonly ClusterFinding[]> {
   const findings: ClusterFinding[] = []

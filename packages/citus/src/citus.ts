@@ -93,8 +93,8 @@ export function onWorkers(text: string): string {
 }
 
 /**
- * Many statements of DDL in one transaction need this. They wait for locks as long as it takes, on every server. Plain PostgreSQL
- * knows none of the settings of Citus, and ignores them.
+ * Many statements of DDL in one transaction need this. They wait for locks without a limit, on every server. Plain PostgreSQL
+ * ignores the settings of Citus.
  */
 export async function setSequential(trx: Kysely<unknown>): Promise<void> {
   await sql`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`.execute(trx)
@@ -103,7 +103,7 @@ export async function setSequential(trx: Kysely<unknown>): Promise<void> {
   await sql`SET LOCAL citus.propagate_set_commands = 'none'`.execute(trx)
 }
 
-/** Keeps what follows in the transaction on the coordinator: other servers do not hear of it. Plain PostgreSQL ignores it. */
+/** Stops Citus from sending the following statements of the transaction to other servers. Plain PostgreSQL ignores it. */
 export function keepOnCoordinator(trx: Kysely<unknown>): Promise<unknown> {
   return sql.raw(HERE).execute(trx)
 }
@@ -120,12 +120,12 @@ export function qualified({ schema, prefix }: Pick<Names, 'schema' | 'prefix'>, 
 
 /**
  * Functions by which the servers of a cluster change each other's list of tables and parts. Some check only the name of the
- * application, which every client may set. They stand in the schema `citus_internal`, and older names of theirs in `pg_catalog`.
+ * application, which every client may set. They are in the schema `citus_internal`, and under older names in `pg_catalog`.
  */
 const OLDER = `pronamespace = 'pg_catalog'::regnamespace AND proname LIKE 'citus\\_internal\\_%'`
 
 /**
- * The servers on which everybody may call the internal functions of Citus, or on which the owner may not, a line each. A role
+ * The servers on which everybody may call the internal functions of Citus, or on which the owner may not call them, a line each. A role
  * that may connect could remove the list of all rows by these functions.
  * @param owner the user who distributes; undefined: only other roles are looked at
  */

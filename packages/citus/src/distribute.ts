@@ -63,7 +63,7 @@ export function planDistribution(options: DistributeOptions): Promise<readonly D
 }
 
 /**
- * Distributes a database over the servers of its cluster. After a run that was killed, it does what is left.
+ * Distributes a database over the servers of its cluster. After a run that was killed, it continues with the remaining steps.
  * @returns how many steps it took
  * @throws Error when migrations or functions are pending, when an undo was killed, while Citus moves rows, or
  * when a statement fails. Another run continues
@@ -128,7 +128,7 @@ export interface DistributionStep {
   readonly statements: readonly string[]
 }
 
-/** A database, and what it is to become. */
+/** A database, and its intended placement. */
 interface Distribution {
   readonly names: Names
   readonly target: DistributionTarget

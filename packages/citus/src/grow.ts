@@ -94,7 +94,7 @@ export function isolateOwner(
     const known = await sql`SELECT FROM ${sql.raw(anchor)} WHERE ${sql.ref(target.column)} = ${owner}`.execute(db)
     if (known.rows.length === 0) throw new Error(`no row has ${target.column} ${owner}`)
     // Without this setting a server notices that its client has gone only when it answers. Until then writers would wait for a
-    // move that nobody wants any more.
+    // move that no longer has an operator.
     await db.connection().execute(async (connection) => {
       await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
       // The role of the owner has a lock_timeout for sessions on other servers. Citus takes some of the locks in this session.

@@ -52,7 +52,7 @@ export async function expectWhole(db: QueryExecutorProvider, names: Names): Prom
   if (state === 'undoing') throw undoUnfinished()
 }
 
-/** The error of what only another `distribute --undo` may do. */
+/** The error of a command that must wait until another `distribute --undo` has ended. */
 export function undoUnfinished(): Error {
   return new Error('the distribution is being undone: run distribute --undo again')
 }
@@ -67,7 +67,7 @@ export function stateStatements(names: Names, state: DistributionState): readonl
   if (state === 'plain') return [`DELETE FROM ${own} WHERE object = '${STATE}'`]
   return [
     `CREATE TABLE IF NOT EXISTS ${own} (object text COLLATE "C" PRIMARY KEY, statement text NOT NULL)`,
-    // Every process of the service asks for the state. Who may not use the schema cannot ask.
+    // Every process of the service asks for the state. A role without rights on the schema cannot read it.
     `GRANT SELECT ON ${own} TO PUBLIC`,
     `INSERT INTO ${own} VALUES ('${STATE}', '${state}') ON CONFLICT (object) DO UPDATE SET statement = excluded.statement`,
   ]
@@ -78,7 +78,7 @@ export function notingStatement(names: Names, { object, statement }: NotedObject
   return `INSERT INTO ${tableText(names)} VALUES (${literal(object)}, ${literal(statement)}) ON CONFLICT (object) DO NOTHING`
 }
 
-/** The statement that forgets what was noted, once all of it is there again. */
+/** The statement that deletes the notes of objects, once all objects exist again. */
 export function forgettingStatement(names: Names): string {
   return `DELETE FROM ${tableText(names)} WHERE object <> '${STATE}'`
 }
@@ -95,7 +95,7 @@ export async function listNotes(
   return rows
 }
 
-/** The kind of an object that a move of tables takes away, and whose definition is noted until the move has made it again. */
+/** The kind of an object that is dropped while tables move. Its definition is noted until the object exists again. */
 type NoteKind = 'foreign key' | 'type' | 'comment' | 'options'
 
 async function hasNotes(db: QueryExecutorProvider, names: Names): Promise<boolean> {
@@ -137,8 +137,7 @@ interface FollowOptions {
 }
 
 /**
- * Starts to ask once a second for the state of a database, and returns what knows it. While the database does
- * not answer, the last state counts.
+ * Reads the state of a database once a second. While the database does not answer, the last state counts.
  */
 export function followState({ db, names, state, onChange, onError }: FollowOptions): StateFollower {
   let last = state

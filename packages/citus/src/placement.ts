@@ -157,8 +157,8 @@ const IS_CLOSED = `f.proacl IS NOT NULL AND NOT EXISTS (SELECT FROM aclexplode(f
 const UNCHECKED = ["SET LOCAL citus.propagate_set_commands = 'local'", 'SET LOCAL check_function_bodies = off']
 
 /**
- * The statements that let Citus plan the queries of functions with their values, which say what server has the rows. A plan for
- * all values is refused with "could not create distributed plan".
+ * The statements that let Citus plan the queries of functions with their values, which name the server of the rows. Citus refuses a plan for
+ * all values with "could not create distributed plan".
  */
 export async function listPlanStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ signature: string }>`

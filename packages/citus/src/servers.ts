@@ -38,7 +38,7 @@ async function listSequenceLacks(
   return lacks
 }
 
-/** The servers that do not answer the coordinator: `10.0.0.2:5432`. */
+/** The servers that are unreachable from the coordinator: `10.0.0.2:5432`. */
 export async function listAway(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ node: string }>`
     SELECT nodename || ':' || nodeport AS node FROM run_command_on_workers('SELECT 1') WHERE NOT success
@@ -59,7 +59,7 @@ export async function listEntered(db: QueryExecutorProvider, applicationName: st
  * The reason why servers do not answer: the error of a statement that asks all of them, such as a refused login or a refused
  * connection.
  * @param name a table whose rows are divided over the servers
- * @returns undefined when they answer after all
+ * @returns undefined when they answer
  */
 export async function findAwayReason(
   db: QueryExecutorProvider,
@@ -175,7 +175,7 @@ async function listMoves(db: QueryExecutorProvider): Promise<readonly string[]> 
 }
 
 /**
- * Refuses what would wait for a move of rows, while nobody can write.
+ * Refuses a run that would wait for a move of rows while writes are refused.
  * @throws Error when Citus moves rows of the database, or splits a part of a table
  */
 export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
@@ -186,7 +186,7 @@ export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
 /**
  * The servers that acknowledge a commit before it is in their log, each with the setting. Citus ends a logical move once the new
  * server has everything that is written to the log of the old server (`pg_current_wal_lsn` in its multi_logical_replication.c),
- * so the new server may never get such a commit: rows that a client was told of would be gone.
+ * so the new server may never get such a commit, and acknowledged rows would be lost.
  */
 export async function listLazyCommits(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ text: string }>`
@@ -206,7 +206,7 @@ const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR 
 ) THEN 'synchronous_commit=off' ELSE '' END`
 
 /**
- * Refuses a move of rows that might lose some.
+ * Refuses a move of rows that might lose commits.
  * @throws Error when a server does not answer, or acknowledges commits before they are in its log
  */
 export async function expectNoLoss(db: QueryExecutorProvider): Promise<void> {

@@ -34,7 +34,7 @@ export function planUndo(options: DistributeOptions): Promise<readonly Distribut
 }
 
 /**
- * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it does what is left. The
+ * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it continues with the remaining steps. The
  * extension stays.
  * @returns how many steps it took
  * @throws Error when the server is a worker, while Citus moves rows or processes enter by a worker, when a
@@ -66,7 +66,7 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
 }
 
 /**
- * Compares the schema with what the migrations make. Additions of somebody else, such as a right of another role, are no
+ * Compares the schema with what the migrations make. Additions of other programs, such as a right of another role, are no
  * difference here.
  * @throws Error when something that the migrations make is missing, or otherwise
  */

@@ -161,7 +161,7 @@ interface LaneParts {
   readonly read: () => Lane
 }
 
-/** No await on the way of a query: each would cost every hot request a turn of the microtask queue. */
+/** No await on the way of a query: each would cost every hot request a pass of the microtask queue. */
 function createLane({ ask, again, mode, read }: LaneParts): Lane {
   const askOf = <Input extends object, Row>(form: Form<Input, Row>, input: object, owner: string): Promise<Row[]> => {
     const owned = { ...input, owner }
@@ -195,7 +195,7 @@ function laneOf(all: Lane['all']): Lane {
   }
 }
 
-/** Returns what compiles each query once. */
+/** Returns a compiler that compiles each query once. */
 function createCompiler<Tables>(db: Kysely<Tables>) {
   const compiled = new Map<object, CompiledPreparedQuery>()
   return <Input extends object, Row>(query: DistributedForm<Input, Row>['query']): CompiledPreparedQuery => {
@@ -255,7 +255,7 @@ export interface ReadAgain {
   readonly isMissing: (rows: readonly object[]) => boolean
 }
 
-/** Runs a read of an owner in its turn. */
+/** Serializes the reads of an owner. */
 type InTurn = <Rows>(owner: string, read: () => Promise<Rows>) => Promise<Rows>
 
 /**
@@ -270,6 +270,6 @@ function createTurns(): InTurn {
     sizeMax: 1,
     tooMany: () => new NoConnectionError('too many reads wait for the end of a move'),
   })
-  // The result of an item is what its own read resolves to.
+  // The result of an item is the result of its own read.
   return <Rows>(owner: string, read: () => Promise<Rows>) => group.add({ owner, read }) as Promise<Rows>
 }

@@ -94,7 +94,7 @@ const HOST_SECONDS = 300
  * read them whole.
  */
 const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } as const
-/** A distributed database plans a query with its values, which say what node has the rows. */
+/** A distributed database plans a query with its values, which name the node of the rows. */
 const PLAN_WITH_VALUES = { plan_cache_mode: 'auto' } as const
 
 /** The connections to one server. */
@@ -163,7 +163,7 @@ export function openServicePool(config: DatabaseConfig): pg.Pool {
   const hosts = urlsOfHosts(config.url).length
   return openPool({
     ...connectionOptions(config),
-    // Connections come back to a host that was away.
+    // Connections return to a host that was unavailable.
     ...(hosts > 1 && { maxLifetimeSeconds: HOST_SECONDS }),
     max: poolSize,
     hosts,
@@ -182,7 +182,7 @@ export function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: Post
   })
 }
 
-/** Ends a pool and what builds queries over it. */
+/** Ends a pool and its query builder. */
 export async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy()
   // Kysely ends the pool only if it has used it. The write lane uses the pool without Kysely.

@@ -8,14 +8,14 @@ export interface PreparedQuery<Input, Row> {
   readonly build: (input: Input, db: QueryExecutorProvider) => Compilable<Row> | RawBuilder<Row>
   /** Another form of the query for some inputs, with its own name. Undefined: this query. */
   readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
-  /** Whether it runs on the coordinator of a cluster, because other servers do not have what it needs. */
+  /** Whether it runs on the coordinator of a cluster, because other servers do not have the tables that it needs. */
   readonly onCoordinator?: true
   /** The form of the query for a distributed database. Undefined: this query. */
   readonly distributed?: DistributedForm<Input, Row>
 }
 
 /**
- * Finds the owner of an object of a distributed database, by a name of the object. Empty when nobody owns it: functions of a
+ * Finds the owner of an object of a distributed database, by a name of the object. Empty when it has no owner: functions of a
  * distributed database are always called with an owner (decision 36).
  */
 export type FindOwner = (name: string) => Promise<string>
@@ -50,7 +50,7 @@ export function withOwner<Input extends object, Row>(
   ownerOf: DistributedForm<Input, Row>['ownerOf'],
   build?: (input: Owned<Input>) => RawBuilder<Row>,
 ): PreparedQuery<Input, Row> {
-  // The name tells the forms apart on a connection that runs both, before and after the database is distributed.
+  // The name distinguishes the variants on a connection that runs both, before and after the database is distributed.
   const form = build ? prepare<Input, Row>(`${query.name}_by_owner`, build) : query
   return { ...query, distributed: { query: form, ownerOf } }
 }

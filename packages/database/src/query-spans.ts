@@ -9,7 +9,7 @@ export interface QuerySpans {
 }
 
 /**
- * Loads what makes the spans of queries.
+ * Loads the instrumentation that creates the spans of queries.
  * @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded
  */
 export async function loadQuerySpans({

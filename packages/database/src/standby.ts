@@ -11,7 +11,7 @@ export interface StandbyConfig {
   readonly onChange: (isUsed: boolean, lagMs: number | undefined) => void
 }
 
-/** How far a standby is behind, and what it has served. */
+/** The lag of a standby, and the number of reads that it has served. */
 export interface StandbyState {
   /** How far the standby is behind; undefined: not known yet. */
   readonly lagMs: number | undefined
@@ -36,7 +36,7 @@ export interface Standby {
   readonly close: () => void
 }
 
-/** Returns what chooses the server of each read that may lag behind. It asks both servers for their positions once a second. */
+/** Chooses primary or standby for each read that tolerates lag. It asks both servers for their positions once a second. */
 export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask): Standby {
   const lag = trackReplicationLag()
   const reads = { standby: 0, primary: 0 }
@@ -68,7 +68,7 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
           reads.standby += 1
           return found
         } catch (error) {
-          // The standby may be away, or lack a column that a migration has just added. A timeout would repeat on the primary.
+          // The standby may be unavailable, or lack a column that a migration has just added. A timeout would repeat on the primary.
           if (isStatementTimeout(error)) throw error
         }
       }
@@ -116,7 +116,7 @@ interface ReplicationLag {
 const SAMPLES_MAX = 600
 
 /**
- * Returns what measures how far a standby is behind. The standby is as new as the latest known position of
+ * Returns a function that measures the lag of a standby. The standby is as new as the latest known position of
  * the primary that it has replayed. Its own clocks do not help: while a primary writes nothing, the time of
  * the last replayed commit grows old, and a standby that has lost its primary is up to date with all that it
  * has received.

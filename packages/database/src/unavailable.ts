@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
 
-/** The read lane has no open connection: its server is away. A client gets the answer for an unavailable service. */
+/** The read lane has no open connection: its server is unavailable. A client gets the answer for an unavailable service. */
 export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }
@@ -30,7 +30,7 @@ const CONNECTION_TEXTS =
 // Class 08 (connection), 53 (resources), 57 (shutdown, and 57014: a statement timeout), 40 (all repeats are used up).
 const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
-/** Citus gives no code of its own (XX000) to what it says of its tables, and of other servers. */
+/** Citus has no code of its own for messages about its tables and about other servers: they have XX000. */
 const CITUS_CODE = 'XX000'
 // A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
 // STALE_PART is the message of Citus. DROPPED_PART is that of the server that had the part: its table, whose name ends with the
@@ -38,12 +38,12 @@ const CITUS_CODE = 'XX000'
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
 const NO_TABLE_CODE = '42P01'
 const DROPPED_PART = /^relation "[^"]+_\d+" does not exist$/
-// The messages about a lost server: libpq writes them on the coordinator when a server went away in a statement, and Citus writes
+// The messages about a lost server: libpq writes them on the coordinator when a server was lost during a statement, and Citus writes
 // them on a server that is killed while it waits for another server. Whether a commit was done there is unknown.
 const LOST_SERVER =
   /^postmaster was shut down|server closed the connection unexpectedly|connection not open|invalid socket|no connection to the server|could not (receive|send) data (from|to) server|failure on connection marked as essential/i
 
-/** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
+/** Whether the database is unreachable, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof NoConnectionError || error instanceof MovingRowsError) return true
   if (error instanceof DatabaseError)

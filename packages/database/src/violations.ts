@@ -36,7 +36,7 @@ export interface NeighbourReport {
 const RAISED = /^(?:23\d{3}|P0001|PT[45]\d\d)$/
 
 /**
- * The report of a trigger or a constraint of a neighbour that refuses a statement. Undefined for other errors, and for those of
+ * The report of a trigger or a constraint of the application that refuses a statement. Undefined for other errors, and for those of
  * the service's own tables.
  */
 export function reportOfNeighbour(error: unknown, { schema }: Pick<Names, 'schema'>): NeighbourReport | undefined {

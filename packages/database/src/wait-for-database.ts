@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { NO_LIMITS, underSettings } from './driver/session-settings.ts'
 
-/** How long to wait for a database, in milliseconds, and whom to tell. */
+/** How long to wait for a database, in milliseconds, and the listener for failed attempts. */
 interface WaitOptions {
   /** How long to try. */
   readonly timeoutMs: number

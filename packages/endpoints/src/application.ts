@@ -227,7 +227,7 @@ const LISTENER_MS = 30_000
 /**
  * The load, the reloads and the end of an application. The README of the package has a diagram of the states.
  *
- * The load does not depend on `close`: a closed application still loads, and answers with what it has. Only the watch ends.
+ * The load does not depend on `close`: a closed application still loads, and answers with its loaded controllers. Only the watch ends.
  */
 export class Lifecycle {
   readonly #options: LifecycleOptions

@@ -50,7 +50,7 @@ describe('the settings of the console', () => {
 
   it('warn of a service on another machine that is reached without TLS', () => {
     expect(load({ CONSOLE_AUTH_URL: 'http://auth.example.com' }).warnings).toEqual([
-      'CONSOLE_AUTH_URL is http:// and not on this machine: whoever is between can read operator keys and access tokens',
+      'CONSOLE_AUTH_URL is http:// and not on this machine: anyone on the network path can read operator keys and access tokens',
     ])
   })
 })

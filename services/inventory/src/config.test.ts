@@ -75,7 +75,7 @@ describe('loadInventoryConfig', () => {
         ...{ INVENTORY_AUTH_ENABLED: enabled, INVENTORY_AUTH_JWKS_URL: jwksUrl },
       }).warnings
     expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'true')).toEqual([
-      'INVENTORY_AUTH_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody',
+      'INVENTORY_AUTH_JWKS_URL is http:// and not on this machine: anyone on the network path can replace the keys, and sign tokens for anybody',
     ])
     expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'false')).toEqual([
       openDoor(

@@ -241,7 +241,7 @@ describe('loadPaymentsConfig', () => {
     const warningsFor = (jwksUrl: string) =>
       loadPaymentsConfig({ ...complete, PAYMENTS_USER_JWKS_URL: jwksUrl, PAYMENTS_USER_ISSUER: 'x' }).warnings
     expect(warningsFor('http://auth:8081/.well-known/jwks.json')).toEqual([
-      'PAYMENTS_USER_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody',
+      'PAYMENTS_USER_JWKS_URL is http:// and not on this machine: anyone on the network path can replace the keys, and sign tokens for anybody',
     ])
     expect(warningsFor('https://auth.example/.well-known/jwks.json')).toEqual([])
   })

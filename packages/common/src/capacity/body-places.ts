@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineError } from '../errors/define-error.ts'
 import { FairGate, type Turn } from './fair-gate.ts'
 
-/** How many bytes of bodies a process keeps, and what happens to requests without a place. */
+/** The number of bytes of bodies that a process keeps, and the error of requests beyond it. */
 export interface BodyPlacesOptions {
   /**
    * Bytes that the bodies of all requests together may have. One client may have half of them, or one body of any allowed size.

@@ -2,18 +2,18 @@ import type { HttpError, HttpErrorOptions } from '../errors/define-error.ts'
 
 /** How much work runs at a time, how it is shared among clients, and how long it may wait. */
 export interface FairGateOptions {
-  /** How much work may run at a time: the sum of the sizes of its pieces. */
+  /** The concurrency limit: the sum of the sizes of the tasks that run at a time. */
   readonly places: number
   /** How much of it one client may have. By default all of it. */
   readonly each?: number
-  /** How long a piece of work waits for its turn, in milliseconds. */
+  /** How long a task waits for a slot, in milliseconds. */
   readonly patienceMs: number
-  /** Makes the error for a piece of work whose turn did not come in time. */
+  /** Creates the error for a task that got no slot in time. */
   readonly refuse: (options: HttpErrorOptions) => HttpError
 }
 
 /**
- * The client of a piece of work, and the number of places that it takes. By default all work has one client, and a piece takes
+ * The client of a task, and the number of slots that it takes. By default all tasks have one client, and a task takes
  * one place.
  */
 export interface Claim {
@@ -23,7 +23,7 @@ export interface Claim {
   readonly signal?: AbortSignal
 }
 
-/** Places that a piece of work has, until they are disposed of. */
+/** The slots of a task, until they are disposed of. */
 export interface Turn extends Disposable {
   /**
    * Counts the places for another client from now on. @returns whether they fit into its share; otherwise nothing changes
@@ -50,14 +50,14 @@ interface Line {
 }
 
 /**
- * Bounds how much work of one kind runs at a time. Clients take turns: a client with much work waits behind its own work only.
+ * Limits the concurrency of one kind of task. Clients are served round-robin: many tasks of one client delay only that client.
  * The work of one client keeps its order.
  */
 export class FairGate {
   #free: number
   readonly #each: number
   readonly #options: FairGateOptions
-  /** Clients that have work here, in the order of their turns. */
+  /** Clients with tasks, in round-robin order. */
   readonly #lines = new Map<string, Line>()
 
   constructor(options: FairGateOptions) {
@@ -67,8 +67,8 @@ export class FairGate {
   }
 
   /**
-   * Runs a piece of work in its turn.
-   * @throws the error of `refuse` when its turn has not come in time. The work has not begun then
+   * Runs a task when it has its slots.
+   * @throws the error of `refuse` when no slot was free in time. The task has not begun then
    */
   async run<T>(work: () => Promise<T>, claim?: Claim): Promise<T> {
     using _ = await this.enter(claim)
@@ -77,7 +77,7 @@ export class FairGate {
 
   /**
    * Takes places until they are disposed of.
-   * @throws the error of `refuse` when the turn has not come in time, or the wait is aborted
+   * @throws the error of `refuse` when no slot was free in time, or the wait is aborted
    */
   async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<Turn> {
     const size = Math.min(wanted, this.#each)
@@ -108,7 +108,7 @@ export class FairGate {
     const giveUp = () => {
       if (this.#lines.get(client)?.waiting.delete(waiting) !== true) return
       this.#forgetIdle(client)
-      // A large piece of work may have held back smaller ones behind it.
+      // A large task may have held back smaller tasks behind it.
       this.#admit()
       late.reject(refuse({ cause: new Error(`the turn has not come in ${patienceMs} ms`) }))
     }
@@ -120,17 +120,17 @@ export class FairGate {
     })
   }
 
-  /** Admits work until the next piece has no place. Skips clients that have their share. */
+  /** Admits tasks until the next task finds no slots. Skips clients that have their share. */
   #admit(): void {
     for (const [client, line] of this.#lines) {
       const [next] = line.waiting
       if (next === undefined || line.taken + next.size > this.#each) continue
-      // Free places are kept for this piece. Otherwise smaller ones would overtake it for ever.
+      // Free slots are kept for this task. Otherwise smaller tasks would overtake it for ever.
       if (next.size > this.#free) return
       line.waiting.delete(next)
       line.taken += next.size
       this.#free -= next.size
-      // The loop returns to this client after all others have had their turn.
+      // The loop returns to this client after all others.
       this.#putLast(client, line)
       next.admit()
     }
@@ -153,7 +153,7 @@ export class FairGate {
     const line = this.#lines.get(client)
     if (line !== undefined) {
       line.taken -= size
-      // Clients that arrived during the turn of this one are next.
+      // Clients that arrived meanwhile are next.
       this.#putLast(client, line)
     }
     this.#free += size

@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
 
-/** How much requests may do at a time, such as rows that they read, and whose turn a request takes. */
+/** The concurrency limit of requests, such as rows that they read, and the client of a request. */
 export interface RequestTurnsOptions extends Omit<FairGateOptions, 'patienceMs'> {
   /** The client of a request. */
   readonly clientOf: (request: FastifyRequest) => string
   /**
-   * The places that a request takes, such as the rows of the list that it asks for. Its turn lasts from the validation until the
-   * answer, or its first piece, is written. Undefined for a request that takes no turn, or takes its turns by `takeTurn` or
+   * The slots that a request takes, such as the rows of the list that it asks for. It has them from the validation until the
+   * answer, or its first chunk, is written. Undefined for a request that takes no slots, or takes its slots by `takeTurn` or
    * `inTurn`. By default none takes one.
    */
   readonly sizeOf?: (request: FastifyRequest) => number | undefined
@@ -17,8 +17,8 @@ export interface RequestTurnsOptions extends Omit<FairGateOptions, 'patienceMs'>
 const PATIENCE_MS = 10_000
 
 /**
- * Lets clients take turns with long reads, changes or pages. A client that asks for many at once waits for its own, and keeps no
- * other client waiting. A turn that has not come after ten seconds is refused with the error of `refuse`.
+ * Limits the concurrency of long reads, changes or pages, with a fair share for each client. A request that has no slot after
+ * ten seconds is refused with the error of `refuse`.
  */
 export const requestTurns = fp(
   async (app: FastifyInstance, { clientOf, sizeOf, ...bounds }: RequestTurnsOptions) => {
@@ -30,7 +30,7 @@ export const requestTurns = fp(
     app.decorateRequest('takeTurn', async function takeTurn(size, reply) {
       const turn = await gate.enter({ client: clientOf(this), size, signal: untilClosed(reply) })
       this.turn = turn
-      // The deadline has answered: the handler does not run, and no later hook ends the turn.
+      // The deadline has answered: the handler does not run, and no later hook frees the slots.
       if (reply.sent) turn[Symbol.dispose]()
     })
     app.addHook('preHandler', async (request, reply) => {
@@ -58,16 +58,16 @@ function untilClosed({ raw }: FastifyReply): AbortSignal {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The turn of the request, which ends with the answer. */
+    /** The slots of the request, which are freed with the answer. */
     turn: Disposable | undefined
     /**
-     * Takes a turn until the answer, or its first piece, is written. `size`: the places that it takes.
-     * @throws the error of `refuse` when the turn does not come in time, or the client leaves
+     * Takes slots until the answer, or its first chunk, is written. `size`: the number of slots.
+     * @throws the error of `refuse` when no slot is free in time, or the client leaves
      */
     takeTurn(size: number, reply: FastifyReply): Promise<void>
     /**
-     * Reads when it is the client's turn: a list, or one piece of a long answer. `size`: the places that it takes.
-     * @throws the error of `refuse` when the turn does not come in time
+     * Reads a list, or one chunk of a long answer, when slots are free. `size`: the number of slots.
+     * @throws the error of `refuse` when no slot is free in time
      */
     inTurn<T>(size: number, read: () => Promise<T>): Promise<T>
   }

@@ -97,7 +97,7 @@ function unmark(text: string): string {
 }
 
 /**
- * Refuses a file with values that would be cut: a password or a signing secret without its end would be taken in silence.
+ * Refuses a file with values that would be cut: a password or a signing secret would lose its end without a warning.
  * @throws ConfigError that names the settings, and not their values
  */
 export function requireWholeValues(path: string, text: string): void {
@@ -109,7 +109,7 @@ const ADVICE =
   'has a # with no blank before it, which would cut its value: put the value in single quotes, or a blank before a comment'
 
 /**
- * Reads a file of text. A decoder that replaces bytes which are not UTF-8 would change a name, or a password, in silence.
+ * Reads a file of text. A decoder that replaces bytes which are not UTF-8 would change a name or a password without a warning.
  * @throws Error for such bytes, and for a file that cannot be read
  */
 export function readText(path: string): string {

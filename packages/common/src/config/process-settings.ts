@@ -93,7 +93,7 @@ export interface TelemetryConfig {
   readonly docsEnabled: boolean
 }
 
-/** Returns what the settings say of logs, metrics, traces and the pages of documents. */
+/** Returns the settings of logs, metrics, traces and the pages of documents. */
 export function toTelemetryConfig(values: SettingValues<TelemetrySettings>): TelemetryConfig {
   return {
     logLevel: values.LOG_LEVEL,

@@ -31,7 +31,7 @@ declare module 'zod' {
   }
 }
 
-/** Merging takes more time than the rest of reading the settings. */
+/** Cached, because merging takes more time than all other parts of reading the settings. */
 const merged = new WeakMap<z.ZodType, z.GlobalMeta>()
 
 /** The metadata of a setting. The metadata of a wrapper, such as `optional`, replace those of the wrapped setting. */

@@ -23,7 +23,7 @@ interface Form {
   readonly problem: string
 }
 
-/** A setting whose value is what `read` returns. Undefined is a problem. */
+/** A setting whose value `read` returns. Undefined is a problem. */
 export function parsed<T>({ problem, ...meta }: Form, read: (value: string) => T | undefined): z.ZodType<T, string> {
   return z
     .string()

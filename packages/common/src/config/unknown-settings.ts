@@ -12,8 +12,8 @@ interface KnownNames extends NameSource {
 }
 
 /**
- * Lists names with a prefix of the service that no setting reads, sorted. What Kubernetes sets is left out, and what
- * `npm start -- status -o env` prints for clients: a shell that has read it runs commands of the services too.
+ * Lists names with a prefix of the service that no setting reads, sorted. Leaves out the variables of Kubernetes, and those that
+ * `npm start -- status -o env` prints for clients: the same shell runs commands of the services.
  * @throws ConfigError when the env file cannot be read
  */
 export function listUnreadNames(settings: Settings, options: NameSource): readonly string[] {

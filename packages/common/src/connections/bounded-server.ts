@@ -96,7 +96,7 @@ function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutR
     counts[reason] = (counts[reason] ?? 0) + 1
     if (isWaiting) return
     isWaiting = true
-    // One line reports all connections that are cut in the same turn of the event loop.
+    // One line reports all connections that are cut in the same tick of the event loop.
     setTimeout(report, 0)
   }
 }

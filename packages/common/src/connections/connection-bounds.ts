@@ -53,7 +53,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
 /** The state of a connection. */
 interface Connection {
   readonly socket: Socket
-  /** Requests that wait for their turn. */
+  /** Requests that wait in the queue. */
   readonly waiting: (() => void)[]
   isAnswering: boolean
   /** The request that began last. */
@@ -84,7 +84,7 @@ export interface BoundedConnections {
 }
 
 /**
- * Bounds what clients can make the process keep in memory. Returns what the server calls. It handles the requests of a
+ * Limits memory per client. Returns the server's request handler and connection listener. It handles the requests of a
  * connection one after the other, since their answers leave in that order anyway: a client that sends a thousand requests has
  * one answer in memory. It cuts connections whose clients do not read, and, when too many bytes wait, connections of the
  * clients with the most waiting bytes.
@@ -97,7 +97,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   } = options
   const open = new Map<Socket, Connection>()
   const cut = (connection: Connection, reason: CutReason) => {
-    // The error tells the log that the client is at fault.
+    // The error marks the client as the cause in the log.
     connection.socket.destroy(new ClientCutError(reason))
     open.delete(connection.socket)
     onCut(reason)

@@ -9,7 +9,7 @@ interface CollectOptions {
 }
 
 /**
- * Collects what loading a thousand modules has left behind, a quarter of the resident memory of an idle process. V8 would keep
+ * Collects the garbage of loading a thousand modules, a quarter of the resident memory of an idle process. V8 would keep
  * it until the heap is full again. It takes about 30 ms: call it before requests arrive.
  */
 export function releaseMemory(): void {
@@ -47,7 +47,7 @@ export function createReleaseAfterCuts(): () => void {
   }
 }
 
-/** Bytes of old objects and of all buffers, including buffers that nobody uses any more. */
+/** Bytes of old objects and of all buffers, including unused buffers. */
 function lastingBytes(): number {
   const lasting = v8.getHeapSpaceStatistics().filter(({ space_name }) => LASTING_SPACES.has(space_name))
   return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)
@@ -80,7 +80,7 @@ export function boundGarbage(): void {
 
 let thrownAwayBytes = 0
 
-/** Call it for buffers that are thrown away as fast as a client can send. They are collected after each 4 MiB. */
+/** Call it for buffers that are dropped as fast as a client can send. They are collected after each 4 MiB. */
 export function countThrownAway({ byteLength }: Uint8Array): void {
   thrownAwayBytes += byteLength
   if (thrownAwayBytes < THROWN_AWAY_BYTES) return

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 
 /** The undocumented handle of a socket of Node. */
 interface Handle {
-  /** Bytes that the kernel has not taken yet of what was written. */
+  /** Written bytes that the kernel has not taken yet. */
   readonly writeQueueSize: number
   /** Undefined on Windows. */
   readonly fd?: number

@@ -11,7 +11,7 @@ interface ErrorHandlerOptions {
   readonly notFound?: boolean
 }
 
-/** Turns any thrown value into the service's envelope, and logs what clients must not see. */
+/** Turns any thrown value into the service's envelope, and logs the parts that clients must not see. */
 export const errorHandler = fp<ErrorHandlerOptions>(
   async (app, { vocabulary, notFound = true }) => {
     const toUnknownRoute = ({ url }: FastifyRequest) => {
@@ -160,7 +160,7 @@ interface InvalidPlace {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** The errors of a service for what fails before or outside its routes. */
+/** The errors of a service for failures before or outside its routes. */
 export interface ErrorVocabulary {
   /** The body of an error, in the service's envelope. `request` is undefined when the bytes were no HTTP request. */
   envelope(error: HttpError, request: FastifyRequest | undefined): unknown

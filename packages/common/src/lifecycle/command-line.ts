@@ -7,7 +7,7 @@ const FAILURE = 1
 const USAGE = 2
 /** The exit status for a program that a signal has ended, as in a shell: 128 and the number of the signal. */
 const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
-/** The number of SIGPIPE, which Node.js turns into an error of the stream. */
+/** The exit status for SIGPIPE, which Node.js reports as an error of the stream. */
 const READER_GONE = 141
 
 const SERVE = 'serve'

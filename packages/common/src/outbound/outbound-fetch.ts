@@ -33,7 +33,7 @@ export function outboundFetch(
       timeoutMs,
       origin,
     })
-    // Some providers send JSON under other media types. Parsing finds what is not JSON.
+    // Some providers send JSON under other media types. Parsing refuses other contents.
     return new Response(answer.body === '' ? null : answer.body, {
       status: answer.status,
       headers: { 'content-type': 'application/json' },

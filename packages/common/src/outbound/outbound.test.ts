@@ -174,7 +174,7 @@ async function listen(serve: (socket: Socket) => void): Promise<Server> {
 }
 
 const WARNING =
-  'X_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody'
+  'X_JWKS_URL is http:// and not on this machine: anyone on the network path can replace the keys, and sign tokens for anybody'
 
 describe('plainHttpWarnings', () => {
   it.each([

@@ -182,12 +182,12 @@ async function begin(
     signal,
   })
   const answer = await untilAborted(request, signal)
-  // An answer that breaks while nobody reads it, or is destroyed unread, must not end the process. A reader gets the error too.
+  // An answer that breaks without a reader, or is destroyed unread, must not end the process. A reader gets the error too.
   answer.body.on('error', () => {})
   return { status: answer.statusCode, headers: answer.headers, body: answer.body }
 }
 
-/** Leaves what `signal` does not end: undici looks at it only once a connection is there. @throws the reason of `signal` */
+/** Stops waiting when `signal` aborts: undici looks at it only once a connection is open. @throws the reason of `signal` */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
@@ -247,7 +247,7 @@ const TRIES = 2
  *
  * A name of a setting, and one that the operator allows by name, is looked up by the system (`getaddrinfo`), which
  * knows the hosts file, search domains and the names of a container network. Such a look-up holds a thread of
- * Node's pool until it ends, ten seconds or more where the name server is silent, also when nobody waits for it any
+ * Node's pool until it ends, ten seconds or more where the name server does not answer, also when no caller waits any
  * more. The pool has few threads, and file accesses of the process need them too.
  *
  * Whoever owns a name chooses its name server. So any other name that data holds, such as that of a merchant's
@@ -290,7 +290,7 @@ async function askNameServers(resolver: Resolver, host: string, lookupMs: number
   throw new NameLookupFailed(host, codes.find((code) => code !== 'ENOTFOUND') ?? 'ENOTFOUND')
 }
 
-/** The codes of `getaddrinfo` where it has one, because callers know them. c-ares alone tells a silent name server apart. */
+/** The codes of `getaddrinfo` where it has one, because callers know them. c-ares alone reports a name server that does not answer. */
 type FailureCode = 'ENOTFOUND' | 'EAI_AGAIN' | 'ETIMEOUT'
 
 const CODES: Readonly<Record<string, FailureCode>> = {
@@ -305,7 +305,7 @@ function toCode(reason: unknown): FailureCode {
   return (reason instanceof Error && 'code' in reason && CODES[String(reason.code)]) || 'EAI_AGAIN'
 }
 
-/** The name servers have told no address. */
+/** The name servers have returned no address. */
 class NameLookupFailed extends Error {
   override readonly name = 'NameLookupFailed'
   readonly code: FailureCode
@@ -322,9 +322,9 @@ const FORGED_KEYS = 'replace the keys, and sign tokens for anybody'
  * Returns a warning when something that must stay secret or unchanged travels to or from another machine without TLS; by
  * default the keys that verify tokens. It does not stop a start: plain HTTP is common inside the network of a cluster.
  * @param setting the full name of the setting
- * @param risk what somebody on the way can do
+ * @param risk what anyone on the network path can do
  */
 export function plainHttpWarnings(setting: string, url: string | undefined, risk = FORGED_KEYS): readonly string[] {
   if (url === undefined || !/^http:/i.test(url) || namesLoopback(hostOf(url))) return []
-  return [`${setting} is http:// and not on this machine: whoever is between can ${risk}`]
+  return [`${setting} is http:// and not on this machine: anyone on the network path can ${risk}`]
 }

@@ -28,7 +28,7 @@ export interface TokenIssuerRules {
   readonly keptMs: number
 }
 
-/** The clock, and whom to tell that keys cannot be read. */
+/** The clock, and the listener for keys that cannot be read. */
 export interface TokenIssuerOptions {
   readonly now: () => Date
   /** Called when the keys cannot be read again, with the time until which the old keys stay good. */
@@ -57,7 +57,7 @@ const RETRY_MS = 5_000
 const FRESH_MS = 600_000
 
 /**
- * Returns what checks the tokens of an authentication service.
+ * Returns the verifier of the tokens of an authentication service.
  * @see RFC 7519, RFC 8725
  */
 export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOptions): TokenIssuer {

@@ -1,5 +1,5 @@
 /**
- * The bytes of a piece of a long answer, which is sent a piece at a time: its texts in UTF-8, with a separator between them. A
+ * The bytes of a chunk of a long answer, which is sent chunk by chunk: its texts in UTF-8, with a separator between them. A
  * joined text of hundreds of kilobytes would be garbage at once, and V8 gives each large text memory of its own.
  */
 export function toAnswerPiece(texts: readonly string[], separator = ''): Buffer {

@@ -146,7 +146,7 @@ function namePlugins<Register extends CallableFunction>(register: Register): Reg
   })
 }
 
-/** Makes a function that takes the base away from the URL of a request. Only a whole path segment is the base. */
+/** Returns a function that removes the base from the URL of a request. Only a whole path segment is the base. */
 function createRewrite(base: string): (request: IncomingMessage) => string {
   return ({ url = '/' }) => {
     if (!url.startsWith(base)) return url
@@ -262,7 +262,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       reply.placeOfDeadline = place
     }
     const dropBody = (reply: FastifyReply, reason: string) => {
-      // Nobody reads the rest of the body, so the connection cannot be used again.
+      // The rest of the body is not read, so the connection cannot be used again.
       reply.header('connection', 'close')
       expire(reply, bodyTimedOut(new Error(reason)))
     }

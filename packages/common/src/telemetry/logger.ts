@@ -13,7 +13,7 @@ import { type Logger, pino } from 'pino'
 import { type ByteSink, createLineBuffer } from './line-buffer.ts'
 import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
-/** From the most to the least severe. `panic` writes what `fatal` writes. */
+/** From the most to the least severe. `panic` writes the same lines as `fatal`. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
 /** The level of a log line, and the least severe level that a logger writes. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -28,7 +28,7 @@ export interface LoggerConfig {
   /** True writes lines to standard error too: for commands, whose output is for others. */
   readonly stderr?: boolean
   readonly redact?: readonly string[]
-  /** Removes from a finished line what no log may show. */
+  /** Removes secrets from a finished line. */
   readonly scrub?: (text: string) => string
   /** Members of every line, for example `{ component: 'api' }`. */
   readonly base?: Readonly<Record<string, unknown>>
@@ -124,7 +124,7 @@ function createFolder(folder: string): void {
   }
 }
 
-/** Never throws: what cannot be written is dropped. */
+/** Never throws: lines that cannot be written are dropped. */
 interface LogDestination extends ByteSink {
   /** Opens the file again, after it was moved. Earlier lines go to the moved file, unless that takes 5 s. */
   reopen(): Promise<void>
@@ -136,7 +136,7 @@ type LogTarget = { readonly descriptor: number } | { readonly file: string }
 type OnError = (error: Error) => void
 
 /**
- * Opens what lines are written to.
+ * Opens the destination of the lines.
  * @param onError called when lines begin to be lost, and when a file cannot be opened again
  * @throws Error of the system when the file cannot be opened
  */
@@ -176,7 +176,7 @@ function open(file: string): number {
   return openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK)
 }
 
-/** Never throws: what cannot be written is dropped. */
+/** Never throws: lines that cannot be written are dropped. */
 interface ByteWriter extends ByteSink {
   /** Writes to another descriptor from now on, and closes the old one as soon as no write to it is under way. */
   moveTo(descriptor: number): void
@@ -195,7 +195,7 @@ const FLUSH_MS = 5_000
 const FLUSH_SYNC_MS = 1_000
 
 /**
- * Writes bytes to a descriptor, one piece after the other, and gives up after a time. pino's own `flushSync` has no time limit:
+ * Writes chunks of bytes to a descriptor, one after the other, and gives up after a time. pino's own `flushSync` has no time limit:
  * a process that waits for it neither serves nor stops.
  * @param onError called at the first failure after a success, and when bytes are dropped for the first time
  * since all were written
@@ -233,7 +233,7 @@ export function createByteWriter(
   return {
     write: (bytes) => {
       const isEmpty = queue.first() === undefined
-      // A flush in the same turn of the event loop still finds the bytes here.
+      // A flush in the same tick of the event loop still finds the bytes here.
       if (isEmpty) setImmediate(writeFirst)
       if (!queue.add(bytes)) reportRoom(new Error('16 MiB wait to be written'))
       else if (isEmpty) reportRoom(undefined)
@@ -312,21 +312,21 @@ type Item = Buffer | (() => void)
 
 /** Bytes that wait to be written. */
 interface ByteQueue {
-  /** Adds a piece. @returns false when the queue is full and the piece is dropped */
+  /** Adds a chunk. @returns false when the queue is full and the chunk is dropped */
   readonly add: (bytes: Buffer) => boolean
-  /** The piece that is written next. */
+  /** The chunk that is written next. */
   readonly first: () => Buffer | undefined
-  /** Removes bytes from the start of the first piece, once they are written or given up. */
+  /** Removes bytes from the start of the first chunk, once they are written or given up. */
   readonly drop: (count: number) => void
   /** Removes all bytes. */
   readonly takeAll: () => Buffer
-  /** Removes all bytes but the first piece. */
+  /** Removes all bytes but the first chunk. */
   readonly takeRest: () => Buffer
   /** Resolves when everything that was added before has left the queue. */
   readonly passed: () => Promise<void>
 }
 
-/** Returns an empty queue of bytes, which are written piece by piece. A piece stays until all of it is written. */
+/** Returns an empty queue of bytes, which are written chunk by chunk. A chunk stays until all of it is written. */
 export function createByteQueue(bytesMax: number): ByteQueue {
   let items: Item[] = []
   let length = 0

@@ -15,7 +15,7 @@ export interface TelemetrySettings {
   readonly otlpProtocol: OtlpProtocol
 }
 
-/** Starts metrics and traces of one resource. `scrub` removes from spans what they must not show. */
+/** Starts metrics and traces of one resource. `scrub` removes secrets from spans. */
 export async function openTelemetry(
   { metrics, tracingEnabled, otlpProtocol }: TelemetrySettings,
   { resource, scrub }: Pick<TracingConfig, 'resource' | 'scrub'>,

@@ -82,7 +82,7 @@ export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** The route that answers a request where an application stands behind a wildcard route, which Fastify's router cannot tell. */
+/** The route that answers a request where an application stands behind a wildcard route, which Fastify's router does not know. */
 interface MappedRoute {
   /** With the names of parameters in braces: `/users/{userId}`. Undefined where nothing is at the URL. */
   readonly pattern: string | undefined

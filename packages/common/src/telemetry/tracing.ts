@@ -11,7 +11,7 @@ export interface TracingConfig {
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */
   readonly resource: Attributes
   readonly otlpProtocol?: OtlpProtocol
-  /** Removes from a path what a trace must not show. */
+  /** Removes secrets from a path before a trace shows it. */
   readonly scrub?: ((text: string) => string) | undefined
 }
 
@@ -34,7 +34,7 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
   const instrumentation = new FastifyOtelInstrumentation({
     instrumentHooks: false,
     instrumentHandler: false,
-    // The messages of exceptions may quote what a client has sent. The log has them, without that.
+    // The message of an exception may quote the input of a client. The log has it, redacted.
     recordExceptions: false,
     requestHook: (span, request) => span.setAttributes(requestAttributes(request, config.scrub)),
   })

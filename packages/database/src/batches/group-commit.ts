@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** How items are carried out, which of them may share a batch, and what happens to those that wait too long. */
+/** How items are carried out, which of them may share a batch, and the error of those that wait too long. */
 export interface GroupCommitOptions<Item, Result> {
   /**
    * Runs items of different keys in one transaction: all of them, or none when it throws.
@@ -86,7 +86,7 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     else waiting.freeKeys(batch)
     freePlace()
   }
-  /** Waits for the end of this turn of the event loop, so that items of one turn go together. */
+  /** Waits for the end of this tick of the event loop, so that items of one tick go together. */
   const schedule = (): void => {
     if (isScheduled || !mayStart()) return
     isScheduled = true

@@ -49,7 +49,7 @@ interface Host {
 
 /**
  * Lets each connection pick one of the hosts of a connection string by chance. Hosts that do not answer are skipped.
- * @param Client what connects
+ * @param Client the class of connections
  */
 export function overHosts(url: string, Client?: typeof pg.Client): HostOptions {
   const urls = urlsOfHosts(url)

@@ -8,7 +8,7 @@ import pg from 'pg'
 export interface PgQuery<Result> extends pg.Submittable {
   name: string
   text: string
-  /** Called once: with an error, or with what the query returned. */
+  /** Called once: with an error, or with the result of the query. */
   callback: ((error: Error | null, result: Result) => void) | undefined
   /** Whether the query is sent as Parse, Bind and Execute rather than as a plain text. */
   requiresPreparation(): boolean

@@ -40,7 +40,7 @@ const BATCH_STATEMENTS = 4
  * Opens pipelined connections and keeps them open: a lost connection is replaced as soon as the server accepts a new one.
  * `query` uses the connection that owes the fewest answers. When several owe as few, it uses the first: the caches of the
  * processor still hold what the server's process for that connection needs. A statement that finds no connection asks for one
- * at once, so none fails for want of one once the server is back. A server that is away refuses at once.
+ * at once, so none fails for want of one once the server is back. While the server is unavailable, statements are refused at once.
  */
 export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
   const open = (config: ClientOptions) => Array.from({ length: options.count }, () => new Slot(config, options))
@@ -79,7 +79,7 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
   }
 }
 
-/** A place for one connection. It is empty while the server is away. */
+/** A slot for one connection. It is empty while the server is unavailable. */
 class Slot {
   /** Why the last connection was lost or refused. */
   problem: Error | undefined
@@ -127,7 +127,7 @@ class Slot {
   }
 
   /**
-   * Holds the statements of one turn of the event loop back and sends them together. A system call for each statement took a
+   * Collects the statements of one tick of the event loop and sends them together. A system call for each statement took a
    * fifth of the processor time of a busy reader.
    */
   #gather(): void {

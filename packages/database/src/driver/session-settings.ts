@@ -26,7 +26,7 @@ export const OWN_PATH = { search_path: 'pg_catalog' } as const
 
 /**
  * Settings that lift the time limits of a role, a database or a server, for work that may take long. A limit would end the
- * connection, and with it a lock that keeps other sessions away. `transaction_timeout`, which PostgreSQL has from 17 on, is not
+ * connection, and with it a lock that blocks other sessions. `transaction_timeout`, which PostgreSQL has from 17 on, is not
  * among them. Nor is `lock_timeout`, because a session that waits for a lock of a table keeps other sessions waiting.
  */
 export const NO_LIMITS = {

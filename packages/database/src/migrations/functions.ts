@@ -75,7 +75,7 @@ export async function areInstalled(db: QueryExecutorProvider, names: Names, file
 /**
  * Installs functions of a release, drops those without a file, and validates its own, in the transaction of the caller.
  * Functions may call each other, so all are created before any is validated.
- * @param which the functions that have changed, or all functions: somebody may have changed a function by hand
+ * @param which the functions that have changed, or all functions: a function may have been changed by hand
  * @returns the names of the functions that were installed or dropped, and of those that were kept because a trigger or an
  * object of another namespace needs them
  * @throws Error if a function does not validate, or has another signature than in an earlier release
@@ -98,20 +98,20 @@ export async function installFunctions(
   const isReleased = installed !== undefined && installed !== release
   await createAll(trx, names, { files: chosen, isReleased, isOwn: (name) => !creates.includes(name) })
   const kept = await dropAll(trx, names, drops)
-  // PostgreSQL validates a function for nobody who may not call it, as one of another owner.
+  // PostgreSQL validates a function only for a role that may call it, so not one of another owner.
   await validate(trx, names, own)
   if (invoker) await closeFunctions(trx, names, invoker)
   await recordInstalled(trx, names, { functions, foreign })
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** The functions that are created, and what is known of the functions that are there. */
+/** The functions that are created, and the facts about the existing functions. */
 interface Creation {
   readonly files: readonly FunctionFile[]
   /** Whether another release has installed functions. */
   readonly isReleased: boolean
   /**
-   * Whether a function of this name is recorded as installed. Others in the schema are those of neighbours,
+   * Whether a function of this name is recorded as installed. Others in the schema belong to the application,
    * which are never dropped.
    */
   readonly isOwn: (name: string) => boolean
@@ -119,7 +119,7 @@ interface Creation {
 
 /**
  * Creates or replaces functions, unvalidated.
- * @throws Error when a file lacks its function, changes a released signature, or a neighbour has a function of its name
+ * @throws Error when a file lacks its function, changes a released signature, or the application has a function of its name
  */
 export async function createAll(
   trx: Kysely<unknown>,

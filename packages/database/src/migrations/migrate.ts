@@ -18,7 +18,7 @@ import { type MigrationTarget, underLock, withDatabase } from './migration-conne
 import { compareMigrations, inTurn, listExecuted, type Migrations, runPending, takeBackLast } from './migrator.ts'
 import { MIGRATIONS, migratorTable } from './namespace.ts'
 
-/** The input of a run of migrations: where it runs, what it brings, and which rights it grants at the end. */
+/** The input of a run of migrations: the database, the migrations and functions, and the rights that it grants at the end. */
 export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly functions?: ServiceFunctions | undefined
   /** Both run first, under the lock, of `up` and of `down`. Each may refuse the database. */
@@ -30,7 +30,7 @@ export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly grants?: Grants | undefined
   /** Roles of other programs that may call functions. */
   readonly callers?: Callers | undefined
-  /** Creates what the service can do without. @returns what it could not create, and what to do about it, each in a line */
+  /** Creates objects that the service can do without. @returns a line of advice for each object that it could not create */
   readonly createOptional?: ((db: Kysely<unknown>) => Promise<readonly string[]>) | undefined
   /** The settings that the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
   readonly settings?: unknown
@@ -44,7 +44,7 @@ export interface MigrateResult {
   readonly functions: readonly string[]
   /** The release whose functions it kept although this release has others. Undefined: it kept none. */
   readonly keptRelease: string | undefined
-  /** The objects that it could not make, and what to do about each, in a line. Undefined: nothing was missing. */
+  /** A line of advice for each object that it could not create. Undefined: it created all. */
   readonly notes?: readonly string[] | undefined
 }
 

@@ -24,7 +24,7 @@ export interface MigrationTarget {
   readonly names: Names
   /** True: the work needs sessions of its own, which no pooler in transaction mode gives. By default it runs behind one too. */
   readonly hasSession?: true
-  /** Is told whom a run waits for, after some seconds; by default standard error is. */
+  /** Called after some seconds with the owner of the lock that a run waits for. By default it writes to standard error. */
   readonly report?: (line: string) => void
 }
 
@@ -34,7 +34,7 @@ type Address = Pick<MigrationTarget, 'url' | 'hasSession'>
 /** After so long, an operator wonders why nothing happens. */
 const TOLD_AFTER_MS = 3_000
 
-/** Opens a database for one piece of work, and closes it however the work ends. No time limit of the database counts. */
+/** Opens a database for one task, and closes it in any case. The time limits of the database do not apply. */
 export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   const pool = new pg.Pool({
     ...underOwnSettings(address),
@@ -151,7 +151,7 @@ export interface AwaitedLock {
   readonly key: RawBuilder<unknown>
   /** Words for the work that it keeps others from. */
   readonly name: string
-  /** Is told whom the run waits for. By default standard error is. */
+  /** Called with the owner of the awaited lock. By default it writes to standard error. */
   readonly report?: ((line: string) => void) | undefined
 }
 
@@ -225,8 +225,8 @@ const LOCK_TIMEOUT_ELSEWHERE = /canceling statement due to lock timeout$/
  * Runs a transaction again if it gave way to other transactions: it waited too long for a lock, or PostgreSQL ended it because of
  * a deadlock.
  * @param run gets the number of the attempt, from 1
- * @param pauseMs between attempts, in which other transactions get their turn
- * @throws Error that says what to do when every attempt gave way
+ * @param pauseMs between attempts, in which other transactions get the lock
+ * @throws Error with advice when every attempt has failed
  */
 export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, pauseMs = LOCK_PAUSE_MS): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {

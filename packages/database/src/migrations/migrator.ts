@@ -155,8 +155,8 @@ export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promi
  * Runs a transaction when no other migration of this service runs. The last statement or the commit of a killed process may
  * still be under way.
  *
- * Lock order: the lock of `underLock`, this lock. Nobody takes the first while holding the second.
- * @param report is told who holds the lock, after some seconds; by default standard error is
+ * Lock order: the lock of `underLock`, this lock. A holder of the second lock never takes the first.
+ * @param report is called after some seconds with the owner of the lock. By default it writes to standard error
  */
 export function inTurn<T>(
   db: Kysely<unknown>,
@@ -173,7 +173,7 @@ export function inTurn<T>(
   })
 }
 
-/** A transaction that sees what others commit while it waits for a lock, whatever `default_transaction_isolation` is. */
+/** A transaction that sees commits made while it waits for a lock, whatever `default_transaction_isolation` is. */
 export function inLatest(db: Kysely<unknown>): ReturnType<Kysely<unknown>['transaction']> {
   return db.transaction().setIsolationLevel('read committed')
 }

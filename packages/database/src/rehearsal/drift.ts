@@ -9,7 +9,7 @@ import { type Callers, closeFunctions, isRightOfCallers } from '../rights/functi
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 
-/** An object that differs from what the migrations make. */
+/** An object that differs from the result of the migrations. */
 export interface Difference {
   /** `column users.email` */
   readonly object: string
@@ -26,7 +26,7 @@ interface Drift {
   readonly differences: readonly Difference[]
 }
 
-/** The database to compare, and what makes the schema that it is compared with. */
+/** The database to compare, and the migrations and rights that create the expected schema. */
 interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly cluster?: Migrations['cluster']
@@ -134,7 +134,7 @@ function isOfNeighbour({ object, made, found }: Difference): boolean {
   return object.startsWith('right the schema ') && made === undefined && found === 'USAGE'
 }
 
-/** A schema in which migrations are tried out, beside the schema of the service. Nobody else uses it. */
+/** A schema beside that of the service, in which migrations are tried out. */
 export function rehearsalNames({ schema, prefix }: Names): Names {
   return createNames(`${prefix}${schema}_rehearsal`, prefix)
 }

@@ -19,7 +19,7 @@ export type Blocked = 'nothing' | 'writes' | 'reads and writes'
 
 /** A lock that a statement takes. Its migration keeps it until its end. */
 export interface PlannedLock {
-  /** A table or index that existed before the migration. Nobody uses what the migration creates itself. */
+  /** A table or index that existed before the migration. Objects that the migration creates have no users yet. */
   readonly relation: string
   /** As pg_locks names it. */
   readonly mode: string

@@ -38,7 +38,7 @@ interface OperatorGrants {
    * the owner write them.
    */
   readonly readOnly?: readonly string[]
-  /** The role that may call them, beside what the role of the service may do. It is made if it does not exist. */
+  /** The role that may call them, in addition to the rights of the service's role. It is created if it does not exist. */
   readonly role?: string | undefined
   /** The URL that changes of operators connect by. Its user is allowed to take the role. */
   readonly url?: string | undefined

@@ -17,7 +17,7 @@ export interface AnswerHead {
   readonly requestId: string
 }
 
-/** Whether a body is sent piece by piece. Texts and bytes are sent whole. */
+/** Whether a body is sent in chunks. Texts and bytes are sent whole. */
 export function isStream(body: Body): body is ByteStream {
   return typeof body === 'object' && !(body instanceof Uint8Array)
 }

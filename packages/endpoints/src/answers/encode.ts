@@ -95,7 +95,7 @@ function isReadable(value: object): value is Readable {
   return 'pipe' in value && typeof value.pipe === 'function' && Symbol.asyncIterator in value
 }
 
-/** Whether a value is a stream of `fs.createReadStream`, whose length the file tells. */
+/** Whether a value is a stream of `fs.createReadStream`, whose length is that of the file. */
 function isFileStream(value: object): value is ReadStream {
   return isReadable(value) && 'bytesRead' in value && 'path' in value
 }

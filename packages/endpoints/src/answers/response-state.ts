@@ -23,7 +23,7 @@ export class ResponseState {
     if (!known.includes(name.toLowerCase())) this.headers.append('vary', name)
   }
 
-  /** Drops what described the content, because an error replaces it. Headers of limits, CORS and `Vary` stay. */
+  /** Drops the headers of the content, because an error replaces it. Headers of limits, CORS and `Vary` stay. */
   reset(): void {
     this.status = undefined
     this.type = undefined

@@ -95,7 +95,7 @@ function isKeywords(value: unknown): boolean {
 
 type Shape = readonly [expected: string, is: (value: unknown) => boolean]
 
-/** For each option what it must be, as an error says it, and the check. */
+/** For each option the expectation, as an error names it, and the check. */
 const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
   path: ['a list of schemas', (value) => Array.isArray(value) && value.every(isSchema)],
   names: ['a list of names', isTextList],

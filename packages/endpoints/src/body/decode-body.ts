@@ -40,7 +40,7 @@ export async function decodeBody(source: BodySource, options: DecodeOptions): Pr
     return { keywords: await readForm(body, options) }
   }
   const decode = decoderOf(options)
-  // A body without a length may turn out to be empty, which is not an error.
+  // A body without a length may be empty, which is not an error.
   if (decode === undefined && source.length !== undefined) throw new CallError(415)
   const bytes = await source.read(options.bytesMax)
   if (bytes.byteLength === 0) return {}

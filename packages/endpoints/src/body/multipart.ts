@@ -82,7 +82,7 @@ export async function readForm(
   return keywords
 }
 
-/** Feeds the parser with the body, and returns what it finds. */
+/** Feeds the parser with the body, and returns the fields and files. */
 class PartReader {
   readonly #body: ByteStream
   readonly #found: Found[] = []

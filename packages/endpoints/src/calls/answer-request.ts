@@ -199,7 +199,7 @@ function checkVersion({ request }: Call, versions: readonly string[]): void {
   if (version !== '' && !versions.includes(version)) throw new CallError(406)
 }
 
-/** Whether what a handler returned is the answer that it declares. */
+/** Whether the return value of a handler is the answer that it declares. */
 function sendsReturned({ response, incoming }: Call, value: unknown): boolean {
   // A handler that sets a status and returns nothing answers something else, for example 304.
   if (value === undefined && response.status !== undefined) return false

@@ -1,4 +1,4 @@
-/** Takes the warnings of the framework and the errors that nobody expected. */
+/** Takes the warnings of the framework and unexpected errors. */
 export interface Log {
   readonly warn: (message: string) => void
   readonly error: (error: unknown, message: string) => void

@@ -51,7 +51,7 @@ function toPath(where: string): string {
   return address.startsWith('file:') ? process.getBuiltinModule('node:url').fileURLToPath(address) : address
 }
 
-/** Node.js does not tell the place of a syntax error in JavaScript. Search the module and its imports for it. */
+/** Node.js does not report the place of a syntax error in JavaScript. Search the module and its imports for it. */
 function syntaxFault(entry: string): string | undefined {
   const waiting = [entry]
   const seen = new Set(waiting)

@@ -30,7 +30,7 @@ interface ErrorSocket {
   destroy(): unknown
 }
 
-/** The stream of a body: the body of the request, or what a hook of the server has put in its place. */
+/** The stream of a body: the body of the request, or its replacement by a hook of the server. */
 type Payload = FastifyRequest['raw']
 
 /** How a request reached the plugin. */
@@ -89,7 +89,7 @@ class FastifyIncoming extends NodeIncoming {
 
 /**
  * Serves every verb below the prefix of the plugin. The application resolves raw URLs and reads bodies,
- * because only it knows what a handler takes.
+ * because only it knows the types that a handler accepts.
  * @param mountedAt called with the prefix
  */
 export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => void): FastifyPlugin {

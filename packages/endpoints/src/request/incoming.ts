@@ -15,14 +15,14 @@ export interface Incoming {
   readonly body: BodySource | undefined
   /** Aborted when the client leaves. */
   readonly signal: () => AbortSignal
-  /** The address of the other end of the connection; empty when the runtime does not tell. */
+  /** The address of the other end of the connection; empty when the runtime does not know it. */
   readonly address: () => string
   /** Scheme and host that the client called, such as `http://localhost:8000`. */
   readonly origin: () => string
   /** The id that the server gave the request, if it did. */
   readonly id: string | undefined
   readonly raw: RawRequest
-  /** Whether the handler has answered through the response of the server, so that what it returns is not sent. */
+  /** Whether the handler has answered through the response of the server, so that its return value is not sent. */
   readonly isAnswered: () => boolean
   /** An error that the server reports in place of calling a handler. */
   readonly refusal: CallError | undefined
@@ -38,5 +38,5 @@ export interface RawRequest {
   readonly extra: readonly unknown[]
 }
 
-/** Takes a defect, with what the framework was doing. */
+/** Takes a defect, with the step of the framework that met it. */
 export type ErrorLog = (error: unknown, message: string) => void

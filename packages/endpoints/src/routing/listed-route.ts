@@ -16,7 +16,7 @@ export interface ListedRoute {
 
 /** The handler that a request would reach, or the status that it would get without one. */
 export interface ResolvedPath {
-  /** 200 when a handler would be called; else what would be answered without one: 204, 400, 404, 405, 414, 501. */
+  /** 200 when a handler would be called; otherwise the status of the answer: 204, 400, 404, 405, 414, 501. */
   readonly status: number
   readonly route: ListedRoute | undefined
   readonly positionals: readonly string[]

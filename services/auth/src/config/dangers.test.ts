@@ -110,7 +110,7 @@ describe.each(['compatible', 'strict'])('plain HTTP to another machine, AUTH_PRO
     ['AUTH_EXTERNAL_KEYCLOAK_URL', KEYCLOAK, SECRET_OF_CLIENT],
     ['AUTH_EXTERNAL_GITHUB_REDIRECT_URI', provider('GITHUB'), 'read the codes of sign-ins'],
   ])('is warned of for %s', (name, others, risk) => {
-    const warning = `${name} is http:// and not on this machine: whoever is between can ${risk}`
+    const warning = `${name} is http:// and not on this machine: anyone on the network path can ${risk}`
     const on = (url: string) => warnings({ ...others, [name]: url })
     expect(on('http://10.0.0.5/x')).toEqual([warning])
     expect(on('https://other.example/x')).toEqual([])
