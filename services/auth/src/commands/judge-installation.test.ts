@@ -5,8 +5,7 @@ import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-fol
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { SELF_HOSTING } from '../../test/self-hosting.ts'
-import { judgeInstallation } from './judge-installation.ts'
-import { readInstallation } from './read-installation.ts'
+import { judgeInstallation, readInstallation } from './judge-installation.ts'
 
 removeFoldersAtEnd()
 

@@ -1,12 +1,16 @@
-import { ConfigError } from '@trestle/common/config/environment.ts'
+import { existsSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { ConfigError, findCutValues, readText, requireWholeValues } from '@trestle/common/config/environment.ts'
 import type { Settings } from '@trestle/common/config/setting.ts'
 import { metaOf } from '@trestle/common/config/setting-description.ts'
 import { namesOfSettings } from '@trestle/common/config/unknown-settings.ts'
 import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
+import { parseDocument } from 'yaml'
+import { z } from 'zod'
 import { findWithoutEffect, isHarmless, PREFIXES } from '../config/profile.ts'
 import { type AuthConfig, loadAuthConfig, readSettings } from '../config.ts'
-import { readInstallation } from './read-installation.ts'
 
 /** The verdict on a variable. Only the last three are bad news. */
 type Verdict = 'taken' | 'differs' | 'unset' | 'ignored' | 'unsafe' | 'unknown' | 'wrong'
@@ -121,4 +125,156 @@ function judgeUnread(name: string, value: string, known: readonly string[]): Jud
   }
   const isSafe = isHarmless(setting, value)
   return { verdict: isSafe ? 'ignored' : 'unsafe', text: `${name}: ${isSafe ? 'safe, ' : ''}${setting.instead}` }
+}
+
+/** The settings of the service `auth` in an installation of Supabase. */
+export interface Installation {
+  /** In the order of the file. Values are expanded; an empty one is kept. */
+  readonly variables: ReadonlyMap<string, string>
+  /** The place where the settings were found, for the operator. */
+  readonly origin: string
+  /** Variables that the Compose file expands and that nothing sets. They are empty then. */
+  readonly unset: readonly string[]
+}
+
+type Variables = Readonly<Record<string, string>>
+
+const COMPOSE_FILES = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml'] as const
+const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
+const EnvFile = z.union([
+  z.string().transform((path) => ({ path, required: true })),
+  z.object({ path: z.string(), required: z.boolean().default(true) }),
+])
+const Service = z.object({
+  image: z.string().default(''),
+  environment: z.union([z.record(z.string(), Scalar), z.array(z.string())]).default({}),
+  env_file: z.union([EnvFile.transform((file) => [file]), z.array(EnvFile)]).default([]),
+})
+const Compose = z.object({ services: z.record(z.string(), z.unknown()) })
+
+/**
+ * Reads a Compose file, whose `${…}` it expands from the `.env` beside it, or an env file. An env file without settings of
+ * supabase/auth is that of the Compose file beside it.
+ * @throws Error when a file cannot be read, is no Compose file, or has no settings of supabase/auth
+ * @throws ConfigError when the service would refuse an env file for a value that would be cut
+ */
+export function readInstallation(path: string): Installation {
+  if (/\.ya?ml$/i.test(path)) {
+    const env = join(dirname(path), '.env')
+    return readCompose(path, existsSync(env) ? readEnv(env) : {})
+  }
+  const variables = readEnv(path)
+  if (Object.keys(variables).some(isOfService)) {
+    // The service reads such a file by itself.
+    requireWholeValues(path, readText(path))
+    return { variables: new Map(Object.entries(variables)), origin: basename(path), unset: [] }
+  }
+  const compose = COMPOSE_FILES.map((name) => join(dirname(path), name)).find((file) => existsSync(file))
+  if (compose === undefined)
+    throw new Error(`${path} has no name that begins with GOTRUE_, and no Compose file is beside it`)
+  return readCompose(compose, variables)
+}
+
+function isOfService(name: string): boolean {
+  return Object.values(PREFIXES).some((prefix) => name.startsWith(prefix))
+}
+
+/** Reads an env file as Compose does, which cuts no value at a `#` that no blank precedes. */
+function readEnv(path: string): Variables {
+  const text = readText(path)
+  const entries = Object.entries({ ...parseEnv(text), ...Object.fromEntries(findCutValues(text)) })
+  return Object.fromEntries(entries.map(([name, value]) => [name, value ?? '']))
+}
+
+function readCompose(path: string, variables: Variables): Installation {
+  const services = readServices(path)
+  // Other services may have variables that begin with AUTH_.
+  const found = SIGNS.map((isAuth) => services.find(([name, service]) => isAuth(name, service))).find(Boolean)
+  if (found === undefined) throw new Error(`${path} has no service with settings of supabase/auth`)
+  const [name, service] = found
+  const unset = new Set<string>()
+  const expandValue = (text: string) => expand(text, variables, (variable) => unset.add(variable))
+  const result = new Map<string, string>()
+  for (const file of service.env_file) {
+    const place = resolve(dirname(path), expandValue(file.path))
+    if (!file.required && !existsSync(place)) continue
+    for (const entry of Object.entries(readEnv(place))) result.set(...entry)
+  }
+  for (const [variable, written] of listEnvironment(service.environment)) {
+    // A name without a value takes the value of the shell or of the env file.
+    const value = written === undefined ? variables[variable] : expandValue(written)
+    if (value !== undefined) result.set(variable, value)
+  }
+  return { variables: result, origin: `service ${name} of ${basename(path)}`, unset: [...unset] }
+}
+
+/** The signs by which the service `auth` is found in a file of Compose, the surest first. */
+const SIGNS: readonly ((name: string, service: z.output<typeof Service>) => boolean)[] = [
+  (_name, { image }) => /gotrue|supabase\/auth|trestle[-/]auth/.test(image),
+  (_name, { environment }) =>
+    listEnvironment(environment).some(([variable]) => variable.startsWith(PREFIXES.otherPrefix)),
+  (name) => name === 'auth',
+]
+
+function readServices(path: string): readonly (readonly [string, z.output<typeof Service>])[] {
+  const document = parseDocument(readText(path), { merge: true })
+  const [mistake] = document.errors
+  if (mistake !== undefined) throw new Error(`${path} is no Compose file: ${mistake.message.split('\n')[0]}`)
+  const compose = Compose.safeParse(document.toJS())
+  if (!compose.success) throw new Error(`${path} is no Compose file: it has no services`)
+  return Object.entries(compose.data.services).flatMap(([name, value]) => {
+    const service = Service.safeParse(value)
+    return service.success ? [[name, service.data] as const] : []
+  })
+}
+
+function listEnvironment(
+  environment: z.output<typeof Service>['environment'],
+): readonly (readonly [string, string | undefined])[] {
+  if (!Array.isArray(environment))
+    return Object.entries(environment).map(([name, value]) => [name, value === null ? undefined : String(value)])
+  return environment.map((line) => {
+    const [name = '', ...value] = line.split('=')
+    return [name, line.includes('=') ? value.join('=') : undefined]
+  })
+}
+
+/** `$$`, `$NAME`, or the beginning of `${NAME}`, with the operator after the name. */
+const REFERENCE = /\$(?:\$|([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(:?[-?+])?)/
+
+/** Expands variables as Compose does. @param onUnset called for each that is neither set nor has a default */
+function expand(text: string, variables: Variables, onUnset: (name: string) => void): string {
+  const match = REFERENCE.exec(text)
+  if (match === null) return text
+  const [whole, plain, braced, operator] = match
+  const rest = text.slice(match.index + whole.length)
+  const head = text.slice(0, match.index)
+  if (plain === undefined && braced === undefined) return `${head}$${expand(rest, variables, onUnset)}`
+  if (braced === undefined) return head + lookUp(plain ?? '', variables, onUnset) + expand(rest, variables, onUnset)
+  const end = findEnd(rest)
+  const word = expand(rest.slice(0, end), variables, () => {})
+  const tail = expand(rest.slice(end + 1), variables, onUnset)
+  const value = variables[braced]
+  const isSet = value !== undefined && !(operator?.startsWith(':') && value === '')
+  if (operator?.endsWith('+')) return head + (isSet ? word : '') + tail
+  if (isSet) return head + value + tail
+  return head + (operator?.endsWith('-') ? word : lookUp(braced, {}, onUnset)) + tail
+}
+
+function lookUp(name: string, variables: Variables, onUnset: (name: string) => void): string {
+  const value = variables[name]
+  if (value === undefined) onUnset(name)
+  return value ?? ''
+}
+
+/** Finds the end of the block whose brace is open at the beginning of the text. */
+function findEnd(text: string): number {
+  let depth = 0
+  for (let at = 0; at < text.length; at += 1) {
+    if (text.startsWith('${', at)) depth += 1
+    if (text[at] !== '}') continue
+    if (depth === 0) return at
+    depth -= 1
+  }
+  return text.length
 }

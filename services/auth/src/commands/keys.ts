@@ -4,9 +4,11 @@ import {
   commandGroup,
   type Operator,
   type OperatorCommand,
+  toCommand,
 } from '@trestle/common/commands/operator-command.ts'
 import type { Answer } from '@trestle/common/commands/print-answer.ts'
-import { type Command, Option } from 'commander'
+import { parseDuration } from '@trestle/common/config/duration.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { JWKS_MAX_AGE_SECONDS, POLL_MS } from '../access-tokens/key-ring.ts'
 import { KID, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import {
@@ -16,6 +18,7 @@ import {
 } from '../access-tokens/signing-key-repository.ts'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
+import { issueToken } from '../use-cases/issue-token.ts'
 import {
   addSigningKey,
   type Promotion,
@@ -25,7 +28,7 @@ import {
   type TokensOfRetired,
 } from '../use-cases/manage-signing-keys.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
-import { OPERATOR } from './operator-context.ts'
+import { getUserId, OPERATOR } from './operator-deps.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
@@ -243,4 +246,45 @@ async function reseal(
 
 function unknownKey(kid: string): Error {
   return new Error(`there is no key ${kid}`)
+}
+
+/** `auth token`: prints an access token for a role, or for a user, that belongs to no session. */
+export function tokenCommand(operator: Operator<OperatorDeps>): Command {
+  return toCommand(operator, {
+    usage: 'token',
+    description: 'print an access token of a role (service_role calls /admin) or of a user; it cannot be taken back',
+    options: [
+      new Option('--role <role>', 'such as service_role or anon (default: service_role)')
+        .argParser(readRole)
+        .conflicts('user'),
+      ['--user <user>', 'id, email or phone number of a user'],
+      new Option('--expires-in <duration>', 'such as 90s, 12h or 8760h').argParser(readLifetime).default(3_600, '1h'),
+    ],
+    run: async (deps, { options: { role = 'service_role', user, expiresIn }, format }) => {
+      // JWT_SECRET signs the token of a role. Only the token of a user needs the stored keys.
+      if (user !== undefined) await deps.signingKeys.load()
+      const subject = typeof user === 'string' ? { userId: await getUserId(deps, user) } : { role: String(role) }
+      const lifetimeSeconds = Number(expiresIn)
+      const { accessToken, expiresAtSeconds } = await issueToken(deps, { subject, lifetimeSeconds })
+      if (format === 'text') return accessToken
+      return {
+        access_token: accessToken,
+        token_type: 'bearer',
+        expires_in: lifetimeSeconds,
+        expires_at: expiresAtSeconds,
+      }
+    },
+  })
+}
+
+function readRole(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.')
+  return text
+}
+
+/** Seconds of a duration. */
+function readLifetime(text: string): number {
+  const seconds = Math.floor((parseDuration(text) ?? 0) / 1_000)
+  if (seconds < 1) throw new InvalidArgumentError('It must be a duration such as 12h.')
+  return seconds
 }

@@ -17,7 +17,7 @@ import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { tokenCommand } from './token.ts'
+import { tokenCommand } from './keys.ts'
 import { usersCommand } from './users.ts'
 
 let test: MailApp

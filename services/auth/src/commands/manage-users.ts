@@ -1,32 +1,67 @@
 import { type CommandInput, numberOption, type OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { InvalidArgumentError, Option } from 'commander'
-import { runWorkAlone } from '../audit/audit-log.ts'
+import { type RunWork, recordAudit, runWorkAlone } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { type GeneratedLink, LINK_TYPES, type LinkType, viewGeneratedLink } from '../one-time-tokens/verify-request.ts'
 import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-query.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
+import type { Timestamp } from '../records/timestamp.ts'
+import { SinceField } from '../requests/documented-fields.ts'
 import { requireEmail } from '../requests/identifier.ts'
-import { listAllSessionsOfUser } from '../sessions/listed-session-repository.ts'
+import { type ListedSession, listAllSessionsOfUser } from '../sessions/listed-session-repository.ts'
 import { assignConsoleRole } from '../use-cases/assign-console-role.ts'
 import { changeUserAsAdmin, deleteUserAsAdmin } from '../use-cases/change-user-as-admin.ts'
 import { createUser } from '../use-cases/create-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { listUsers } from '../use-cases/list-users.ts'
+import { type SecuredUser, secureUser } from '../use-cases/secure-user.ts'
 import { type AdminUserFields, parseAdminUser, parseUserList } from '../users/admin-user-request.ts'
 import { requireMetadata } from '../users/metadata.ts'
-import { getManagedProfile } from '../users/profile-repository.ts'
+import { getManagedProfile, type Profile } from '../users/profile-repository.ts'
+import { isBanned, shownAppMetadata, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
-import { BY_COMMAND, OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
-import { secureUserCommand } from './secure-user.ts'
-import {
-  describeSession,
-  describeUser,
-  describeUserBriefly,
-  describeUserRow,
-  viewSession,
-} from './user-descriptions.ts'
+import { BY_COMMAND, OPERATOR, operatorContext, requireUserId } from './operator-deps.ts'
+
+/** `auth users secure`: ends what was made of a user since a time (reference: Securing an account). */
+const secureUserCommand: OperatorCommand<OperatorDeps> = {
+  usage: 'secure <user>',
+  description: 'end the sessions, passkeys, second factors and recovery codes that were made since a time',
+  options: [
+    new Option('--since <time>', 'when somebody else may have got in, such as 2026-01-02T03:04:05Z')
+      .argParser(readSince)
+      .makeOptionMandatory(),
+  ],
+  run: secure,
+}
+
+async function secure(deps: OperatorDeps, input: CommandInput): Promise<object> {
+  const userId = await requireUserId(deps, input)
+  const since = new Date(String(input.options.since))
+  await deps.jobs.open()
+  const secured = await secureUser(deps, { ...BY_COMMAND, userId, since }, recordSecuring(userId, since))
+  return { id: userId, ...secured }
+}
+
+/** Records the act of a command, as that of an operator is recorded (reference: Audit log). */
+function recordSecuring(userId: string, since: Date): RunWork<SecuredUser, SecuredUser> {
+  return async (trx, deps, work) => {
+    const secured = await work()
+    const changes = { since: since.toISOString(), ...secured }
+    const traits = { action: 'users.secure', object: { kind: 'user', id: userId }, changes }
+    const entry = { actor: OPERATOR.actor, target: { id: userId }, ip: '', traits }
+    await recordAudit(trx, deps, { action: 'operator.users.secure', ...entry })
+    return secured
+  }
+}
+
+/** @throws InvalidArgumentError */
+function readSince(text: string): string {
+  if (SinceField.safeParse(text).success) return text
+  throw new InvalidArgumentError(`It ${FIELD_TEXTS.time}, such as 2026-01-02T03:04:05Z.`)
+}
 
 type Command = OperatorCommand<OperatorDeps>
 
@@ -238,4 +273,90 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** A user as a row of a list for people. It fits a terminal of 80 columns. */
+function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): object {
+  return {
+    id: user.id,
+    user: user.emailAsWritten ?? user.phone,
+    state: describeState(user, now),
+    lastSignIn: describeTime(user.lastSignInAt),
+  }
+}
+
+/** A user for people, as commands print them that change one: identifiers, state and times. */
+function describeUserBriefly({ user }: Pick<Profile, 'user'>, now: Date): object {
+  return {
+    id: user.id,
+    email: user.emailAsWritten,
+    phone: user.phone,
+    state: describeState(user, now),
+    ...(isBanned(user, now) ? { bannedUntil: describeTime(user.bannedUntil) } : {}),
+    created: describeTime(user.createdAt),
+    lastSignIn: describeTime(user.lastSignInAt),
+  }
+}
+
+/** A user for people, with identities and factors. */
+function describeUser({ user, identities, factors }: Profile, now: Date): object {
+  return {
+    ...describeUserBriefly({ user }, now),
+    audience: user.audience,
+    role: user.role,
+    appMetadata: shownAppMetadata(user),
+    userMetadata: user.userMetadata,
+    identities: identities.map(({ provider, providerId, email, lastSignInAt }) => ({
+      provider,
+      id: providerId,
+      email,
+      lastSignIn: describeTime(lastSignInAt),
+    })),
+    factors: factors.map(({ id, factorType, friendlyName, status }) => ({
+      id,
+      type: factorType,
+      name: friendlyName,
+      status,
+    })),
+  }
+}
+
+/** One word for what a user is to an operator. */
+function describeState(user: User, now: Date): string {
+  if (user.deletedAt !== null) return 'deleted'
+  if (isBanned(user, now)) return 'banned'
+  if (user.isAnonymous) return 'anonymous'
+  if (user.confirmedAt !== null) return 'confirmed'
+  return user.invitedAt === null ? 'unconfirmed' : 'invited'
+}
+
+/** A session as a command prints it for people: times without a fraction, and short names. */
+function describeSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgent }: ListedSession): object {
+  return {
+    id,
+    started: describeTime(startedAt),
+    refreshed: describeTime(refreshedAt),
+    ends: describeTime(endsAt),
+    level: aal,
+    address: ip,
+    userAgent,
+  }
+}
+
+/** A session for programs, with the names of the columns. */
+function viewSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgent }: ListedSession): object {
+  return {
+    id,
+    aal,
+    created_at: startedAt,
+    refreshed_at: refreshedAt,
+    not_after: endsAt,
+    ip,
+    user_agent: userAgent,
+  }
+}
+
+/** A time in UTC by the minute: `2026-01-02 03:04`. */
+function describeTime(timestamp: Timestamp | null): string | null {
+  return timestamp === null ? null : timestamp.slice(0, 'yyyy-mm-ddThh:mm'.length).replace('T', ' ')
 }

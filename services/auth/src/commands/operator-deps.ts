@@ -1,10 +1,18 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { findPooler } from '@trestle/service/prepare-database.ts'
 import type { AuthConfig } from '../config.ts'
 import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
+import { resolveRedirect } from '../flows/redirect-allow-list.ts'
 import { expectMigrations, expectOwnSchema } from '../open-database.ts'
 import { openAuthTelemetry } from '../open-telemetry.ts'
+import { parseId } from '../records/ids.ts'
+import { isEmail, normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { findPhone, type PhoneDeps } from '../users/require-phone.ts'
+import { findIdentifierOwner } from '../users/user-repository.ts'
 
 /** Creates the dependencies of a process that serves nothing: without metrics, traces and, by default, a log. */
 export async function createQuietDeps(
@@ -51,4 +59,55 @@ function createOperatorLog({ server, database }: AuthConfig): ServiceLogger {
   if (server.logFile !== undefined)
     return createServiceLog({ level: 'info', stdout: false, file: server.logFile, base })
   return createServiceLog({ level: 'info', stdout: false, stderr: true, base })
+}
+
+/** The admin who runs a command, for the audit log (reference: Audit log). */
+export const OPERATOR: Admin = {
+  userId: null,
+  sessionId: null,
+  requireMayManage: () => undefined,
+  limitKey: undefined,
+  actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
+}
+
+/** The caller of every command, for the use cases of admins: it acts on users of any audience, and no client is behind it. */
+export const BY_COMMAND = { admin: OPERATOR, audience: undefined, ip: '' } as const
+
+/**
+ * The context of a command, in place of the context of a request. No client is behind a command, so no client is limited.
+ * @param wanted the address where the flow is to end; undefined: the address of the site
+ * @throws Error when the redirect rules refuse where the flow is to end
+ */
+export function operatorContext(
+  { jwt, server, signup }: Pick<AuthConfig, 'jwt' | 'server' | 'signup'>,
+  wanted?: string,
+): RequestContext {
+  const { redirectTo, refused } = resolveRedirect([{ source: 'form', redirectTo: wanted }], signup.redirects)
+  if (refused) throw new Error(`--redirect-to is refused (${refused.rule}): add it to AUTH_URI_ALLOW_LIST`)
+  const client = { ip: '', limitKey: undefined, network: undefined, userAgent: '' }
+  return { ...client, audience: jwt.audience, redirectTo, linkBase: server.externalUrl }
+}
+
+/** The id of the user that the first argument names: by id, email or phone number. @throws Error when there is none */
+export async function requireUserId(
+  deps: PhoneDeps,
+  { words: [name = ''] }: Pick<CommandInput, 'words'>,
+): Promise<string> {
+  return getUserId(deps, name)
+}
+
+/** @throws Error when nobody has the email or phone number, or the text is neither of them and no id */
+export async function getUserId(deps: PhoneDeps, name: string): Promise<string> {
+  const id = parseId(name)
+  if (id !== undefined) return id
+  const owner = await findIdentifierOwner(deps.db, await readIdentifier(deps, name))
+  if (owner === undefined || owner.stagedAt !== null) throw new Error(`there is no user ${name}`)
+  return owner.id
+}
+
+async function readIdentifier(deps: PhoneDeps, name: string): Promise<UserIdentifier> {
+  if (isEmail(name)) return { kind: 'email', value: normaliseEmail(name) }
+  const phone = await findPhone(deps, name)
+  if (phone === undefined) throw new Error(`${name} is no id, no email and no phone number`)
+  return { kind: 'phone', value: phone }
 }

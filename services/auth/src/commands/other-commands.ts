@@ -50,7 +50,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     users: async () => (await import('./users.ts')).usersCommand({ operator, now, stdin, stdout, report }),
     adopt: async () => (await import('../adoption/entry.ts')).adoptCommand(openAdoption, { print, ask }),
     import: async () => (await import('../adoption/entry.ts')).importCommand(openAdoption, { print, ask }),
-    token: async () => (await import('./token.ts')).tokenCommand(operator),
+    token: async () => (await import('./keys.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')

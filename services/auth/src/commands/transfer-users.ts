@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Operator } from '@trestle/common/commands/operator-command.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
@@ -20,8 +24,7 @@ import {
 import { toForeignUser } from '../users/foreign-users.ts'
 import type { LeftOut } from '../users/imported-user.ts'
 import { type Line, readForeignUsers, readLines } from '../users/read-foreign-users.ts'
-import { OPERATOR } from './operator-context.ts'
-import { openRepeatable, type RepeatableInput } from './repeatable-input.ts'
+import { OPERATOR } from './operator-deps.ts'
 
 /** The database, the streams and the clock of `import` and `export`. */
 export interface TransferOptions {
@@ -235,4 +238,52 @@ function base64(text: string): Buffer {
 function integer(text: string): number {
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number.')
   return Number(text)
+}
+
+const PIECE_BYTES = 65_536
+
+/** Bytes that can be read more than once. */
+export interface RepeatableInput {
+  /** Reads from the beginning. One reading at a time. */
+  readonly read: () => AsyncIterable<Buffer>
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens a file, or standard input. Standard input and pipes are copied to the disk. The copy has no name, so it is gone with the
+ * process, however the process ends.
+ * @param file undefined for standard input
+ * @throws Error where the file is not there, or the folder of temporary files has no place
+ */
+export async function openRepeatable(file: string | undefined, stdin: AsyncIterable<Buffer>): Promise<RepeatableInput> {
+  if (file === undefined) return copy(stdin)
+  return (await stat(file)).isFile() ? toInput(await open(file)) : copy(createReadStream(file))
+}
+
+function toInput(handle: FileHandle): RepeatableInput {
+  return { read: () => readFromStart(handle), close: () => handle.close() }
+}
+
+/** The streams of a handle close it, or do not end. */
+async function* readFromStart(handle: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(PIECE_BYTES), position })
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
+/** Nobody else may read the copy: it may hold hashes of passwords. */
+async function copy(chunks: AsyncIterable<Buffer>): Promise<RepeatableInput> {
+  const path = join(tmpdir(), `auth-import-${randomUUID()}`)
+  const handle = await open(path, 'wx+', 0o600)
+  try {
+    await unlink(path)
+    await handle.writeFile(chunks)
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+  return toInput(handle)
 }
