@@ -4,67 +4,9 @@ import type { ExternalAccount } from './identities/identity.ts'
 import type { MessagesTable } from './messages/message-record.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
 import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
-import type {
-  Computed,
-  Filled,
-  FilledTimestamp,
-  GeneratedTimestamp,
-  JsonObject,
-  MetadataColumn,
-  TimestampColumn,
-} from './records/timestamp.ts'
+import type { Computed, FilledTimestamp, GeneratedTimestamp, JsonObject, TimestampColumn } from './records/timestamp.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
-
-/**
- * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. It has the columns of
- * supabase/auth, which may hold NULL where this service writes none, and `''` for none; see the migration.
- */
-export interface UsersTable extends Record<'email_change_session_id' | 'phone_change_session_id', string | null> {
-  id: string
-  aud: Filled<string>
-  role: Filled<string>
-  /** In lower case where this service has written it. */
-  email: string | null
-  phone: string | null
-  encrypted_password: string | null
-  email_confirmed_at: TimestampColumn | null
-  phone_confirmed_at: TimestampColumn | null
-  confirmed_at: Computed<string | null>
-  invited_at: TimestampColumn | null
-  confirmation_sent_at: TimestampColumn | null
-  recovery_sent_at: TimestampColumn | null
-  /** Empty when no change is pending, as `phone_change`. */
-  email_change: ColumnType<string | null, string | undefined, string>
-  email_change_sent_at: TimestampColumn | null
-  /** When the user asked for the change in a session; `…_sent_at` is when its messages were last sent. */
-  email_change_asked_at: TimestampColumn | null
-  email_change_confirm_status: ColumnType<number | null, number | undefined, number>
-  phone_change: ColumnType<string | null, string | undefined, string>
-  phone_change_sent_at: TimestampColumn | null
-  phone_change_asked_at: TimestampColumn | null
-  reauthentication_sent_at: TimestampColumn | null
-  last_sign_in_at: TimestampColumn | null
-  raw_app_meta_data: MetadataColumn
-  raw_user_meta_data: MetadataColumn
-  banned_until: TimestampColumn | null
-  deleted_at: TimestampColumn | null
-  is_anonymous: Generated<boolean>
-  is_sso_user: Generated<boolean>
-  staged_at: TimestampColumn | null
-  keep_unconfirmed: Generated<boolean>
-  chosen_metadata: string[] | null
-  /** The role of the user as an operator; null for other users. */
-  console_role: string | null
-  /** Null also for an account that was confirmed from the beginning (see `isUnclaimed`). */
-  claimed_at: TimestampColumn | null
-  created_at: FilledTimestamp
-  updated_at: FilledTimestamp
-  /** The nil UUID. Only supabase/auth reads this column and the next three. */
-  instance_id: ColumnType<never, string | undefined, never>
-  confirmation_token: ColumnType<never, string | undefined, never>
-  recovery_token: ColumnType<never, string | undefined, never>
-  email_change_token_new: ColumnType<never, string | undefined, never>
-}
+import type { UsersTable } from './users/user.ts'
 
 /** The table that lists and searches of users read. A trigger writes it. Staged users are absent. */
 interface UserDirectoryTable {

@@ -25,7 +25,7 @@ import {
 } from '../sessions/active-caller.ts'
 import { awaitsFirstSignIn, claimAccountEmail, releaseUnused } from '../users/claim-identifier.ts'
 import { confirmedMetadata } from '../users/metadata.ts'
-import { requireNotBanned, type User } from '../users/user.ts'
+import { CLEARED_VALUES, requireNotBanned, type User } from '../users/user.ts'
 import { deleteBelongings, updateProviders, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { isUnclaimed, lockUserById } from '../users/user-repository.ts'
 import {
@@ -41,7 +41,7 @@ import {
   type UnverifiedEmail,
 } from './find-owner.ts'
 
-/** The user whom an external account signs in, or why it signs nobody in. Either way the transaction is committed. */
+/** The user of an external account, or the reason why it signs nobody in. Either way the transaction is committed. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
 
 /** The outcome where the user is known. */
@@ -96,9 +96,9 @@ export async function signInExternally(
 }
 
 /**
- * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or
- * there is no email that could belong to somebody else, neither in the account nor at the provider. A
- * provider that no longer gives an email confirms nothing.
+ * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or there is no email
+ * that could belong to another person, neither in the account nor at the provider. A provider that no longer gives an email
+ * confirms nothing.
  */
 function needsNoConfirmation(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true
@@ -106,8 +106,8 @@ function needsNoConfirmation(user: User, email: ExternalAccount['email']): boole
 }
 
 /**
- * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes what a stranger may have left in
- * the account, and leaves an account alone whose email must stay (see `judgeConfirmation`).
+ * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes the possible traces of a
+ * stranger from the account, unless its email must stay (see `judgeConfirmation`).
  * @throws StaleView
  */
 async function confirmOwner(
@@ -157,10 +157,10 @@ interface Protection {
 }
 
 /**
- * Decides what the confirmation of an email does to an account (reference: Owner of an external account):
+ * Decides the effect of the confirmation of an email on an account (reference: Owner of an external account):
  * - `take-over`: nobody has claimed the account, so a stranger may have made it and waits for the owner of the email. The owner
- *   gets the account without what the stranger has left there. An account without an email was made by its provider, and loses
- *   nothing when that provider gives an email for the first time.
+ *   gets the account without the values of the stranger. An account without an email was made by its provider, and loses nothing
+ *   when that provider gives an email for the first time.
  * - `accept`: the same account, but an admin has invited its user, and the email is the invited one. The metadata and the phone
  *   are those that the admin has given, so they stay. A stranger who comes with another email gets none of them.
  * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
@@ -203,14 +203,14 @@ const CLEARED_WAYS_IN = {
 } as const
 
 /** The other members of the row that a stranger may have written, where no admin has invited the user. */
-const CLEARED_PROFILE = { raw_user_meta_data: {}, chosen_metadata: null, phone: null } as const
+const CLEARED_PROFILE = { ...CLEARED_VALUES, phone: null } as const
 
 /** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
 interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
 }
 
-/** An external account, and the user whom it is to be linked to. */
+/** An external account, and the user to link it to. */
 interface ExternalLink {
   readonly account: ExternalAccount
   readonly target: LinkingTarget
@@ -223,7 +223,7 @@ export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>)
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
 }
 
-/** Requires that no user but this one has the identity of an external account. @throws identityTaken */
+/** Requires that no user but this one has the identity of an external account. */
 function requireOwnIdentity(known: { readonly userId: string } | undefined, userId: string): void {
   if (known && known.userId !== userId) refuseForeignIdentity()
 }
@@ -339,7 +339,7 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, li
   // The identity would be a way into the account of an SSO user who has left the company.
   if (user.isSsoUser) return refuseInvitation()
   requireNotBanned(user, now())
-  // An account that somebody signs in to gets no further way in by a mail alone.
+  // An account in use gets no further way in by a mail alone.
   const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, { id: token.id, linkHash }))
   if (!isConsumed) refuseInvitation()
   return user

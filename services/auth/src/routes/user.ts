@@ -99,7 +99,7 @@ function parseChanges({ config }: { readonly config: AuthConfig }, body: z.outpu
     password: config.behaviours.treatEmptyPasswordAsWeak ? (body.password ?? undefined) : body.password || undefined,
     currentPassword: body.current_password || undefined,
     nonce: body.nonce || undefined,
-    data: body.data && requireMetadata(config, body.data),
+    userMetadata: body.data && requireMetadata(config, body.data),
     appMetadata: body.app_metadata && requireMetadata(config, body.app_metadata),
   }
 }

@@ -1,7 +1,7 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Insertable } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { Trx, UsersTable } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
@@ -16,7 +16,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata, signUpMetadata } from '../users/metadata.ts'
-import { isStaged, type User } from '../users/user.ts'
+import { isStaged, type User, type UsersTable } from '../users/user.ts'
 import {
   chosenNames,
   deleteStagedUser,
@@ -294,7 +294,11 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
       ...(mayHoldStrangers ? { encrypted_password: null } : {}),
-      raw_user_meta_data: mergeMetadata(deps.config, { ...owner, ...(beganWithSignUp && { userMetadata: {} }) }, data),
+      raw_user_meta_data: mergeMetadata(
+        deps.config,
+        { ...owner, ...(beganWithSignUp && { userMetadata: {} }) },
+        { userMetadata: data },
+      ).userMetadata,
       updated_at: at,
     })
   }

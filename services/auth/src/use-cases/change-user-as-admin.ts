@@ -18,10 +18,10 @@ import type { IdentifierKind } from '../requests/identifier.ts'
 import { type Admin, endSessionsByAdmin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { changedMetadata, confirmedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
+import { confirmedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { readWantedPhone } from '../users/require-phone.ts'
-import { requireUser, type User } from '../users/user.ts'
+import { CLEARED_VALUES, changedColumns, requireUser, type User } from '../users/user.ts'
 import {
   deleteAddressChange,
   deleteBelongings,
@@ -101,17 +101,16 @@ interface AdminChange {
 function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promise<User> {
   const { user, wanted, passwordHash, at } = change
   const appMetadata = wanted.appMetadata && requireOwnConsoleRole(wanted.appMetadata, user.consoleRole)
-  const { userMetadata } = wanted
-  const metadata = changedMetadata(config, user, { userMetadata, appMetadata })
+  const values = changedColumns(config, user, { ...wanted, appMetadata })
   const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
   return updateUser(trx, user.id, {
     updated_at: at,
     keep_unconfirmed: true,
     ...(wanted.audience === undefined || config.behaviours.ignoreNewAudience ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
-    ...metadata,
+    ...values,
     ...(confirmsEmail && {
-      raw_user_meta_data: confirmedMetadata(config, metadata.raw_user_meta_data ?? user.userMetadata, 'email'),
+      raw_user_meta_data: confirmedMetadata(config, values.raw_user_meta_data ?? user.userMetadata, 'email'),
     }),
     ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
@@ -245,8 +244,7 @@ async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {
     phone_change: hashPhone(id, user.phoneChange) ?? '',
     encrypted_password: null,
     raw_app_meta_data: {},
-    raw_user_meta_data: {},
-    chosen_metadata: null,
+    ...CLEARED_VALUES,
     deleted_at: at,
     updated_at: at,
   })

@@ -18,10 +18,10 @@ import type { Admin } from '../sessions/admin.ts'
 import { mailInvitation } from '../sign-ups/insert-own-user.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { changedMetadata, confirmedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
+import { confirmedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { readWantedPhone } from '../users/require-phone.ts'
-import type { User } from '../users/user.ts'
+import { changedColumns, type User } from '../users/user.ts'
 import { chosenNames, insertUser, updateBan } from '../users/user-change-repository.ts'
 
 type CreateUserDeps = HookedDeps &
@@ -91,10 +91,11 @@ async function insertWantedUser(
   }
   const at = deps.now()
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
-  const metadata = changedMetadata(
+  const values = changedColumns(
     deps.config,
     { userMetadata: {}, appMetadata: { provider: kinds[0], providers: kinds } },
     {
+      ...wanted,
       userMetadata: wanted.userMetadata ?? {},
       appMetadata: requireOwnConsoleRole(wanted.appMetadata ?? {}, null),
     },
@@ -113,10 +114,10 @@ async function insertWantedUser(
     keep_unconfirmed: true,
     claimed_at: at,
     chosen_metadata: chosenNames(wanted.userMetadata),
-    ...metadata,
+    ...values,
     ...(wanted.emailConfirm &&
       email !== undefined && {
-        raw_user_meta_data: confirmedMetadata(deps.config, metadata.raw_user_meta_data ?? {}, 'email'),
+        raw_user_meta_data: confirmedMetadata(deps.config, values.raw_user_meta_data ?? {}, 'email'),
       }),
     created_at: at,
     updated_at: at,

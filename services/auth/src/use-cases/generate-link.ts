@@ -153,9 +153,9 @@ async function addContent(
 ): Promise<User> {
   const content = { audience: user.audience, data, passwordHash: passwordHash ?? null }
   await upsertSignUpContent(trx, user, { kind: 'confirmation', ...content })
-  const metadata = mergeMetadata(config, user, data)
+  const { userMetadata } = mergeMetadata(config, user, { userMetadata: data })
   await rememberChosen(trx, user.id, data)
-  return updateUser(trx, user.id, { ...KEEP_UNCONFIRMED, raw_user_meta_data: metadata })
+  return updateUser(trx, user.id, { ...KEEP_UNCONFIRMED, raw_user_meta_data: userMetadata })
 }
 
 /**
@@ -176,7 +176,7 @@ async function createUser(
     identifier,
     audience: context.audience,
     passwordHash: passwordHash ?? hashOfUnknownPassword(deps.randomBytes, algorithm),
-    data: mergeMetadata(deps.config, NO_METADATA, data),
+    data: mergeMetadata(deps.config, NO_METADATA, { userMetadata: data }).userMetadata,
     isInvited: true,
     since: KEEP_UNCONFIRMED,
   })

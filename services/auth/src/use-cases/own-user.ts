@@ -29,10 +29,10 @@ import { requireSession } from '../sessions/session.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import { callerAudience, type TokenUser } from '../sessions/token-user.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { changedMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
+import { requireOwnConsoleRole } from '../users/metadata.ts'
 import { findOwnUser, getProfile, type Profile } from '../users/profile-repository.ts'
 import { readWantedPhone } from '../users/require-phone.ts'
-import { refuseBanned, type User } from '../users/user.ts'
+import { changedColumns, refuseBanned, type User, type UserChanges } from '../users/user.ts'
 import { passwordChange, rememberChosen, updateUser } from '../users/user-change-repository.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
 
@@ -41,13 +41,10 @@ type ChangeOwnUserDeps = HookedDeps &
   MessageAllowanceDeps & { readonly config: AuthConfig; readonly names: Names }
 
 /** The changes that a user makes to their own account. Undefined members stay as they are. The phone is as it was typed. */
-export interface OwnChanges extends OwnAddresses {
+export interface OwnChanges extends OwnAddresses, UserChanges {
   readonly password: string | undefined
   readonly currentPassword: string | undefined
   readonly nonce: string | undefined
-  readonly data: Readonly<Record<string, unknown>> | undefined
-  /** For callers with an admin's role. */
-  readonly appMetadata: Readonly<Record<string, unknown>> | undefined
 }
 
 /**
@@ -118,16 +115,16 @@ async function storeChanges(
   },
 ): Promise<void> {
   const { user } = active
-  const { data, appMetadata } = changes
+  const { userMetadata, appMetadata } = changes
   if (prepared) await changePassword(trx, deps, active, { prepared, ip: context.ip })
   const current = await updateUser(trx, user.id, {
     updated_at: deps.now(),
-    ...changedMetadata(deps.config, user, {
-      userMetadata: data,
+    ...changedColumns(deps.config, user, {
+      ...changes,
       appMetadata: appMetadata && requireOwnConsoleRole(appMetadata, user.consoleRole),
     }),
   })
-  await rememberChosen(trx, user.id, data)
+  await rememberChosen(trx, user.id, userMetadata)
   await changeOwnAddresses(trx, deps, current, { changes, context, sessionId: active.session?.id ?? null })
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })
 }

@@ -15,6 +15,7 @@ import { audienceTooLong, banDurationMalformed, newUserIdOther, roleTooLong, sor
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
+import type { UserChanges } from './user.ts'
 
 /** The longest audience that fits into the index of the list of users. */
 const AUDIENCE_LENGTH_MAX = 255
@@ -99,7 +100,7 @@ export const ChangedUserByOperatorBody = z
 export type AdminUserFields = z.output<typeof AdminUserBody>
 
 /** The values that an admin sets. Undefined members stay as they are. */
-export interface AdminUser {
+export interface AdminUser extends UserChanges {
   readonly audience: string | undefined
   readonly role: string | undefined
   /** Normalised. */
@@ -111,8 +112,6 @@ export interface AdminUser {
   readonly passwordHash: string | undefined
   readonly emailConfirm: boolean
   readonly phoneConfirm: boolean
-  readonly userMetadata: Readonly<Record<string, unknown>> | undefined
-  readonly appMetadata: Readonly<Record<string, unknown>> | undefined
   /** From now on; 0 ends a ban. */
   readonly banMs: number | undefined
 }

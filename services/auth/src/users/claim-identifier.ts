@@ -10,7 +10,7 @@ import { type Identity, ownIdentityData } from '../identities/identity.ts'
 import { ACCOUNT_KEY, deleteUnverifiedIdentities } from '../identities/identity-repository.ts'
 import { toTimestamp } from '../records/timestamp.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
-import { isStaged, type User } from './user.ts'
+import { CLEARED_VALUES, isStaged, NEW_USER, type User } from './user.ts'
 import {
   deleteStagedUser,
   deleteWaysIn,
@@ -33,9 +33,8 @@ import {
 export type RefuseTaken = (kind: IdentifierKind) => never
 
 /**
- * Requires that no user but `userId` owns an identifier, as far as this transaction sees. A staged owner is deleted
- * (reference: Staged users). Another owner is not locked, since two users who want each other's identifier would deadlock.
- * @throws what `refuse` throws, also when the staged user has changed meanwhile
+ * Requires that no user but `userId` owns an identifier, as far as this transaction sees. A staged owner is deleted (reference:
+ * Staged users). Another owner is not locked, since two users who want each other's identifier would deadlock.
  */
 export async function claimIdentifier(
   trx: Trx,
@@ -56,9 +55,9 @@ export async function claimAccountEmail(trx: Trx, email: string, userId: string)
 }
 
 /**
- * Locks the owner of an identifier as `lockIdentifierOwner` does, for somebody who is about to prove that the
- * identifier is theirs. An email that a provider has given to an account without verifying it is released
- * first: the account may be a stranger's, who waits for the owner of the email to confirm it.
+ * Locks the owner of an identifier as `lockIdentifierOwner` does, before another person proves to be the owner. An email that a
+ * provider has given to an account without verifying it is released first: the account may belong to a stranger who waits until
+ * the owner of the email confirms it.
  *
  * Lock order: the account that loses the email, or its owner. No transaction takes both: once an account has lost the email,
  * nobody owns it.
@@ -69,11 +68,11 @@ export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, 
 }
 
 /**
- * Takes an identifier from an unused account, for a user who has proved that it is theirs (reference: Unused
- * accounts). A stranger who signs up with the address of somebody else, and never confirms it, keeps nobody out.
+ * Takes an identifier from an unused account, for a user who has proved that it is theirs (reference: Unused accounts). A
+ * stranger who signs up with the address of another person, and never confirms it, keeps nobody out.
  *
- * Lock order: the user, the unused account. Nobody is signed in to an unused account, so a transaction that has
- * locked one waits for no other user.
+ * Lock order: the user, the unused account. Nobody is signed in to an unused account, so a transaction that has locked one waits
+ * for no other user.
  */
 export async function releaseUnused(trx: Trx, identifier: UserIdentifier, at: Date): Promise<void> {
   const account = await deleteUnusedIdentifier(trx, identifier, at)
@@ -87,7 +86,7 @@ export async function releaseUnused(trx: Trx, identifier: UserIdentifier, at: Da
 const CREATION_ATTEMPTS_MAX = 5
 
 /**
- * Returns the user whom an attempt finds or creates, and attempts again when another request has just taken the identifier.
+ * Returns the user that an attempt finds or creates. Tries again when another request has just taken the identifier.
  * @param attempt returns `taken` when its insert finds that another user has the identifier
  * @throws Error when every attempt has lost, and what `attempt` throws
  */
@@ -106,7 +105,7 @@ export function refuseTaken(kind: IdentifierKind): never {
 }
 
 /**
- * Refuses an identifier that another user has, to an admin, for whom the text about a phone differs.
+ * Refuses an identifier of another user to an admin. The text about a phone differs for admins.
  * @throws emailExists, phoneExistsForAdmin
  */
 export function refuseTakenForAdmin(kind: IdentifierKind): never {
@@ -134,7 +133,6 @@ async function releaseIdentifier(
 /**
  * Requires an identifier that neither the user nor anybody else has, as far as can be seen, before the user proves it. A staged
  * user does not count, nor does an unused account, which gives the identifier up to the proof.
- * @throws emailExists, phoneExists
  */
 export async function requireNewIdentifier(
   db: Db,
@@ -145,15 +143,12 @@ export async function requireNewIdentifier(
   if (user[kind] === value || (await isIdentifierKept(db, identifier))) refuseTaken(kind)
 }
 
-/**
- * Requires that the user of an email belongs to an audience. In any other audience the email counts as taken.
- * @throws emailExists
- */
+/** Requires that the user of an email belongs to an audience. In any other audience the email counts as taken. */
 export function requireOwnerAudience(owner: Pick<User, 'audience'>, audience: string): void {
   if (owner.audience !== audience) refuseTakenEmail()
 }
 
-/** Requires that the user of an email may be signed up or invited once more, in an audience. @throws emailExists */
+/** Requires that the user of an email may be signed up or invited once more, in an audience. */
 export function requireUnconfirmed(owner: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
   requireOwnerAudience(owner, audience)
   if (owner.emailConfirmedAt !== null) refuseTakenEmail()
@@ -234,8 +229,8 @@ export interface ConfirmerDeps {
 }
 
 /**
- * Removes what a stranger may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
- * pending changes. The account gets the password of the user who confirms, or none.
+ * Removes the possible traces of a stranger from an account that has just been confirmed: every way to sign in or stay signed in,
+ * and pending changes. The account gets the password of the user who confirms, or none.
  * @param user locked, as they were before
  */
 export async function takeOverAccount(
@@ -249,8 +244,8 @@ export async function takeOverAccount(
   const isClaimed = await deleteUnverifiedIdentities(trx, id)
   const owner = await updateUser(trx, id, {
     encrypted_password: passwordHash ?? null,
-    // The metadata that the provider has sent belongs to somebody else.
-    ...(isClaimed ? { raw_user_meta_data: {}, chosen_metadata: null } : {}),
+    // The metadata of the provider belongs to another person.
+    ...(isClaimed ? CLEARED_VALUES : {}),
   })
   if (isClaimed && owner.email !== null && owner.emailConfirmedAt !== null) {
     const identifier = { kind: 'email', value: owner.email } as const
@@ -259,9 +254,9 @@ export async function takeOverAccount(
 }
 
 /**
- * Whether the user who confirms an account takes it over. While nobody has claimed the account, a stranger may have made it with
- * somebody else's address, and every way to sign in may be the stranger's. So may the session and the password of an anonymous
- * user, who has asked for an address. A user whom a provider has made without an address owns the account already.
+ * Whether the user who confirms an account takes it over. A stranger may have made an unclaimed account with the address of
+ * another person, and may own every way to sign in to it. So may the session and the password of an anonymous user, who has asked
+ * for an address. A user that a provider has made without an address owns the account already.
  * @param user as they were before the confirmation
  */
 export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
@@ -274,9 +269,9 @@ export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: Us
 }
 
 /**
- * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. Once somebody has signed in
- * or has a second factor, an invitation proves only that the address is theirs: an admin may have set it since, and anybody can
- * have its confirmation sent again.
+ * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. After the first sign-in or
+ * with a second factor, an invitation proves only the address: an admin may have set it since, and anybody can have its
+ * confirmation sent again.
  */
 export async function awaitsFirstSignIn(
   { db }: Pick<ConfirmerDeps, 'db'>,
@@ -312,7 +307,7 @@ export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUs
   const at = toTimestamp(now)
   const provider = identifier.kind
   const user: User = {
-    ...NOTHING_HAPPENED,
+    ...NEW_USER,
     id: userId,
     audience: input.audience,
     role: input.role,
@@ -344,7 +339,7 @@ export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUs
 export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifier' | 'identityId'>): UnconfirmedUser {
   const at = toTimestamp(input.now)
   const user: User = {
-    ...NOTHING_HAPPENED,
+    ...NEW_USER,
     id: input.userId,
     audience: input.audience,
     role: input.role,
@@ -360,25 +355,3 @@ export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifie
   }
   return { user, identities: [] }
 }
-
-const NOTHING_HAPPENED = {
-  passwordHash: null,
-  emailConfirmedAt: null,
-  phoneConfirmedAt: null,
-  confirmedAt: null,
-  invitedAt: null,
-  recoverySentAt: null,
-  emailChange: null,
-  emailChangeSentAt: null,
-  emailChangeConfirmStatus: 0,
-  phoneChange: null,
-  phoneChangeSentAt: null,
-  reauthenticationSentAt: null,
-  lastSignInAt: null,
-  bannedUntil: null,
-  deletedAt: null,
-  isAnonymous: false,
-  isSsoUser: false,
-  consoleRole: null,
-  stagedAt: null,
-} as const

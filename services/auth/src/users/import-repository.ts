@@ -43,13 +43,15 @@ export async function findOwners(db: Db, users: readonly ImportedUser[]): Promis
  * Lock order: by email, so that two imports of the same users do not deadlock.
  */
 export async function insertImportedUsers(trx: Trx, fresh: readonly ImportedUser[]): Promise<void> {
-  if (fresh.length === 0) return
   const users = fresh.toSorted(compareEmails)
+  const [first] = users
+  if (first === undefined) return
+  const columns = sql.join(Object.keys(first.row).map((name) => sql.ref(name)))
   await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
   // One parameter for all rows, since a parameter for each value would exceed the limit of a statement.
   await sql`
-    INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)}, keep_unconfirmed, ${sql.raw(Object.keys(BLANK).join())})
-    SELECT ${sql.raw(USER_COLUMNS)}, true, ${sql.join(Object.values(BLANK).map((value) => sql.lit(value)))} FROM jsonb_populate_recordset(
+    INSERT INTO ${sql.table('users')} (${columns}, keep_unconfirmed, ${sql.raw(Object.keys(BLANK).join())})
+    SELECT ${columns}, true, ${sql.join(Object.values(BLANK).map((value) => sql.lit(value)))} FROM jsonb_populate_recordset(
       NULL::${sql.table('users')}, ${JSON.stringify(users.map(({ row }) => row))}::jsonb)`.execute(trx)
   await insertContents(trx, users)
   const identities = users.flatMap((user) => user.identities.map((identity) => ({ ...identity, user_id: user.row.id })))
@@ -77,9 +79,6 @@ function compareEmails(a: ImportedUser, b: ImportedUser): number {
   return (a.row.email ?? '') < (b.row.email ?? '') ? -1 : 1
 }
 
-const USER_COLUMNS = `id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at, invited_at,
-  confirmation_sent_at, recovery_sent_at, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, banned_until,
-  is_anonymous, is_sso_user, claimed_at, created_at, updated_at`
 const IDENTITY_COLUMNS = 'user_id, provider, provider_id, identity_data, last_sign_in_at, created_at, updated_at'
 
 function hasAnyOf(users: readonly ImportedUser[]) {

@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
 import { z } from 'zod'
-import type { IdentitiesTable, UsersTable } from '../database.ts'
+import type { IdentitiesTable } from '../database.ts'
 import { FIELD_TEXTS, fieldText, IMPORT_TEXTS } from '../field-errors.ts'
 import { type Identity, ownIdentityData, SUBJECT_LENGTH_MAX } from '../identities/identity.ts'
 import {
@@ -14,6 +14,7 @@ import { phoneMalformed } from '../request-errors.ts'
 import { type IdentifierKind, isEmail, normalisePhone, requireEmail } from '../requests/identifier.ts'
 import { parseJson } from '../requests/parse-json.ts'
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
+import type { UsersTable } from './user.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
 /** A user as the import stores it. Other columns have the values of a new user. */

@@ -9,7 +9,7 @@ import type { IdentifierKind } from '../requests/identifier.ts'
 /** Metadata in a body or an answer: any names, any JSON. */
 export const Metadata = z.record(z.string(), z.unknown())
 
-type Metadata = Readonly<z.output<typeof Metadata>>
+export type Metadata = Readonly<z.output<typeof Metadata>>
 
 /** The part of the configuration that bounds metadata, in bytes of JSON with numbers written out. */
 export interface MetadataRules {
@@ -17,7 +17,7 @@ export interface MetadataRules {
 }
 
 /** The metadata of a user. */
-interface UserMetadata {
+export interface UserMetadata {
   readonly userMetadata: Metadata
   readonly appMetadata: Metadata
 }
@@ -41,43 +41,21 @@ export function requireMetadata(
 }
 
 /**
- * Merges changes into `user_metadata`, `app_metadata` or both, key by key. Null deletes a key (reference: Metadata).
+ * Merges changes into the metadata of a user, key by key. Null deletes a key (reference: Metadata).
  * @param stored the metadata of the user, of a new user none
- * @returns the columns that change
  * @throws metadataTooLarge when both together are above the limit of the profile, and grow
  */
-export function changedMetadata(
+export function mergeMetadata(
   { behaviours: { metadataBytesMax: max } }: MetadataRules,
   stored: UserMetadata,
-  changes: { readonly userMetadata?: Metadata | undefined; readonly appMetadata?: Metadata | undefined },
-): { readonly raw_user_meta_data?: Record<string, unknown>; readonly raw_app_meta_data?: Record<string, unknown> } {
-  const { userMetadata, appMetadata } = changes
+  { userMetadata, appMetadata }: { readonly [Name in keyof UserMetadata]?: Metadata | undefined },
+): Record<keyof UserMetadata, Record<string, unknown>> {
   const merged = {
     userMetadata: merge(stored.userMetadata, userMetadata),
     appMetadata: merge(stored.appMetadata, appMetadata),
   }
   requireSize(max, stored, merged)
-  return {
-    ...(userMetadata && { raw_user_meta_data: merged.userMetadata }),
-    ...(appMetadata && { raw_app_meta_data: merged.appMetadata }),
-  }
-}
-
-/**
- * Merges changes into the `user_metadata` of a user, key by key. Null deletes a key (reference: Metadata).
- * @throws metadataTooLarge when the metadata is above the limit of the profile, and grows
- */
-export function mergeMetadata(
-  rules: MetadataRules,
-  { userMetadata, appMetadata }: UserMetadata,
-  changes: Metadata | undefined,
-): Record<string, unknown> {
-  const { raw_user_meta_data: merged } = changedMetadata(
-    rules,
-    { userMetadata, appMetadata },
-    { userMetadata: changes ?? {} },
-  )
-  return merged ?? {}
+  return merged
 }
 
 /**

@@ -2,13 +2,12 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { toRfc3339 } from '@trestle/database/timestamps.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import type { Db, IdentitiesTable, UsersTable } from '../database.ts'
+import type { Db, IdentitiesTable } from '../database.ts'
 import type { Factor } from '../factors/factor.ts'
 import { type FactorRow, toFactor } from '../factors/factor-repository.ts'
 import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
-import { requireUser, type User } from './user.ts'
-import { toUser } from './user-repository.ts'
+import { requireUser, TIME_COLUMNS, toUser, USER_COLUMNS, type User, type UsersTable } from './user.ts'
 
 /** Everything that a user record shows. It lacks the password hash, which stays in the database. */
 export interface Profile {
@@ -26,56 +25,6 @@ export interface ProfileJson {
   readonly identities: readonly Selectable<IdentitiesTable>[] | null
   readonly factors: readonly FactorRow[] | null
 }
-
-// Named one by one, since a prepared `*` fails as soon as a migration adds a column.
-const USER_COLUMNS = [
-  'id',
-  'aud',
-  'role',
-  'email',
-  'phone',
-  'email_confirmed_at',
-  'phone_confirmed_at',
-  'confirmed_at',
-  'invited_at',
-  'confirmation_sent_at',
-  'recovery_sent_at',
-  'email_change',
-  'email_change_sent_at',
-  'email_change_confirm_status',
-  'phone_change',
-  'phone_change_sent_at',
-  'reauthentication_sent_at',
-  'last_sign_in_at',
-  'raw_app_meta_data',
-  'raw_user_meta_data',
-  'banned_until',
-  'deleted_at',
-  'is_anonymous',
-  'is_sso_user',
-  'staged_at',
-  'console_role',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof UserRow)[]
-
-const TIME_COLUMNS = [
-  'email_confirmed_at',
-  'phone_confirmed_at',
-  'confirmed_at',
-  'invited_at',
-  'confirmation_sent_at',
-  'recovery_sent_at',
-  'email_change_sent_at',
-  'phone_change_sent_at',
-  'reauthentication_sent_at',
-  'last_sign_in_at',
-  'banned_until',
-  'deleted_at',
-  'staged_at',
-  'created_at',
-  'updated_at',
-] as const satisfies readonly (keyof UserRow)[]
 
 /** A profile as a row: the columns of the user, and identities and factors as JSON. */
 export type ProfileRow = UserRow & Pick<ProfileJson, 'identities' | 'factors'>

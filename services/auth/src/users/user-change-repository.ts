@@ -1,13 +1,12 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
-import type { Db, Trx, UsersTable } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { CLAIM_NAMES, ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
-import type { User } from './user.ts'
-import { toUser } from './user-repository.ts'
+import { toUser, type User, type UsersTable } from './user.ts'
 
 /** A new user. The id and the times are made where they are not given. */
 type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }

@@ -7,8 +7,7 @@ import type { Cursor } from '../pagination/page-query.ts'
 import { parseId } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { briefProfileColumns, type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
-import type { User } from './user.ts'
-import { toUser } from './user-repository.ts'
+import { toUser, type User } from './user.ts'
 
 /** The users of a list: the users of an audience whom a search matches. */
 export interface UserFilter {

@@ -1,16 +1,11 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
-import { type RawBuilder, type Selectable, sql } from 'kysely'
-import type { AuthTables, Db, Trx, UsersTable } from '../database.ts'
-import { toMetadata } from '../identities/identity.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { AuthTables, Db, Trx } from '../database.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
-import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
-import { normaliseEmail, readTypedPhone, type UserIdentifier } from '../requests/identifier.ts'
-import { withoutConsoleRole } from './metadata.ts'
-import { isStaged, type Manager, requireUser, type User } from './user.ts'
-
-type Row = Selectable<UsersTable>
+import type { Timestamp } from '../records/timestamp.ts'
+import { readTypedPhone, type UserIdentifier } from '../requests/identifier.ts'
+import { isStaged, type Manager, requireUser, toUser, type User } from './user.ts'
 
 /** Finds a user, also a staged or deleted one; undefined where nobody has the id. */
 export async function findUserById(db: Db, id: string): Promise<User | undefined> {
@@ -208,42 +203,6 @@ export async function hasClaimedEmail(db: Db, user: User): Promise<boolean> {
   if (user.email === null || user.emailConfirmedAt !== null || isStaged(user)) return false
   const providers = (await listIdentities(db, user.id)).map(({ provider }) => provider)
   return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
-}
-
-/** Maps a row to a user. NULL and '' mean the same, as they do to supabase/auth. */
-export function toUser(row: Row): User {
-  return {
-    id: row.id,
-    audience: row.aud ?? '',
-    role: row.role ?? '',
-    email: row.email ? normaliseEmail(row.email) : null,
-    emailAsWritten: row.email || null,
-    phone: row.phone || null,
-    passwordHash: row.encrypted_password || null,
-    emailConfirmedAt: row.email_confirmed_at,
-    phoneConfirmedAt: row.phone_confirmed_at,
-    confirmedAt: row.confirmed_at,
-    invitedAt: row.invited_at,
-    confirmationSentAt: row.confirmation_sent_at,
-    recoverySentAt: row.recovery_sent_at,
-    emailChange: row.email_change || null,
-    emailChangeSentAt: row.email_change_sent_at,
-    emailChangeConfirmStatus: row.email_change_confirm_status ?? 0,
-    phoneChange: row.phone_change || null,
-    phoneChangeSentAt: row.phone_change_sent_at,
-    reauthenticationSentAt: row.reauthentication_sent_at,
-    lastSignInAt: row.last_sign_in_at,
-    appMetadata: withoutConsoleRole(toMetadata(row.raw_app_meta_data)),
-    consoleRole: OPERATOR_ROLES.find((role) => role === row.console_role) ?? null,
-    userMetadata: toMetadata(row.raw_user_meta_data),
-    bannedUntil: row.banned_until,
-    deletedAt: row.deleted_at,
-    isAnonymous: row.is_anonymous,
-    isSsoUser: row.is_sso_user,
-    stagedAt: row.staged_at,
-    createdAt: row.created_at ?? NO_TIME,
-    updatedAt: row.updated_at ?? NO_TIME,
-  }
 }
 
 /**

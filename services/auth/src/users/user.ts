@@ -1,10 +1,72 @@
-import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
+import { toMetadata } from '../identities/identity.ts'
 import { consoleUserProtected } from '../operator-errors.ts'
-import type { Timestamp } from '../records/timestamp.ts'
+import {
+  type Computed,
+  type Filled,
+  type FilledTimestamp,
+  type MetadataColumn,
+  NO_TIME,
+  type Timestamp,
+  type TimestampColumn,
+} from '../records/timestamp.ts'
 import { addressMissingToConfirm } from '../request-errors.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import { type IdentifierKind, normaliseEmail } from '../requests/identifier.ts'
+import { type Metadata, type MetadataRules, mergeMetadata, type UserMetadata, withoutConsoleRole } from './metadata.ts'
+
+/**
+ * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. It has the columns of
+ * supabase/auth, which may hold NULL where this service writes none, and `''` for none; see the migration.
+ */
+export interface UsersTable extends Record<'email_change_session_id' | 'phone_change_session_id', string | null> {
+  id: string
+  aud: Filled<string>
+  role: Filled<string>
+  /** In lower case where this service has written it. */
+  email: string | null
+  phone: string | null
+  encrypted_password: string | null
+  email_confirmed_at: TimestampColumn | null
+  phone_confirmed_at: TimestampColumn | null
+  confirmed_at: Computed<string | null>
+  invited_at: TimestampColumn | null
+  confirmation_sent_at: TimestampColumn | null
+  recovery_sent_at: TimestampColumn | null
+  /** Empty when no change is pending, as `phone_change`. */
+  email_change: ColumnType<string | null, string | undefined, string>
+  email_change_sent_at: TimestampColumn | null
+  /** When the user asked for the change in a session; `…_sent_at` is when its messages were last sent. */
+  email_change_asked_at: TimestampColumn | null
+  email_change_confirm_status: ColumnType<number | null, number | undefined, number>
+  phone_change: ColumnType<string | null, string | undefined, string>
+  phone_change_sent_at: TimestampColumn | null
+  phone_change_asked_at: TimestampColumn | null
+  reauthentication_sent_at: TimestampColumn | null
+  last_sign_in_at: TimestampColumn | null
+  raw_app_meta_data: MetadataColumn
+  raw_user_meta_data: MetadataColumn
+  banned_until: TimestampColumn | null
+  deleted_at: TimestampColumn | null
+  is_anonymous: Generated<boolean>
+  is_sso_user: Generated<boolean>
+  staged_at: TimestampColumn | null
+  keep_unconfirmed: Generated<boolean>
+  chosen_metadata: string[] | null
+  /** The role of the user as an operator; null for other users. */
+  console_role: string | null
+  /** Null also for an account that was confirmed from the beginning (see `isUnclaimed`). */
+  claimed_at: TimestampColumn | null
+  created_at: FilledTimestamp
+  updated_at: FilledTimestamp
+  /** The nil UUID. Only supabase/auth reads this column and the next three. */
+  instance_id: ColumnType<never, string | undefined, never>
+  confirmation_token: ColumnType<never, string | undefined, never>
+  recovery_token: ColumnType<never, string | undefined, never>
+  email_change_token_new: ColumnType<never, string | undefined, never>
+}
 
 /** A user. A time is null where its event has not happened. */
 export interface User {
@@ -50,12 +112,134 @@ export interface User {
   readonly updatedAt: Timestamp
 }
 
+/** The columns that a profile reads. They are named one by one, because a prepared `*` fails once a migration adds a column. */
+export const USER_COLUMNS = [
+  'id',
+  'aud',
+  'role',
+  'email',
+  'phone',
+  'email_confirmed_at',
+  'phone_confirmed_at',
+  'confirmed_at',
+  'invited_at',
+  'confirmation_sent_at',
+  'recovery_sent_at',
+  'email_change',
+  'email_change_sent_at',
+  'email_change_confirm_status',
+  'phone_change',
+  'phone_change_sent_at',
+  'reauthentication_sent_at',
+  'last_sign_in_at',
+  'raw_app_meta_data',
+  'raw_user_meta_data',
+  'banned_until',
+  'deleted_at',
+  'is_anonymous',
+  'is_sso_user',
+  'staged_at',
+  'console_role',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof UsersTable)[]
+
+type TimeColumn = Extract<(typeof USER_COLUMNS)[number], `${string}_at` | `${string}_until`>
+/** The columns of a profile that hold a time, by their names. */
+export const TIME_COLUMNS: readonly TimeColumn[] = USER_COLUMNS.filter((name): name is TimeColumn =>
+  /_(at|until)$/.test(name),
+)
+
+/** Maps a row to a user. NULL and '' mean the same, as they do to supabase/auth. */
+export function toUser(row: Selectable<UsersTable>): User {
+  return {
+    id: row.id,
+    audience: row.aud ?? '',
+    role: row.role ?? '',
+    email: row.email ? normaliseEmail(row.email) : null,
+    emailAsWritten: row.email || null,
+    phone: row.phone || null,
+    passwordHash: row.encrypted_password || null,
+    emailConfirmedAt: row.email_confirmed_at,
+    phoneConfirmedAt: row.phone_confirmed_at,
+    confirmedAt: row.confirmed_at,
+    invitedAt: row.invited_at,
+    confirmationSentAt: row.confirmation_sent_at,
+    recoverySentAt: row.recovery_sent_at,
+    emailChange: row.email_change || null,
+    emailChangeSentAt: row.email_change_sent_at,
+    emailChangeConfirmStatus: row.email_change_confirm_status ?? 0,
+    phoneChange: row.phone_change || null,
+    phoneChangeSentAt: row.phone_change_sent_at,
+    reauthenticationSentAt: row.reauthentication_sent_at,
+    lastSignInAt: row.last_sign_in_at,
+    appMetadata: withoutConsoleRole(toMetadata(row.raw_app_meta_data)),
+    consoleRole: OPERATOR_ROLES.find((role) => role === row.console_role) ?? null,
+    userMetadata: toMetadata(row.raw_user_meta_data),
+    bannedUntil: row.banned_until,
+    deletedAt: row.deleted_at,
+    isAnonymous: row.is_anonymous,
+    isSsoUser: row.is_sso_user,
+    stagedAt: row.staged_at,
+    createdAt: row.created_at ?? NO_TIME,
+    updatedAt: row.updated_at ?? NO_TIME,
+  }
+}
+
+/** The values that users and admins change, beside addresses, passwords and rights. Undefined members stay as they are. */
+export interface UserChanges {
+  readonly userMetadata: Metadata | undefined
+  readonly appMetadata: Metadata | undefined
+}
+
+/**
+ * Returns the columns that changes write.
+ * @param stored the metadata of the user, of a new user none
+ */
+export function changedColumns(
+  rules: MetadataRules,
+  stored: UserMetadata,
+  changes: UserChanges,
+): { readonly raw_user_meta_data?: Record<string, unknown>; readonly raw_app_meta_data?: Record<string, unknown> } {
+  const { userMetadata, appMetadata } = mergeMetadata(rules, stored, changes)
+  return {
+    ...(changes.userMetadata && { raw_user_meta_data: userMetadata }),
+    ...(changes.appMetadata && { raw_app_meta_data: appMetadata }),
+  }
+}
+
+/** The members of a user to whom nothing has happened yet. */
+export const NEW_USER = {
+  passwordHash: null,
+  emailConfirmedAt: null,
+  phoneConfirmedAt: null,
+  confirmedAt: null,
+  invitedAt: null,
+  recoverySentAt: null,
+  emailChange: null,
+  emailChangeSentAt: null,
+  emailChangeConfirmStatus: 0,
+  phoneChange: null,
+  phoneChangeSentAt: null,
+  reauthenticationSentAt: null,
+  lastSignInAt: null,
+  bannedUntil: null,
+  deletedAt: null,
+  isAnonymous: false,
+  isSsoUser: false,
+  consoleRole: null,
+  stagedAt: null,
+} as const
+
+/** The columns that a user fills, emptied: neither a new owner of the account nor a deleted user keeps them. */
+export const CLEARED_VALUES = { raw_user_meta_data: {}, chosen_metadata: null } as const
+
 /** Whether a user is banned at this time. A ban ends by itself at `bannedUntil`. */
 export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
   return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
 }
 
-/** Requires that a user is not banned at this time. @throws userBanned */
+/** Requires that a user is not banned at this time. */
 export function requireNotBanned(user: Pick<User, 'bannedUntil'>, now: Date): void {
   if (isBanned(user, now)) refuseBanned()
 }
@@ -70,7 +254,7 @@ export function refuseBannedSignIn(): never {
   throw signInUserBanned()
 }
 
-/** Requires the user whom a request names, as a lookup has found them. @throws userNotFound */
+/** Requires the user of a request, as a lookup has found them. @throws userNotFound */
 export function requireUser<Found>(user: Found | undefined): Found {
   if (user === undefined) throw userNotFound()
   return user
@@ -100,7 +284,7 @@ export function shownAppMetadata({
 
 /** The caller who changes users other than themselves. */
 export interface Manager {
-  /** Throws for a user whom they may not act on. */
+  /** Throws for a user that the caller may not act on. */
   readonly requireMayManage: (user: User) => void
 }
 
