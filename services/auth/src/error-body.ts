@@ -14,14 +14,14 @@ export interface ErrorBodyContext {
   /** The header X-Supabase-Api-Version, as sent. */
   readonly apiVersion: string | undefined
   /**
-   * The place of the names of RFC 6749 in the body of an error: beside its own members, as `POST /token` answers, or in their
-   * place, as supabase/auth refuses an id_token and a session of an OAuth client.
+   * Where the names of RFC 6749 stand in the body of an error: beside its own members, as in answers of `POST /token`, or in
+   * their place, as supabase/auth refuses an id_token and a session of an OAuth client.
    */
   readonly oauthNames: 'none' | 'beside' | 'of id_tokens'
   readonly requestId: string
 }
 
-/** The version from which errors carry their code as a string. Also what the answer's header says. */
+/** The version from which errors carry their code as a string. The header of the answer has it too. */
 export const API_VERSION = '2024-01-01'
 
 const IsoDate = z.iso.date()
@@ -106,7 +106,7 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
   return context.oauthNames === 'beside' ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
-// Most have the code of any bad request, so only the texts tell them apart.
+// Most have the code of any bad request, so only the texts differ.
 const OAUTH_REFUSALS: ReadonlyMap<string, string> = new Map([
   ...[
     externalErrors.idTokenMissing,
@@ -149,7 +149,7 @@ const INVALID_GRANT = codesOf(
 export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
   if (status >= 500) return 'server_error'
   if (status === 429) return 'slow_down'
-  // It has the code of a wrong password, so only the text tells them apart.
+  // It has the code of a wrong password, so only the text differs.
   if (message === errors.unsupportedGrantType.message) return 'unsupported_grant_type'
   if (code === requestErrors.oauthClientRequired.code) return code
   if (UNAUTHORIZED_CLIENT.has(code)) return 'unauthorized_client'
@@ -193,7 +193,7 @@ function toUnexpected(cause: unknown): HttpError {
 
 /**
  * The error of a request whose statement a trigger or a constraint of a neighbour refused, in the profile supabase (reference:
- * Errors of neighbours). Clients that ask for the newer bodies are not told what the neighbour reports.
+ * Errors of neighbours). Clients that ask for the newer bodies do not see the report of the application object.
  */
 function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
   if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined

@@ -219,14 +219,14 @@ export const unexpectedFailure = defineError(
   'Unexpected failure, please check server logs for more information',
 )
 export const smsProviderMissing = defineError(500, 'unexpected_failure', 'Unable to get SMS provider')
-/** The database, the keys of a provider or the list of breached passwords: the `cause` in the log names what is away. */
+/** The database, the keys of a provider or the list of breached passwords: the `cause` in the log names the unavailable part. */
 export const serviceUnavailable = defineError(
   503,
   'service_unavailable',
   'The service is not available for the moment, please retry',
   { 'retry-after': '1' },
 )
-/** Answers `GET /ready`, and names what is missing. */
+/** Answers `GET /ready`, and names the missing parts. */
 export const notReady = defineError(
   503,
   'service_unavailable',

@@ -52,10 +52,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const FORMATS: Readonly<Record<string, string>> = { guid: FIELD_TEXTS.uuid, uuid: FIELD_TEXTS.uuid }
 
-/** The units of a bound, by zod's name for what has it. */
+/** The units of a bound, by zod's name of the value. */
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' }
 
-/** An issue of zod, or what Fastify passes on of one. */
+/** An issue of zod, or the part of it that Fastify passes on. */
 export interface SchemaIssue {
   readonly code: string
   readonly message: string

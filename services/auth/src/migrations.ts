@@ -39,7 +39,7 @@ const policyFunctions = {
 const policyCallers: Callers = {
   roles: ['anon', 'authenticated', 'service_role'],
   functions: Object.keys(policyFunctions),
-  // An operator may have revoked what supabase/auth or its PostgreSQL image has granted.
+  // An operator may have revoked rights that supabase/auth or its PostgreSQL image has granted.
   keepsRights: hasUpstreamTables,
 }
 
@@ -100,7 +100,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
 }
 
 /**
- * Makes or updates the queue of jobs, with its schema. The installation reads and runs what is in the schema. A role that may
+ * Makes or updates the queue of jobs, with its schema. The installation reads and runs the objects of the schema. A role that may
  * create schemas could make it first.
  */
 export async function createJobQueue(db: Kysely<unknown>, config: DatabaseConfig): Promise<void> {

@@ -50,8 +50,8 @@ export function openAuthJobs(
 }
 
 /**
- * The settings for the database that the service works on. In an adopted one, triggers and constraints of neighbours expect users
- * when codes are asked for, and applications read what these report, whatever the profile (reference: Adopting a database).
+ * The settings for the database that the service works on. In an adopted database, triggers and constraints of applications
+ * expect users when codes are asked for, and applications read their errors, in every profile (reference: Adopting a database).
  */
 export async function fitToDatabase(config: AuthConfig, { db, names }: Database<AuthTables>): Promise<AuthConfig> {
   // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside the tables of others.
@@ -61,8 +61,8 @@ export async function fitToDatabase(config: AuthConfig, { db, names }: Database<
 }
 
 /**
- * Looks who may put functions into the schema in which the service looks for names.
- * @throws Error where somebody may whom nothing else lets run code with the rights of the service, with what to do about it
+ * Checks who may create functions in the schema in which the service looks for names.
+ * @throws Error, with advice, if a role may that could not otherwise run code with the rights of the service
  */
 export async function expectOwnSchema(config: AuthConfig): Promise<void> {
   const target = migrateOptions(config)

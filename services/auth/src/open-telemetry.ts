@@ -25,7 +25,7 @@ export function createAuthLog({ server }: Pick<AuthConfig, 'server'>): ServiceLo
   return createServiceLog({ level: server.logLevel, file: server.logFile, base: { component: 'api' } })
 }
 
-/** Reports what only the database knows: its connections and work. */
+/** Reports the connections and the work of the database. */
 export function observeDatabase(meter: Meter, database: Database<AuthTables>, tasks: readonly AnyTask[]): void {
   const { db } = database
   observeConnections(meter, database)

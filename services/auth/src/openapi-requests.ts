@@ -14,7 +14,7 @@ const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
   // The confirmation page posts the members of its link, so the form has no email and no phone.
   verifyCode: ({ properties }) => {
     const { token, token_hash, redirect_to } = asPart(properties)
-    // Any type is taken: the redirect says what is wrong with it.
+    // Any type is accepted: the redirect has the error.
     const members = { type: { type: 'string', minLength: 1 }, token, token_hash, redirect_to }
     return {
       type: 'object',
@@ -26,8 +26,7 @@ const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
 }
 
 /**
- * Says what the service reads beside JSON objects: forms, null, and parameters of a query that are empty (reference: Request
- * bodies).
+ * Describes the inputs beside JSON objects: forms, null, and empty parameters of a query (reference: Request bodies).
  * @param document is changed
  * @throws Error when a route takes forms that FORMS does not describe
  */

@@ -1,7 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 
-// Errors of operators, and of what is left to them (console reference: Console roles in auth, Errors of operators).
+// Errors of operators, and of acts that only operators may do (console reference: Console roles in auth, Errors of operators).
 
 export const consoleRoleReserved = defineError(
   422,

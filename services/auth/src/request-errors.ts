@@ -1,7 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The part of the catalogue about what is wrong with a request, beginning with its body (reference: Error codes). Other parts
-// are listed in errors.ts.
+// The part of the catalogue about wrong requests, beginning with the body (reference: Error codes). Other parts are listed in
+// errors.ts.
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
@@ -9,7 +9,7 @@ interface Limit {
   readonly max: number
 }
 
-/** A field, its names joined by dots, and what is wrong with it. `field` is empty for the whole. */
+/** A field, its names joined by dots, and its problem. `field` is empty for the whole. */
 interface FieldProblem {
   readonly field: string
   readonly problem: string

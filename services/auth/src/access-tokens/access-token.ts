@@ -52,7 +52,7 @@ export function signAccessToken(key: SigningKey, claims: object): string {
   return `${data}.${key.sign(data)}`
 }
 
-/** Verifies form, signature and times, in this order. The caller decides whom the token speaks for. */
+/** Verifies form, signature and times, in this order. The caller decides which user the token is for. */
 export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
   const [header, payload, signature, ...rest] = token.split('.')
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {

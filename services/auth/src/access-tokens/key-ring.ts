@@ -26,8 +26,8 @@ import {
 } from './signing-key-repository.ts'
 
 /**
- * Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table.
- * The type is what callers need; `deps.ts` builds the real one, whose keys are in the database.
+ * Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table. Callers take this
+ * type; `deps.ts` builds the real one, whose keys are in the database.
  */
 export interface KeyRing {
   sign(claims: object): string

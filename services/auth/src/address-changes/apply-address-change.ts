@@ -19,7 +19,6 @@ export interface ApplyDeps extends AuditDeps, NotifyDeps {
  * yet to confirm it. Runs in a transaction of `withUniqueIdentifiers`.
  * @param user locked
  * @returns `refused` for the message to the current address where that address need not agree
- * @throws emailExists
  */
 export async function confirmEmailChange(
   trx: Trx,
@@ -45,7 +44,7 @@ export async function confirmEmailChange(
   return 'other-address-left'
 }
 
-/** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. @throws emailExists */
+/** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. */
 export async function applyEmailChange(
   trx: Trx,
   deps: ApplyDeps,
@@ -75,7 +74,7 @@ export async function applyEmailChange(
 
 /**
  * Gives a user another phone, which counts as confirmed. An anonymous user becomes a permanent one. The transaction is one of
- * `withUniqueIdentifiers`. @param user locked @throws phoneExists
+ * `withUniqueIdentifiers`. @param user locked
  */
 export async function applyPhoneChange(
   trx: Trx,

@@ -57,7 +57,6 @@ export function findNewAddress(user: User, wanted: OwnAddresses, kind: Identifie
 /**
  * Counts the messages of the changes, before anything else is done for them. A change that is applied at once sends no message.
  * @param limitKey the key of the client's limits
- * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
 export async function takeMessageAllowances(
   deps: MessageAllowanceDeps,
@@ -83,10 +82,7 @@ interface OwnChange {
   readonly context: RequestContext
 }
 
-/**
- * Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked
- * @throws emailExists, phoneExists, emailTooSoon, smsTooSoon
- */
+/** Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked */
 export async function changeOwnAddresses(
   trx: Trx,
   deps: ChangeDeps,
@@ -240,7 +236,7 @@ export async function sendPhoneChange(
   return job !== undefined
 }
 
-/** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change anew. */
+/** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change again. */
 const YOUNG_MS = 86_400_000
 
 /** Whether a message that is sent again makes a change begin from the start: for an operator, and in the profile supabase. */
@@ -267,7 +263,7 @@ export async function resendEmailChange(
   const hasAgreed = user.emailChangeConfirmStatus > 0
   const wanted = { kinds: changeKinds(user, deps), hasAgreed, now: deps.now() }
   const { places, isLost } = await findFreePlaces(trx, user, wanted)
-  // A sign-in by another message has ended both mails. Nothing tells any more which address has agreed.
+  // A sign-in by another message has ended both mails. The row does not say which address has agreed.
   const restarts = isLost || restartsChange(deps, request)
   if (places.length === 0 && !restarts) return 'nobody'
   if (!(await claimResend(trx, deps, user, { kind: 'email_change', address: user.emailChange }))) return 'nobody'

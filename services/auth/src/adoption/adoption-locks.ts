@@ -12,7 +12,7 @@ export const GENTLE_WAIT_MS = 200
 const GENTLE_ATTEMPTS = 5
 /** Longer than the second after which PostgreSQL looks for deadlocks, in waits that are shorter. */
 const PATIENT_REQUESTS = 5
-/** How long an autovacuum may take to end once PostgreSQL has told it to, in milliseconds. */
+/** How long an autovacuum may take to end after PostgreSQL has asked it to, in milliseconds. */
 const VACUUM_END_MS = 2_000
 
 /**
@@ -40,11 +40,11 @@ interface LockedTables {
 }
 
 /**
- * Locks tables against everything, one after the other. Requests of the old service lock its tables in
- * various orders, so no order of ours avoids deadlocks with all of them. The first attempts of a transaction
- * give up before PostgreSQL looks for deadlocks, so that no request fails. Where the old service is so busy
- * that there is always such a request, later attempts keep the locks that they have, and ask again for the
- * next one: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
+ * Locks tables against everything, one after the other. Requests of the old service lock its tables in various orders, so no lock
+ * order here avoids deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for
+ * deadlocks, so that no request fails. Where the old service is so busy that there is always such a request, later attempts keep
+ * the locks that they have, and ask again for the next one: PostgreSQL ends the requests that wait for us and that we wait for,
+ * and never us.
  * @param attempt of the transaction, from 1
  * @throws DatabaseError (55P03) when a lock is not granted; Error that names an autovacuum that PostgreSQL does not end
  */
@@ -63,9 +63,9 @@ export async function lockTables(
 }
 
 /**
- * Ends autovacuums of the tables in the schemas of an adoption, and keeps others away until the transaction ends.
- * PostgreSQL ends an autovacuum for whoever has waited for its table until it looks for deadlocks, which is
- * longer than requests may wait. So this waits for a lock that no request of the old service waits behind.
+ * Ends autovacuums of the tables in the schemas of an adoption, and keeps others away until the transaction ends. PostgreSQL ends
+ * an autovacuum only when another transaction has waited for `deadlock_timeout`. Requests may not wait that long. So this waits
+ * for a lock that no request of the old service waits behind.
  * @param only the table whose autovacuum is ended; by default those of all are
  * @throws Error that names an autovacuum that PostgreSQL does not end
  */
@@ -150,9 +150,9 @@ export interface LateIndex {
 }
 
 /**
- * Makes an index without a lock, unless it is there. The index of a run that was killed is not valid, and is
- * made anew. PostgreSQL may still be making it when the client of that run is gone. It waits until every open
- * transaction has ended, so no caller holds one.
+ * Makes an index without a lock, unless it is there. If a run was killed, its index is not valid: it is made again. PostgreSQL
+ * may still be making it when the client of that run is gone. It waits until every open transaction has ended, so no caller holds
+ * one.
  * @param report called after some seconds with a line that names the transactions that the index waits for
  * @throws Error while PostgreSQL makes an index of the table for a run that was killed
  */

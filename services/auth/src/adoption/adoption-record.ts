@@ -62,7 +62,7 @@ export async function beginRecord(
   places: AdoptionPlaces,
   { version, changes }: Pick<AdoptionRecord, 'version' | 'changes'>,
 ): Promise<void> {
-  // Another run, or somebody else, may make one of the schemas while this one waits for it: their owners are read after the wait.
+  // Another run or another role may make one of the schemas during the wait: read their owners after the wait.
   await inLatest(db).execute(async (trx) => {
     for (const schema of schemasOf(places)) await createOwnSchema(trx, schema)
     await requireOwnSchemas(trx, schemasOf(places))
@@ -93,7 +93,7 @@ export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): P
   )
 }
 
-/** Whether somebody has restored the schema of the tables as it was before the switch, in place of what was adopted. */
+/** Whether the schema of the tables was restored to its state before the switch. */
 export async function isLeftOver(
   db: Kysely<unknown>,
   { names }: AdoptionPlaces,
@@ -191,7 +191,7 @@ interface CodePlace {
   readonly token: string
   readonly sentAt: string
   readonly when: RawBuilder<unknown>
-  /** How flows name what the message was for; null: the message is an SMS. */
+  /** The name of the message's purpose in flows; null: the message is an SMS. */
   readonly methods: readonly string[] | null
 }
 

@@ -31,7 +31,7 @@ export async function listLostSignIns(
     FROM ${id('users')} WHERE encrypted_password ~ '^[$](2[aby]|argon2id?)[$]' GROUP BY 1`.execute(db)
   const { rows: nowhere } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${id('users')} WHERE aud = '' AND ${audience}::text <> ''`.execute(db)
-  // supabase/auth empties what identifies a user whom it deletes, and looks at deleted_at nowhere.
+  // supabase/auth empties the identifying columns of a deleted user, and reads deleted_at nowhere.
   const { rows: marked } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${id('users')}
     WHERE deleted_at IS NOT NULL AND (encrypted_password <> '' OR email LIKE '%@%' OR phone ~ '^[0-9]+$')`.execute(db)
@@ -64,9 +64,9 @@ export async function listLostSignIns(
 }
 
 /**
- * Looks for an audience of the settings that no user has, as where the old service had another GOTRUE_JWT_AUD:
- * who signs in by an address is looked for in it. Users of the empty audience are a loss of `listLostSignIns`.
- * @returns a line with what to do about it; none where a user has one of these audiences
+ * Looks for an audience of the settings that no user has, as where the old service had another GOTRUE_JWT_AUD: who signs in by an
+ * address is looked for in it. Users of the empty audience are a loss of `listLostSignIns`.
+ * @returns a line with advice; none where a user has one of these audiences
  */
 export async function listLoneAudience(
   db: Kysely<unknown>,
@@ -88,7 +88,7 @@ export async function listLoneAudience(
 const BCRYPT_REST = 'A'.repeat(53)
 const ARGON2_REST = `${'A'.repeat(22)}$${'A'.repeat(43)}`
 
-/** Whether a sign-in may verify hashes of a cost. @param cost what stands before the salt; null where a hash is damaged */
+/** Whether a sign-in may verify hashes of a cost. @param cost the text before the salt; null if a hash is damaged */
 function isAffordable(cost: string | null): boolean {
   return cost !== null && parseStoredHash(`${cost}$${cost.startsWith('$2') ? BCRYPT_REST : ARGON2_REST}`) !== undefined
 }
@@ -221,7 +221,7 @@ export async function isOwnSession(
   return columns.has('oauth_client_id') ? sql`${sql.ref(`${alias}.oauth_client_id`)} IS NULL` : sql`true`
 }
 
-/** How many sessions belong to OAuth clients. @param fate what becomes of them */
+/** How many sessions belong to OAuth clients. @param fate the fate of the sessions, for the operator */
 export async function listClientSessions(
   db: QueryExecutorProvider,
   place: Pick<AdoptionPlaces, 'names'>,

@@ -133,7 +133,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
   return { beforeFirst, outcome: () => outcome }
 }
 
-/** The times of what has happened, in the tables that stay. Others may have columns of their own there. */
+/** The times of past events, in the tables that stay. Others may have columns of their own there. */
 const PAST: Readonly<Record<string, readonly string[]>> = {
   users: [
     ...['created_at', 'updated_at', 'invited_at', 'last_sign_in_at', 'email_confirmed_at', 'phone_confirmed_at'],
@@ -232,9 +232,9 @@ async function addForeignKeys(trx: Kysely<unknown>, { id, local }: Names): Promi
 }
 
 /**
- * Checks the rows from before the switch, and deletes those whose user or session is gone: a user who was
- * deleted while the directory was filled, or a session that a replica has deleted, which no trigger notes.
- * Locks nobody out. Does nothing where an earlier run has.
+ * Checks the rows from before the switch, and deletes rows whose user or session is gone. A user may be deleted while the
+ * directory is filled, and no trigger notes a session that a replica deletes. Locks nobody out. Does nothing where an earlier run
+ * has.
  */
 export async function checkForeignKeys(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const key of FOREIGN_KEYS) {

@@ -125,10 +125,10 @@ export async function listOtherColumns(db: QueryExecutorProvider, { schema }: Na
 }
 
 /**
- * Lists the columns whose type an operator has changed to one that this service cannot write, such as an
- * enumeration for `users.role`. It writes `varchar` and `citext` as it does `text`, a domain as what it is made
- * of, and metadata of users as `json` too. The key of identities was a text before they had a `provider_id`.
- * @returns each in a line, with what to do about it
+ * Lists the columns whose type an operator has changed to one that this service cannot write, such as an enumeration for
+ * `users.role`. It writes `varchar` and `citext` as it does `text`, a domain as its base type, and metadata of users as `json`
+ * too. The key of identities was a text before they had a `provider_id`.
+ * @returns a line for each, with advice
  */
 export async function listChangedTypes(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const known = Object.entries(UPSTREAM_TYPES).flatMap(([table, types]) =>

@@ -131,12 +131,12 @@ function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknow
 }
 
 /**
- * Runs the work of an act in the transaction of the act, and makes the answer that the caller of the act gets. The caller may add
- * what belongs to its answer, such as an entry in the audit log, before and after the work.
+ * Runs the work of an act in the transaction of the act, and makes the answer that the caller of the act gets. The caller may
+ * write more rows before and after the work, such as an entry in the audit log.
  */
 export type RunWork<Result, Answer> = (trx: Trx, deps: AuditDeps, work: () => Promise<Result>) => Promise<Answer>
 
-/** Runs the work, and adds nothing: the answer is its result. @throws what the work throws */
+/** Runs the work, and adds nothing: the answer is its result. */
 export function runWorkAlone<Result>(_trx: Trx, _deps: AuditDeps, work: () => Promise<Result>): Promise<Result> {
   return work()
 }

@@ -27,7 +27,7 @@ export type BehaviourProfile = (typeof PROFILES)[number]
 
 /**
  * Every behaviour in which the profiles differ, from the files of `behaviours/`, one for each subject. The code asks
- * `config.behaviours`, never for the name of the profile. What the strict profile narrows is in profile.ts.
+ * `config.behaviours`, never for the name of the profile. The limits of the strict profile are in profile.ts.
  */
 export const BEHAVIOURS = {
   ...signUpBehaviours,
@@ -56,7 +56,6 @@ export const BEHAVIOURS_BY_SUBJECT: Readonly<Record<string, BehaviourRows>> = {
 
 type Table = typeof BEHAVIOURS
 
-/** The name of a behaviour. */
 export type BehaviourName = keyof Table
 
 /** The value of each behaviour, as the profile of a service has it. */
@@ -127,7 +126,6 @@ export const KEPT_BEHAVIOURS: readonly KeptBehaviour[] = [
   ...keptRequestBehaviours,
 ]
 
-/** The behaviours of a profile. */
 export function behavioursOf(profile: BehaviourProfile): Behaviours {
   const values = Object.entries<Behaviour>(BEHAVIOURS).map(([name, row]) => [
     name,

@@ -179,7 +179,7 @@ export function templateProblems(values: TemplateValues): readonly string[] {
   })
 }
 
-/** The same as warnings for the operator, which say what is sent instead. */
+/** Warnings for the operator about these templates, which name the text that is sent instead. */
 export function templateWarnings(values: TemplateValues): readonly string[] {
   return templateProblems(values).map((problem) => `${problem}; the built-in text is sent`)
 }

@@ -128,7 +128,7 @@ export interface ExternalConfig {
   readonly flowStateLifetimeMs: number
   /** The issuers that the id_token grant accepts. */
   readonly idTokenIssuers: readonly string[]
-  /** The URL at which every sign-in ends. Undefined: the one that the client asks for. */
+  /** The URL at which every sign-in ends. Undefined: the address that the client asks for. */
   readonly redirectUrl: string | undefined
   readonly custom: {
     readonly enabled: boolean

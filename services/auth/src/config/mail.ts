@@ -28,7 +28,9 @@ const USUAL_NOTIFICATIONS = [
   'MFA_FACTOR_ENROLLED',
   'MFA_FACTOR_UNENROLLED',
 ] as const
-/** Events after which somebody else may sign in for ever, or no longer. The profile supabase notifies nobody of them. */
+/**
+ * Events after which another person may be able to sign in, or the user may not. The profile supabase notifies nobody of them.
+ */
 const GUARDED_NOTIFICATIONS = [
   'PASSKEY_ADDED',
   'PASSKEY_REMOVED',

@@ -105,7 +105,7 @@ export const settingsWithoutEffect = group(
   },
 )
 
-/** The headers that may tell the client's address, by the settings that make them trusted: the first one wins. */
+/** The headers that may have the client's address, by the settings that make them trusted: the first one wins. */
 const ADDRESS_HEADERS = {
   SECURITY_FORWARDED_FOR_ENABLED: 'auth-forwarded-for',
   SECURITY_SB_FORWARDED_FOR_ENABLED: 'sb-forwarded-for',
@@ -126,7 +126,7 @@ export interface ServerConfig extends TelemetryConfig {
   readonly shutdownDelayMs: number
   /** Undefined: no setting says which proxies there are, and none is trusted. */
   readonly trustedProxies: TrustedProxies | undefined
-  /** The headers that tell the client's address, in lower case: the first one wins. */
+  /** The headers that have the client's address, in lower case: the first one wins. */
   readonly addressHeaders: readonly string[]
   readonly requestIdHeader: string | undefined
   readonly corsAllowedHeaders: readonly string[]
@@ -159,7 +159,7 @@ export function serverWarnings(values: SettingValues<typeof settingsWithoutEffec
   return set.map((name) => `AUTH_${name} is deprecated and has no effect`)
 }
 
-/** Settings of the database and of what is kept there (docs/settings/auth.md). */
+/** Settings of the database and of its rows (docs/settings/auth.md). */
 export const databaseSettings = group('Database', {
   DB_DRIVER: oneOf('postgres').describe('The kind of database.'),
   DB_DATABASE_URL: databaseUrl().meta({
@@ -200,7 +200,7 @@ export const databaseSettings = group('Database', {
 
 type DatabaseValues = SettingValues<typeof databaseSettings>
 
-/** The settings of the database, and of what is kept there. Auth has no lists that a standby could serve. */
+/** The settings of the database and of its rows. Auth has no lists that a standby could serve. */
 export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> {
   readonly schema: string
   readonly cleanupEnabled: boolean

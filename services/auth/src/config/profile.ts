@@ -198,7 +198,7 @@ interface SettingWithoutEffect {
 /** The providers of supabase/auth that this service lacks, as in names of settings. */
 const UNSERVED_PROVIDERS = ['FLY', 'KAKAO', 'LINKEDIN_OIDC', 'SLACK_OIDC', 'VERCEL_MARKETPLACE', 'X', 'ZOOM'] as const
 
-/** Each pattern, what is so instead, and when that does no harm. The first pattern that matches a name counts. */
+/** Each pattern, the behaviour here, and when the difference does no harm. The first pattern that matches a name counts. */
 const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Harmless])[] = [
   ['DB_CONN_PERCENTAGE DB_MAX_IDLE_POOL_SIZE', 'AUTH_DB_MAX_POOL_SIZE alone is the size of the pool', 'always'],
   ['DB_CONN_MAX_* DB_HEALTH_CHECK_PERIOD DB_ADVISOR_*', 'the pool looks after its connections', 'always'],

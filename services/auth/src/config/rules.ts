@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import type { BehaviourProfile, Behaviours } from './behaviours.ts'
 
-/** The profile, which decides what further settings mean. */
+/** The profile, which decides the meaning of further settings. */
 export interface ProfileValues {
   readonly PROFILE: BehaviourProfile
 }

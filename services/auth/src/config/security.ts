@@ -114,7 +114,7 @@ export interface SecurityConfig {
   readonly outboundAllowedHosts: readonly string[]
 }
 
-/** Returns the settings of guesses, encryption, proxies and captcha, with what the profile decides. */
+/** Returns the settings of code attempts, encryption, proxies and captcha, with the defaults of the profile. */
 export function toSecurityConfig(values: SecurityValues & ProfileValues): SecurityConfig {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,

@@ -39,7 +39,7 @@ export const sessionSettings = group('Sessions', {
     ),
 })
 
-/** Settings of passwords (docs/settings/auth.md): what a new one must have, and where it is looked up. */
+/** Settings of passwords (docs/settings/auth.md): the rules for a new password, and where it is looked up. */
 export const passwordSettings = group('Passwords', {
   PASSWORD_MIN_LENGTH: integer(0, 72)
     .prefault('6')
@@ -189,8 +189,8 @@ export interface SignupConfig {
   /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
   readonly confirmerOwnsAccount: boolean
   /**
-   * Whether a right password is answered that the account is not confirmed. That tells a stranger who signed
-   * up whether the owner has confirmed.
+   * Whether a right password is answered that the account is not confirmed. That would reveal to a stranger who signed up whether
+   * the owner has confirmed.
    */
   readonly revealsUnconfirmed: boolean
   /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */

@@ -36,7 +36,10 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { type EncryptionKeys, equalSecrets, openSecret } from '../secrets/sealed-secret.ts'
 import { buildUnconfirmedUser } from '../users/claim-identifier.ts'
 
-/** The dependencies of the exchange at a provider. The encryption keys open what the flow kept while its browser was away. */
+/**
+ * The dependencies of the exchange at a provider. The encryption keys decrypt the secrets that the flow kept while its browser
+ * was at the provider.
+ */
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'security'>
   readonly encryptionKeys: EncryptionKeys
@@ -64,10 +67,7 @@ export interface ProviderSignIn {
 /** The id of a flow, and the secrets that it has kept for the answer of its provider. */
 type ReturnedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
 
-/**
- * Asks a provider who has signed in. Holds no connection to the database meanwhile.
- * @throws providerRefused, profileFailed, requestTokenWrong, authorizationCodeMissing
- */
+/** Asks a provider who has signed in. Holds no connection to the database meanwhile. */
 export async function askProvider(
   deps: AskProviderDeps,
   configured: AnyConfiguredProvider,
@@ -192,10 +192,7 @@ interface AskBeforeDeps {
   readonly now: () => Date
 }
 
-/**
- * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
- */
+/** Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken. */
 export async function askBeforeExternalUser(
   deps: AskBeforeDeps,
   account: ExternalAccount,

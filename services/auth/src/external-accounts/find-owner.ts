@@ -44,7 +44,7 @@ import {
 } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 
-/** The user whom an external account signs in, locked, and how the user was found. */
+/** The locked user of an external account, and how the user was found. */
 export interface ExternalOwner {
   readonly decision: 'existing' | 'link' | 'create'
   readonly user: User
@@ -64,11 +64,10 @@ export interface FindOwnerDeps extends AuditDeps {
 }
 
 /**
- * Decides whom an external account signs in (reference: Owner of an external account): the user with its
- * identity, else the one user with a trusted email of it, else a new user.
+ * Decides which user an external account signs in (reference: Owner of an external account): the user with its identity, else the
+ * one user with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userNotFound, userBanned, consoleUserProtected, identityTaken, severalOwners, emailExists, signupDisabled,
- * StaleView
+ * @throws userNotFound, userBanned, consoleUserProtected, identityTaken, severalOwners, emailExists, signupDisabled, StaleView
  */
 export async function findExternalOwner(
   trx: Trx,
@@ -93,9 +92,8 @@ export async function findExternalOwner(
 }
 
 /**
- * Lets no account at a custom provider in as an operator: admins of the API add and change such providers,
- * and could sign in by one of their own that tells the address of the operator.
- * @throws consoleUserProtected
+ * Refuses operators at custom providers: admins of the API add and change such providers, and could sign in as an operator by a
+ * provider of their own.
  */
 export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provider'>, user: User): void {
   if (provider.startsWith(CUSTOM_PREFIX)) leaveToOperators(user)
@@ -103,8 +101,8 @@ export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provid
 
 /**
  * Refuses an account whose identity names another issuer. A subject is unique within its issuer alone (OpenID Connect Core,
- * section 2), and the settings of a custom provider may have changed while somebody was there. An identity of supabase/auth may
- * name no issuer. @throws identityTaken
+ * section 2), and the settings of a custom provider may have changed during the sign-in. An identity of supabase/auth may name no
+ * issuer.
  */
 export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, data }: ExternalAccount): void {
   if (!provider.startsWith(CUSTOM_PREFIX) || identity.data.iss === undefined) return
@@ -112,8 +110,8 @@ export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, 
 }
 
 /**
- * Keeps the meaning of the subject of an external account until the transaction ends. An admin may have changed the
- * provider since it was asked, and the subject would name somebody else. @throws identityTaken
+ * Keeps the meaning of the subject of an external account until the transaction ends. An admin may have changed the provider
+ * meanwhile, and the subject could name another person.
  */
 export async function requireSameSubjects(
   trx: Trx,
@@ -124,7 +122,7 @@ export async function requireSameSubjects(
   if (!present || !sharesSubjects(present, subjects)) refuseForeignIdentity()
 }
 
-/** Refuses an external account whose identity belongs to somebody else. @throws identityTaken */
+/** Refuses an external account whose identity belongs to another user. @throws identityTaken */
 export function refuseForeignIdentity(): never {
   throw identityTaken()
 }
@@ -226,8 +224,8 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
 }
 
 /**
- * Copies the profile of the provider into the user's metadata, but what the user or an admin has chosen, as far as it fits.
- * Updates the user's list of providers.
+ * Copies the profile of the provider into the user's metadata as far as it fits, except values that the user or an admin has
+ * chosen. Updates the user's list of providers.
  */
 export async function adoptProfile(
   trx: Trx,
@@ -240,7 +238,10 @@ export async function adoptProfile(
   return updateProviders(trx, user)
 }
 
-/** The metadata of a user with the claims of a provider. What does not fit is logged by name: the values are personal. */
+/**
+ * The metadata of a user with the claims of a provider. Claims that do not fit are logged by name alone: their values are
+ * personal.
+ */
 function mergeFitting(
   { config, logger }: Pick<FindOwnerDeps, 'logger'> & { readonly config: MetadataRules },
   user: Pick<User, 'userMetadata' | 'appMetadata'> & Partial<Pick<User, 'id'>>,

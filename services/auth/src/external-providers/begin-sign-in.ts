@@ -38,7 +38,7 @@ interface BegunSignIn {
 
 const VERIFIER_BYTES = 32
 
-/** Begins a sign-in at a provider. Only OAuth 1.0a asks the provider before the browser goes there. @throws exchangeFailed */
+/** Begins a sign-in at a provider. Only OAuth 1.0a asks the provider before the browser goes there. */
 export async function beginSignIn(
   deps: OAuth1Deps,
   configured: AnyConfiguredProvider,
@@ -208,8 +208,8 @@ export function namesIssuer(configured: Pick<AnyConfiguredProvider, 'provider'>)
 }
 
 /**
- * Refuses an answer that came from another provider than the one that was asked: a dishonest provider may have sent its visitor
- * on to an honest one, with the `state` of its own flow (RFC 9207, section 1).
+ * Refuses an answer of another provider than the asked one: a dishonest provider may have sent its visitor on to an honest
+ * provider with the `state` of its own flow (RFC 9207, section 1).
  * @throws answerOfOtherProvider
  */
 export function requireOwnAnswer(configured: AnyConfiguredProvider, { calledAt, iss }: ReturnPlace): void {

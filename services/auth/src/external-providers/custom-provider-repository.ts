@@ -34,7 +34,7 @@ export async function findCustomProvider(db: Db, identifier: string): Promise<Cu
   return row && toCustomProvider(row)
 }
 
-/** Finds a provider, as `findCustomProvider` does. @throws customProviderNotFound */
+/** Finds a provider, as `findCustomProvider` does. */
 export async function getCustomProvider(db: Db, identifier: string): Promise<CustomProvider> {
   return requireProvider(await findCustomProvider(db, identifier))
 }
@@ -49,10 +49,7 @@ export async function countLockedProviders(trx: Trx): Promise<number> {
   return Number(count)
 }
 
-/**
- * Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit.
- * @throws the unique violation of the identifier
- */
+/** Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit. */
 export async function insertCustomProvider(
   trx: Trx,
   provider: Pick<CustomProvider, 'id' | 'identifier' | 'secret' | 'settings'>,
@@ -91,7 +88,7 @@ export async function updateCustomProvider(
 
 /**
  * Deletes a provider, and keeps the meaning of its subjects: its identities stay, but nobody can sign in by them.
- * @returns its id @throws customProviderNotFound
+ * @returns its id
  */
 export async function deleteCustomProvider(trx: Trx, identifier: string): Promise<string> {
   const query = trx.deleteFrom('custom_oauth_providers').where('identifier', '=', identifier)

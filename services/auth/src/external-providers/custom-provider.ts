@@ -36,7 +36,7 @@ const Address = z
 const Texts = z.array(Text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
-/** The redirect URIs that a provider may have: its own one, or the one that providers share. */
+/** The redirect URIs that a provider may have: its own URI, or the URI that providers share. */
 const CALLBACKS = ['own', 'shared'] as const
 
 const OAUTH2_URLS = ['authorization_url', 'token_url', 'userinfo_url']
@@ -159,8 +159,8 @@ export const CUSTOM_PREFIX = 'custom:'
 type Attribute = keyof AttributeMapping
 
 /**
- * The profile of a user at a custom provider, from the claims of one answer, or of several about the same user. What an earlier
- * one does not tell, a later one completes.
+ * The profile of a user at a custom provider, from the claims of one answer, or of several about the same user. A later source
+ * fills the members that an earlier source lacks.
  */
 export function toCustomProfile(
   settings: CustomProviderSettings,
@@ -203,7 +203,7 @@ function toEmail(mapping: AttributeMapping, parts: readonly IdTokenClaims[]): Li
   if (from === -1 || email === undefined) return { email: undefined, isVerified: false }
   const vouching = [carrier, ...later].filter((claims) => {
     const own = findClaim(mapping, claims, 'email') ?? ''
-    // What is no text, such as a list, may name another address.
+    // A value that is no text, such as a list, may name another address.
     return own === '' || lowerAToZ(readAttribute(mapping, claims, 'email') ?? '') === lowerAToZ(email)
   })
   return { email, isVerified: findFirst(vouching, (claims) => readVerified(mapping, claims)) === true }
@@ -290,7 +290,7 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
   readonly subjects?: Subjects
 }
 
-/** A provider with the service's account there. The protocol tells OAuth 2.0 and OAuth 1.0a apart. */
+/** A provider with the service's account there. `protocol` distinguishes OAuth 2.0 from OAuth 1.0a. */
 export type AnyConfiguredProvider = ConfiguredProvider<OAuth2Provider> | ConfiguredProvider<OAuth1Provider>
 
 /** Whether a provider speaks OAuth 1.0a. */
@@ -367,7 +367,7 @@ function defineOidc(settings: Oidc, secret: string): OAuth2Provider {
   }
 }
 
-/** Takes the profile from the id_token, and asks the provider for what it does not say of the email address. */
+/** Takes the profile from the id_token, and asks the provider if the token does not say whether the email is verified. */
 async function readProfile(settings: Oidc, { getClaims, idTokenClaims }: ProviderApi): Promise<ExternalProfile> {
   const claims = await idTokenClaims()
   const { userinfo_endpoint: userinfo } = settings.discovery_document
@@ -384,7 +384,7 @@ const HMAC_BYTES_MIN = 32
 
 /**
  * The secret that may sign id_tokens, where the metadata or the operator say that the provider uses it. The client must have a
- * secret that is its own: not one that apps hold, and not one that is short.
+ * long secret of its own, which no app holds.
  */
 function findTokenSecret(settings: Oidc, secret: string): IdTokenRules['secret'] {
   const { discovery_document: metadata, id_token_signed_response_alg: chosen, client_id: clientId } = settings

@@ -48,7 +48,7 @@ export interface FindProviderDeps {
 
 /**
  * Finds an enabled provider, fixed or custom, by name; undefined for an unknown name, and for a provider that is off.
- * @throws Error when no key of ours sealed its secret, when it was changed, or when it is another row's
+ * @throws Error when no key of this service encrypted its secret, when it was changed, or when it belongs to another row
  */
 export async function findProvider(deps: FindProviderDeps, name: string): Promise<AnyConfiguredProvider | undefined> {
   const { external, server } = deps.config

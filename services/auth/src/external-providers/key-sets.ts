@@ -12,9 +12,9 @@ export type KeySource =
   | { readonly discoveredAt: string }
 
 /**
- * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every
- * half minute. After a failure nothing is fetched for five seconds: anybody may send tokens of a provider that is down. The type
- * is what callers need; `deps.ts` builds the real one, which calls the providers.
+ * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. After a
+ * failure nothing is fetched for five seconds: anybody may send tokens of a provider that is down. Callers take this type;
+ * `deps.ts` builds the real one, which calls the providers.
  */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>
@@ -67,7 +67,7 @@ export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   }
 }
 
-/** The failures of the last seconds, by what could not be read. */
+/** The failures of the last seconds, by address. */
 function openPauses(now: () => Date) {
   const failures = new LRUCache<string, { readonly error: unknown; readonly atMs: number }>({ max: SETS_MAX })
   return {
@@ -83,7 +83,7 @@ function openPauses(now: () => Date) {
 type KeyReading = Pick<typeof import('jose'), 'createLocalJWKSet' | 'errors'> &
   Pick<typeof import('@trestle/common/outbound/token-issuer.ts'), 'isWithoutKeys'>
 
-/** The library waits after a read that succeeded, and not after one that failed. */
+/** The library waits after a successful read, but not after a failed one. */
 function withPauses(
   { createLocalJWKSet, errors, isWithoutKeys }: KeyReading,
   { name, keys }: { readonly name: string; readonly keys: RemoteJWKSet },
@@ -93,7 +93,7 @@ function withPauses(
     const failure = pauses.failureOf(name)
     const held = keys.jwks()
     if (failure !== undefined) {
-      // Keys that are fresh stay good. A key that is not among them may be one that could not be read.
+      // Keys that are fresh stay good. A key that is not among them may belong to a set that could not be read.
       if (held === undefined || !keys.fresh) throw failure.error
       return createLocalJWKSet(held)(header, token).catch((error: unknown) => {
         throw error instanceof errors.JWKSNoMatchingKey ? failure.error : error

@@ -84,7 +84,7 @@ async function send(
   return response.text()
 }
 
-/** A request, and what it is signed with. This service signs requests itself: no maintained library signs OAuth 1.0a. */
+/** A request, and the secrets that sign it. This service signs requests itself: no maintained library signs OAuth 1.0a. */
 export interface SignedRequest {
   readonly method: 'GET' | 'POST'
   /** The URL, whose query the signature covers too. */

@@ -87,7 +87,7 @@ export interface ProviderApi {
   ): Promise<z.output<Schema>>
   /**
    * Fetches the claims of a userinfo endpoint, which may be signed.
-   * @throws Error when the answer is not 2xx, is no object, or is signed by somebody else or for somebody else
+   * @throws Error when the answer is not 2xx, is no object, or is signed by another issuer or for another audience
    */
   getClaims(url: string): Promise<IdTokenClaims>
   /** Verifies the id_token of the grant. @throws Error when there is none, or it is not valid */
@@ -170,7 +170,7 @@ export function parseForeignJson(text: string): unknown {
 /** A whole number as its digits. `1.0` and `1e3` are refused: a provider that writes an id like that may have rounded it. */
 const DIGITS = /^(?:0|-?[1-9]\d*)$/
 
-/** A key that a provider gives somebody: a text, or the digits of a whole number. Undefined for anything else. */
+/** The key of a person at a provider: a text, or the digits of a whole number. Undefined for anything else. */
 export function toForeignKey(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   const literal = value instanceof InexactNumber ? value.literal : typeof value === 'number' ? String(value) : ''

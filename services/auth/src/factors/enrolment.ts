@@ -68,7 +68,7 @@ export function judgeEnrolment(
 }
 
 /**
- * Whether an enrolled factor may become verified. Since its enrolment other factors may have been verified, and somebody who has
+ * Whether an enrolled factor may become verified. Since its enrolment other factors may have been verified, and a person who has
  * only the password must not add a factor beside them.
  * @param factors all factors of the user
  */
@@ -118,7 +118,7 @@ export function requireRecoveryCodesEnabled({ mfa }: Pick<AuthConfig, 'mfa'>): v
   if (!mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
 }
 
-/** Requires a factor that can be challenged. Recovery codes are used without a challenge. @throws factorNotFound */
+/** Requires a factor that can be challenged. Recovery codes are used without a challenge. */
 export function requireEnrolled<F extends Pick<Factor, 'factorType'>>(
   factor: F | undefined,
 ): F & { readonly factorType: EnrolledType } {
@@ -133,9 +133,8 @@ export function isEnrolled<F extends Pick<Factor, 'factorType'>>(
 }
 
 /**
- * Whether a factor has what a challenge asks for. A verified WebAuthn factor without a credential was
- * inserted by SQL of others. It is not usable, because a new credential would be a second factor that nobody
- * has shown.
+ * Whether a factor has the secret or the address that a challenge needs. A verified WebAuthn factor without a credential was
+ * inserted by SQL of others. It is not usable, because a new credential would be a second factor that nobody has shown.
  */
 export function isUsable({ factorType, status, credential }: FactorWithSecrets): boolean {
   return factorType !== 'webauthn' || status === 'unverified' || credential !== null

@@ -149,8 +149,8 @@ function isNextUse({ id, counter }: StoredCredential): RawBuilder<boolean> {
 /**
  * Locks a factor or the recovery codes of a user, until the transaction ends. Undefined where the user has none with the id.
  *
- * Lock order: the user, whom the caller has locked, then the row with the id in either table. Every change of a factor locks its
- * user first, so that two of them never wait for each other.
+ * Lock order: the user, locked by the caller, then the row with the id in either table. Every change of a factor locks its user
+ * first, so that two of them never wait for each other.
  */
 export async function lockFactor(trx: Trx, userId: string, factorId: string): Promise<Factor | undefined> {
   for (const table of ['mfa_factors', 'mfa_recovery_sets'] as const) {
@@ -336,7 +336,7 @@ export async function claimChallenge(trx: Db, id: string, now: Date): Promise<bo
   return numUpdatedRows > 0n
 }
 
-/** Deletes a challenge that can no longer be answered. An answered challenge stays, so that a second answer is told apart. */
+/** Deletes a challenge that can no longer be answered. An answered challenge stays, so that a second answer is recognized. */
 export async function deleteChallenge(db: Db, id: string): Promise<void> {
   await db.deleteFrom('mfa_challenges').where('id', '=', id).where('verified_at', 'is', null).execute()
 }

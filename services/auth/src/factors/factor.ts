@@ -156,10 +156,7 @@ export function requireFriendlyName(name: string): string {
   throw friendlyNameTooLong({ max: NAME_LENGTH_MAX })
 }
 
-/**
- * Checks that no other factor of the user has a name. No index can check that for recovery codes, which have their own table.
- * @throws factorNameTaken
- */
+/** Checks that no other factor of the user has a name. No index can check that for recovery codes, which have their own table. */
 export function requireFreeName(name: string, others: readonly Pick<Factor, 'friendlyName'>[]): void {
   if (name.trim() !== '' && others.some(({ friendlyName }) => friendlyName === name)) refuseTakenName(name)
 }

@@ -30,7 +30,7 @@ export async function listFactorsSince(db: Db, userId: string, since: Date): Pro
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Inserts a set of recovery codes, still empty. @throws the unique violation of the user, who has at most one set */
+/** Inserts a set of recovery codes, still empty. */
 export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
   return toFactor(

@@ -43,7 +43,7 @@ export function messageRedirect(redirectTo: string, message: string, flow: FlowK
   return withFormFragment(base, { message, sb: '' })
 }
 
-/** A failure that the query or the fragment of a redirect tells (reference: Error redirects). */
+/** A failure in the query or the fragment of a redirect (reference: Error redirects). */
 interface RedirectFailure {
   readonly status: number
   readonly code: string

@@ -106,7 +106,7 @@ interface FlowEnd {
   readonly at: Date
 }
 
-/** Stores the auth code that ends a flow, and what its exchange needs. False when the flow has been cleaned up. */
+/** Stores the auth code that ends a flow, and the values for its exchange. False when the flow has been cleaned up. */
 export async function updateFinishedFlow(trx: Trx, id: string, end: FlowEnd): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('flow_state')
@@ -228,7 +228,7 @@ function toPkce(row: Selectable<FlowStateTable>): PkceChallenge | undefined {
   return codeChallenge === null || codeChallengeMethod === null ? undefined : { codeChallenge, codeChallengeMethod }
 }
 
-/** The column is text. What is not `aal2` counts as `aal1`, which proves the least. */
+/** The column is text. Any other level than `aal2` counts as `aal1`, which proves the least. */
 function toTarget(userId: string, row: Selectable<FlowStateTable>): LinkingTarget {
   return { userId, sessionId: row.linking_session_id, aal: row.linking_aal === 'aal2' ? 'aal2' : 'aal1' }
 }
@@ -251,7 +251,7 @@ export function hashAuthCode(code: string): Buffer {
 
 /**
  * The unfinished work of sessions (reference: Work of sessions). `all`: whatever waits for the user, also without a session.
- * `session`: what one session has started.
+ * `session`: the work that one session has started.
  */
 type SessionWork = { readonly scope: 'all' } | { readonly scope: 'session'; readonly sessionId: string }
 

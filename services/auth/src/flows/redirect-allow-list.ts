@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Glob } from './glob.ts'
 import { type PkceChallenge, type PkceRule, parsePkce, pkceParameters, requirePkce } from './pkce.ts'
 
-/** The addresses to which redirects may go: SITE_URL, and what matches URI_ALLOW_LIST (reference: Redirect rules). */
+/** The addresses to which redirects may go: SITE_URL, and addresses that match URI_ALLOW_LIST (reference: Redirect rules). */
 export interface RedirectPolicy {
   readonly siteUrl: string
   /**
@@ -135,7 +135,7 @@ function rawPath(redirectTo: string): string {
 
 /**
  * Whether a path has a segment `.` or `..`, also if it is encoded several times: servers decode a path before they resolve it.
- * Ignores what parsers drop: control characters, spaces at the ends of a segment, and all after a semicolon.
+ * Ignores the characters that parsers drop: control characters, spaces at the ends of a segment, and all after a semicolon.
  */
 function hasDotSegment(path: string): boolean {
   const decoded = path.replaceAll(/%(?:25)*([01][0-9a-f]|20|2e|2f|3b|5c|7f)/gi, (_match, code: string) => {
@@ -164,7 +164,7 @@ function sharesHost(url: URL, site: URL): boolean {
 }
 
 /**
- * Whether a URL has scheme, host and port of SITE_URL, the last two as they are written there: the parser rewrites the hosts of
+ * Whether a URL has scheme, host and port of SITE_URL. Host and port are compared as written: the parser rewrites the hosts of
  * some schemes only, and finds one in `https:host`. On this machine any port will do, because programs take a free one.
  */
 function sharesOrigin(redirectTo: string, url: URL, siteUrl: string): boolean {
@@ -174,7 +174,7 @@ function sharesOrigin(redirectTo: string, url: URL, siteUrl: string): boolean {
   return host === 'localhost' || port === sitePort
 }
 
-/** Whether a URL has a loopback address as its host: not a name, which somebody could resolve to another address. */
+/** Whether a URL has a loopback address as its host. A name does not count, because it could resolve to another address. */
 function isLoopbackAddress(redirectTo: string, url: URL): boolean {
   const [host] = splitAuthority(redirectTo)
   return isLoopback(host) || (host.startsWith('[') && url.hostname === '[::1]')
@@ -230,10 +230,7 @@ interface AuthorizeRequest {
   readonly query: Readonly<Record<string, string>>
 }
 
-/**
- * Reads the query, all but its redirect, which `readContext` resolves.
- * @throws pkceRequired, pkceIncomplete, codeChallengeLength, codeChallengeCharacters, codeChallengeMethodUnsupported
- */
+/** Reads the query, all but its redirect, which `readContext` resolves. */
 export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule: PkceRule): AuthorizeRequest {
   const { provider = '', scopes = '' } = query
   const parameters = Object.entries(query).flatMap(([name, value]) =>

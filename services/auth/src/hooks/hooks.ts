@@ -32,7 +32,7 @@ export interface Hooks {
    * hookAnswerNoJson or hookFailed
    */
   call(name: HookName, payload: object): Promise<HookAnswer>
-  /** Runs the work of a request: hooks that are called meanwhile are told the address of its client. */
+  /** Runs the work of a request: hooks that are called meanwhile get the address of its client. */
   during(ip: string, run: () => void): void
 }
 
@@ -212,7 +212,7 @@ function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
 /** Hooks that answer nothing, unless they refuse. */
 const SILENT: readonly HookName[] = ['SEND_EMAIL', 'SEND_SMS', 'BEFORE_USER_CREATED', 'AFTER_USER_CREATED']
 
-/** The behaviours that say what an answer means. */
+/** The options that decide the meaning of an answer. */
 type AnswerBehaviours = Pick<Behaviours, 'hookRefusalCode' | 'ignoreUnknownHookAnswers'>
 
 /**
@@ -262,7 +262,7 @@ function refuse(
   throw hookRejected({ status, message, code })
 }
 
-/** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws hookFailed */
+/** Reads the members of an answer by a schema. The failure names the wrong member for the log. */
 export function requireHookAnswer<Output>(
   schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
   answer: HookAnswer,

@@ -13,7 +13,7 @@ import { findIdentifierOwner } from '../users/user-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
-/** Somebody who has become a user. `ip` is the address that the hook is told; empty where none is known. */
+/** Somebody who has become a user. `ip` is the address of the client for the hook; empty if none is known. */
 export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
 
 /** Somebody who has become a user, as the job of the hook reads it. */
@@ -62,10 +62,7 @@ export async function holdUserCreated(
   await jobs.send(db, userCreatedTask, created, { startAfterSeconds: HELD_SECONDS })
 }
 
-/**
- * Calls the hook in the request that has made a user, after the commit. The user stays whatever the hook answers.
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
- */
+/** Calls the hook in the request that has made a user, after the commit. The user stays whatever the hook answers. */
 export async function announceUser(
   { db, hooks }: Pick<UserCreatedDeps, 'db' | 'hooks'>,
   userId: string,
@@ -80,10 +77,9 @@ interface AskDeps {
 }
 
 /**
- * Asks the hook BEFORE_USER_CREATED whether somebody may become a user, before anything is written. The hook is also asked for
+ * Asks the hook BEFORE_USER_CREATED whether a person may become a user, before anything is written. The hook is also asked for
  * addresses that are taken, because the answer must not reveal that there is an account.
  * @param ip the client's address
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function askBeforeUserCreated(
   { hooks, now }: AskDeps,
@@ -111,7 +107,6 @@ interface AskOwnDeps extends AskDeps {
 /**
  * Asks the hook about the user of an invitation, of an admin's link or of a code by SMS. Addresses with an account are not asked
  * about: an admin may learn who has an account. So may a client that asks for a code by SMS, if the user is made at once.
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function askBeforeOwnUser(
   deps: AskOwnDeps,

@@ -105,7 +105,6 @@ export async function findExternalIdentity(db: Db, { provider, subject }: Accoun
   return row && toIdentity(row)
 }
 
-/** Whether users have identities of a provider. */
 export async function hasIdentitiesOf(db: Db, provider: string): Promise<boolean> {
   const query = db.selectFrom('identities').select('id').where('provider', '=', provider)
   return (await query.limit(1).executeTakeFirst()) !== undefined
@@ -176,13 +175,13 @@ export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Prom
 }
 
 /**
- * Lists the users to whom one of some trusted addresses belongs, at most two. An unconfirmed own address does not count where
- * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider
- * has verified it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an
- * import or an adopted database may hold any address there. Staged users are no users yet.
+ * Lists at most two users who own one of some trusted addresses. An unconfirmed own address does not count where the user has a
+ * confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider has verified
+ * it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an import or an
+ * adopted database may hold any address there. Staged users are no users yet.
  *
- * Anybody can sign up with addresses of somebody else. So an account that nobody has claimed counts only where no other user
- * does, and of several such accounts that of the first address: otherwise a stranger could keep the owner of the addresses out.
+ * Anybody can sign up with addresses of another person. So an unclaimed account counts only if no other user does, and of several
+ * such accounts the account of the first address. Otherwise a stranger could keep the owner of the addresses out.
  */
 export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Promise<readonly string[]> {
   if (emails.length === 0) return []

@@ -60,9 +60,8 @@ export function toMetadata(value: unknown): Record<string, unknown> {
 
 /**
  * The identities whose email a user could adopt after their own email went with an identity, oldest first. Undefined when the
- * user's email still belongs to an identity, or when the user has none. `isVerified` tells whether an email may be adopted.
- * The email identity has the user's email, whatever its data say: SQL may have changed the user's row alone. A phone identity has
- * none.
+ * user's email still belongs to an identity, or when the user has none. `isVerified`: whether an email may be adopted. The email
+ * identity has the user's email, whatever its data say: SQL may have changed the user's row alone. A phone identity has none.
  * @param identities the remaining ones, oldest first
  */
 export function emailCandidates(
@@ -97,9 +96,9 @@ export interface ExternalAccount {
   /** The meaning of the subject, where an admin may change it: as it was when the provider was asked. */
   readonly subjects?: Subjects
   readonly emails: readonly ExternalEmail[]
-  /** The address that counts: the primary one, else the last. Undefined where the provider tells none. */
+  /** The address that counts: the primary one, else the last. Undefined if the provider sends none. */
   readonly email: ExternalEmail | undefined
-  /** Whether somebody without an address may have an account here. */
+  /** Whether a person without an address may have an account here. */
   readonly emailOptional: boolean
   /** Claims that the identity stores and the user's metadata take over (reference: Owner of an external account). */
   readonly data: Readonly<Record<string, unknown>>
@@ -163,7 +162,7 @@ export function toExternalAccount(
   return { provider: name, subject, ...(subjects && { subjects }), emails, email, emailOptional, data }
 }
 
-/** The addresses by which an account may be matched with a user, the one that counts first: the verified addresses, or all. */
+/** The addresses by which an account may be matched with a user, in the order of precedence: the verified addresses, or all. */
 export function trustedEmails(
   { email: primary, emails }: Pick<ExternalAccount, 'email' | 'emails'>,
   trust: 'verified' | 'all',

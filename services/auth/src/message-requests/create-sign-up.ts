@@ -99,7 +99,7 @@ export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Pr
   }
 }
 
-/** Gives a message back that a duplicate does not send. The answer does not wait for it: its time would tell a duplicate. */
+/** Gives a message back that a duplicate does not send. The answer does not wait for it: its time would reveal a duplicate. */
 function giveBackLater({ logger }: Pick<CreateSignUpDeps, 'logger'>, allowance: Allowance): void {
   allowance.giveBackUnsent().catch((err: unknown) => logger.warn({ err }, 'a message is not given back to its limit'))
 }
@@ -185,7 +185,7 @@ async function answerSignUp(
   if (verdict === 'taken' && revealsTakenIdentifier(deps, identifier)) refuseTaken(deps)
   const fresh = buildUnconfirmedUser({ ...row, identifier })
   if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, fresh)) }
-  // The user stays, so a refusal by the hook is told as a failure.
+  // The user stays, so a refusal by the hook is reported as a failure.
   await announceUser(deps, actorId).catch(failHook)
   return { verdict: 'confirm', ...fresh }
 }
@@ -200,7 +200,7 @@ function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {
   throw config.behaviours.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
 }
 
-/** @param fresh what a fresh sign-up is answered. Without the two behaviours a duplicate gets the same. */
+/** @param fresh the answer to a fresh sign-up. Without the two behaviours a duplicate gets the same. */
 async function answerDuplicate(
   deps: Pick<CreateSignUpDeps, 'config' | 'db' | 'now' | 'serverKeys'>,
   { identifier, data, context: { audience } }: NewSignUp,
@@ -218,7 +218,7 @@ async function answerDuplicate(
   // The user may have been deleted since.
   if (stored === undefined) return fresh
   const { user, identities } = stored
-  // Nobody but the invited user may learn what the invitation says.
+  // Only the invited user may learn the content of the invitation.
   return user.invitedAt === null ? { user, identities } : { user: { ...user, userMetadata: {} }, identities: [] }
 }
 

@@ -31,7 +31,7 @@ export interface WantedCode {
 export type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
 
 /**
- * Decides what an unknown identifier becomes. Looks for a user only where an unknown identifier is refused, where the answer
+ * Decides the fate of an unknown identifier. Looks for a user only where an unknown identifier is refused, where the answer
  * reveals who has an account anyway.
  * @throws otpDisabled, signupDisabled
  */
@@ -104,10 +104,7 @@ interface WantedMagicLink extends WantedCode {
   readonly pkce: PkceChallenge | undefined
 }
 
-/**
- * Requests a mail with a link and a code to sign in with, for `POST /magiclink` and `POST /otp`.
- * @throws what `decideStaging`, `signUpUnlessKnown` and `requestMessage` throw
- */
+/** Requests a mail with a link and a code to sign in with, for `POST /magiclink` and `POST /otp`. */
 export async function mailMagicLink(deps: MagicLinkDeps, { pkce, ...wanted }: WantedMagicLink): Promise<void> {
   const { identifier, context } = wanted
   const stage = await decideStaging(deps, wanted)

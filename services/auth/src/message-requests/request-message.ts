@@ -134,8 +134,8 @@ interface RequestIntervals {
 }
 
 /**
- * The intervals of a request. A request that may send nothing has an interval of its own: if it used up the interval of others,
- * a stranger could hold off a message without sending one, and a refusal would tell whether one was sent.
+ * The intervals of a request. A request that may send nothing has an interval of its own. In a shared interval, a stranger could
+ * hold off a message without sending one, and a refusal would reveal whether one was sent.
  */
 function requestIntervals(
   { behaviours }: Pick<AuthConfig, 'behaviours'>,

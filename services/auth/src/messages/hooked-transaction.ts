@@ -47,7 +47,7 @@ interface Recording {
   readonly lines: [object, string][]
 }
 
-/** Ends the transaction of a rehearsal, which has found what is to be delivered. */
+/** Ends the transaction of a rehearsal, which has found the messages to deliver. */
 class RolledBack extends Error {
   override readonly name = 'RolledBack'
   readonly recorded: Recording
@@ -60,9 +60,9 @@ class RolledBack extends Error {
 }
 
 /**
- * The dependencies of work that may run twice. It has no hook to call, no gateway and no connection but its
- * transaction, and its log waits for the commit. Time and random bytes are those of the first run. A
- * `randomUUID` is not repeated, so it may only name what no message carries.
+ * The dependencies of work that may run twice. It has no hook to call, no gateway and no connection but its transaction, and its
+ * log waits for the commit. Time and random bytes are those of the first run. A `randomUUID` is not repeated, so it may only name
+ * rows that no message carries.
  */
 export type Repeatable<Deps> = Omit<Deps, Reaching> & {
   readonly hooks: Pick<Hooks, 'isOn' | 'isInRequest'>
@@ -97,10 +97,10 @@ export function isSmsUnsendable({ config, hooks, sms }: Pick<HookedDeps, 'config
  * AFTER_USER_CREATED is called after the commit.
  *
  * Lock order: none for all work. A request for a message locks its interval before the user, since nobody may have the address. A
- * change of an address locks the user first, whom one of its intervals belongs to. Work that loses a deadlock runs again.
+ * change of an address locks the user first, because one of its intervals belongs to the user. Work that loses a deadlock runs
+ * again.
  * @param run does the same again with the same `deps`
- * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
- * `announceUser` and `deliver` throw
+ * @throws serverBusy when another request has changed the subject of the message meanwhile
  */
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,
@@ -219,7 +219,7 @@ async function withReserved<Result>(
   }
 }
 
-/** After the commit: writes the log, and tells AFTER_USER_CREATED of the users who are there now. */
+/** After the commit: writes the log, and calls AFTER_USER_CREATED for the new users. */
 async function finish<Result>(
   deps: HookedDeps,
   { recorded, result }: { readonly recorded: Recording; readonly result: Result },
@@ -239,8 +239,8 @@ interface QueuedMessages {
 type Delivery = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
 
 /**
- * Builds what is delivered of the messages of a request: calls of hooks with their users as the transaction
- * sees them, or SMS. The mails of a request belong to one change of email, which is one call.
+ * Builds the deliveries of a request: calls of hooks with their users as the transaction sees them, or SMS. The mails of a
+ * request belong to one change of email, which is one call.
  */
 async function buildDeliveries(
   trx: Trx,
@@ -268,10 +268,7 @@ async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: Mai
   return onlyIfFree === true && (await isIdentifierKept(trx, { kind, value: to }))
 }
 
-/**
- * Calls the hook of a message, or hands an SMS to the gateway.
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed, smsSendFailed
- */
+/** Calls the hook of a message, or hands an SMS to the gateway. */
 async function deliver(deps: Pick<DeliverSmsDeps, 'hooks' | 'logger' | 'sms'>, delivery: Delivery): Promise<void> {
   if ('sms' in delivery) await sendSmsInRequest(deps, delivery.sms)
   else await deps.hooks.call(delivery.hook, delivery.payload)

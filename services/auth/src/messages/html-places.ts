@@ -152,7 +152,7 @@ function endsComment(read: string): boolean {
 /** Stands for a value that its place cannot hold. html/template writes the same text, and so people can look it up. */
 const REFUSED = 'ZgotmplZ'
 
-/** A value of an attribute, and what stands before it there. */
+/** A value of an attribute, and the text before it. */
 interface AttributeValue {
   /** The name in small letters. */
   readonly attribute: string

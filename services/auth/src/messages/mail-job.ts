@@ -66,7 +66,7 @@ export interface MessageHookDeps extends MessagePayloadDeps {
   readonly hooks: Hooks
 }
 
-/** A mail with what only its hook needs. */
+/** A mail with the values that only its hook needs. */
 interface HookedMail extends Mail {
   /** The user who gets the mail. */
   readonly userId: string

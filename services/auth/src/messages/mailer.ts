@@ -85,8 +85,8 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
 }
 
 /**
- * The error as the log and the queue may keep it: its codes alone, because the text of a server may name the address. A recipient
- * whom the server refuses for good ends the message.
+ * The error as the log and the queue may keep it: its codes alone, because the text of a server may name the address. If the
+ * server refuses the recipient for good, the message ends.
  */
 function withoutServerText(error: unknown): Error {
   const known = error instanceof Error ? ['code', 'responseCode'].map((key): unknown => Reflect.get(error, key)) : []

@@ -16,7 +16,7 @@ export interface NewMessage {
   /** Our own id of the message, as in the log. */
   readonly id: string
   readonly kind: 'mail' | 'sms'
-  /** A kind of mail in lower case, or what an SMS is for. */
+  /** A kind of mail in lower case, or the purpose of an SMS. */
   readonly purpose: string
   /** Null for a mail. */
   readonly channel: SmsChannel | null

@@ -22,7 +22,7 @@ interface NotificationVariables {
   readonly ACCOUNT_SECURED: { readonly Since: string }
 }
 
-/** An event of an account that its owner is told about. */
+/** An event of an account that its owner is notified of. */
 export type Notification = {
   readonly [Name in NotificationName]: { readonly name: Name; readonly variables: NotificationVariables[Name] }
 }[NotificationName]

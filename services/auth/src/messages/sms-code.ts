@@ -118,7 +118,7 @@ export async function takeSms(deps: SmsAllowanceDeps, phone: string, limitKey: s
   return deps.rateLimits.sms.take(limitKey)
 }
 
-/** Counts an SMS that may turn out to have no recipient. @throws overSmsRateLimit */
+/** Counts an SMS that may turn out to have no recipient. */
 export async function countSms(deps: CountDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
   return isTestPhone(deps, phone) ? NOTHING_TAKEN : deps.rateLimits.sms.take(limitKey)
 }

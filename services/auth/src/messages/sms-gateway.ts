@@ -18,7 +18,7 @@ export class SmsRefused extends Error {
   }
 }
 
-/** Less than a request may take by default, so that a request that waits for the gateway can tell of the outage. */
+/** Less than a request may take by default, so that a request that waits for the gateway can report the outage. */
 const TIMEOUT_MS = 8_000
 /** Statuses about our account, the URL or the load of the gateway, not about the message. */
 const NOT_THE_MESSAGE: readonly number[] = [401, 403, 404, 405, 407, 408, 429]
@@ -110,7 +110,7 @@ export interface GatewayProtocol {
   read(status: number, body: unknown): GatewayVerdict
 }
 
-/** The HTTP status of a gateway's answer, and what the answer says. */
+/** The HTTP status of a gateway's answer, and its content. */
 export interface GatewayOutcome {
   readonly status: number
   readonly verdict: GatewayVerdict

@@ -60,7 +60,7 @@ export const smsTask = defineSealedTask('sms', (json): SmsJob => StoredSms.parse
   timeoutSeconds: 15,
 })
 
-/** Longer than an attempt may take, so that no worker sends what the request is still sending. */
+/** Longer than an attempt may take, so that no worker sends the SMS while the request is still sending it. */
 const HELD_SECONDS = smsTask.timeoutSeconds + 5
 
 /** Queues an SMS, to be sent after the transaction has been committed. */
@@ -87,8 +87,8 @@ export interface DeliverSmsDeps extends MessageHookDeps {
 }
 
 /**
- * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is
- * set. Logs what gateway or hook do not take, and records the outcome for operators.
+ * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs a refusal
+ * by the gateway or the hook, and records the outcome for operators.
  * @throws DeadJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
  */
 export function deliverSms(

@@ -38,7 +38,7 @@ export interface NewOneTimeToken extends MessageSecrets {
   readonly flowStateId: string | null
   /** The session that asked for a nonce, which ends with the session; null or undefined for any other message. */
   readonly sessionId?: string | null | undefined
-  /** Whether the message is sent again beside the one that a session asked for. */
+  /** Whether the message is sent again beside the message that a session asked for. */
   readonly isResent?: boolean | undefined
 }
 
@@ -253,9 +253,8 @@ export async function deleteEmailChangeTokens(trx: Trx, userId: string): Promise
 }
 
 /**
- * Deletes the pending changes that an anonymous user has asked for, where the user has just become permanent
- * without a take-over. An address may belong to somebody else, whose confirmation would no longer remove the
- * session and the password of before.
+ * Deletes the pending changes that an anonymous user has asked for, where the user has just become permanent without a take-over.
+ * An address may belong to another person, whose confirmation would no longer remove the earlier session and password.
  * @param before the user as they were before
  * @param after the user as they are now
  */

@@ -6,7 +6,7 @@ import type { Cursor } from '../pagination/page-query.ts'
 
 /** The entries that operators list, in the order of creation. An undefined filter filters nothing. */
 interface OperatorAuditList {
-  /** The user who acted, or on whose account somebody acted. Leaves refreshes out. */
+  /** The user who acted, or whose account was changed. Leaves refreshes out. */
   readonly user: string | undefined
   /** The action of an entry; of a change of operators also without `operator.`. */
   readonly action: string | undefined
@@ -36,7 +36,7 @@ export function operatorAuditStatement({ user, action, ...place }: OperatorAudit
 
 type Condition = RawBuilder<unknown>
 
-/** The conditions for entries about a user: what was done to them, and what they did to others. */
+/** The conditions for entries about a user: acts on the user, and acts by the user. */
 function ofUser(user: string): readonly (readonly Condition[])[] {
   return [
     [sql`target_user_id = ${user}::uuid`, sql`log_type <> 'token'`],

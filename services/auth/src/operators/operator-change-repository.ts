@@ -16,15 +16,13 @@ import {
 } from './operator-change.ts'
 
 /**
- * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under
- * the key, and its entry in the audit log (console reference: Changes). A repeat gets the first answer and
- * does nothing. What the work throws takes everything back, so the key may be used again.
+ * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its
+ * entry in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. An error of the work
+ * rolls back, so the key may be used again.
  *
- * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request
- * with the key waits for the first at the primary key.
- * @param toEffect what the result of the work means to the operator. What it throws refuses the change
- * @throws idempotencyKeyReused, what `requireSameOperator` throws for an operator who has lost their rights
- * since the request began, and what the work throws
+ * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for
+ * the first at the primary key.
+ * @param toEffect the effect of the work for the operator. If it throws, the change is refused
  */
 export function recordOperatorChange<Result>(
   change: OperatorChange,
@@ -53,12 +51,11 @@ export function recordOperatorChange<Result>(
 }
 
 /**
- * Requires that the operator of a change is still an operator with their role: their body may have come long
- * after their headers, and another operator may have banned them, ended their session or taken their role
- * meanwhile. Their row stays locked until the change is made, so such an act waits for the change. Two
- * operators who change each other at once lock both rows in the order of their ids, so that the second one is
- * judged after the first change. A user whom the work finds, such as by an email, is locked out of this order:
- * a change that loses a deadlock runs again.
+ * Requires that the operator of a change still has the role. The body may have come long after the headers, and another operator
+ * may have banned the operator, ended the session or taken the role meanwhile. Their row stays locked until the change is made,
+ * so such an act waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
+ * that the second one is judged after the first change. A user that the work finds, such as by an email, is locked outside of
+ * this order: a change that loses a deadlock runs again.
  */
 async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<void> {
   const { session, userId } = change
@@ -71,10 +68,7 @@ async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<v
   requireSameOperator(change, toOperatorActor(session, await findLiveSessionOfLocked(trx, session.limits, session)))
 }
 
-/**
- * Runs and records the work of an act as `recordOperatorChange` does, where the answer is the user as they are now.
- * @throws what `recordOperatorChange` throws
- */
+/** Runs and records the work of an act as `recordOperatorChange` does, where the answer is the user as they are now. */
 export function recordUserChange(
   change: OperatorChange,
   changes: object,
@@ -87,8 +81,8 @@ export function recordUserChange(
 }
 
 /**
- * Finds the answer to a change that was made before; undefined for a new one. A repeat that finds its answer skips what the act
- * does before its transaction, such as a call of a hook.
+ * Finds the answer to a change that was made before; undefined for a new one. A repeated request that finds its answer skips the
+ * steps before the transaction, such as a call of a hook.
  * @throws idempotencyKeyReused, and Error for a row that was committed without its answer, or whose key the settings lack
  */
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {

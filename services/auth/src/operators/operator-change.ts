@@ -19,8 +19,8 @@ export interface OperatorChange {
   /** The Idempotency-Key. */
   readonly key: string
   /**
-   * HMAC of method, path and body, which a repeat has in common with the first request. A hash without a key
-   * would let whoever reads the database guess a password of the body.
+   * HMAC of method, path and body, which a repeat has in common with the first request. With a hash without a key, anyone who
+   * reads the database could guess a password of the body.
    */
   readonly fingerprint: Buffer
   /** The same by each key of the process, since the first request may be older than the current encryption key. */
@@ -52,7 +52,7 @@ export interface OperatorAnswer {
 /** The operator of a change, and the action that they ask for. */
 export type AskedChange = Pick<OperatorChange, 'operator' | 'action'>
 
-/** Refuses what nobody may do to themselves. @throws operatorForbidden */
+/** Refuses an act that operators may not do to themselves. */
 export function requireAnother({ operator, action }: AskedChange, userId: string): void {
   if (operator.actor.id === userId) refuseAction(operator.role, action)
 }
@@ -111,7 +111,7 @@ export function isProtected(
   return consoleRole !== null || adminRoles.includes(role)
 }
 
-/** Requires that the role of an operator may do an action (console reference: Actions). @throws operatorForbidden */
+/** Requires that the role of an operator may do an action (console reference: Actions). */
 export function requireAction(role: OperatorRole, action: OperatorAction): void {
   if (!mayDo(role, action)) refuseAction(role, action)
 }
@@ -121,7 +121,7 @@ function refuseAction(role: OperatorRole, action: OperatorAction): never {
   throw operatorForbidden({ details: { action, role } })
 }
 
-/** Requires the operator of a request, or what belongs to them. @throws operatorUnauthorized */
+/** Requires the operator of a request. @throws operatorUnauthorized */
 export function requireOperator<Found>(found: Found | undefined): Found {
   if (found === undefined) throw operatorUnauthorized()
   return found
@@ -152,8 +152,8 @@ export interface OperatorSession {
 }
 
 /**
- * The operator of a session, as the database has it at this moment: its user is not banned and has a console
- * role, and a second factor was shown where one is required or set up. Undefined for any other session.
+ * The operator of a session, as the database has it now: the user is not banned and has a console role, and has shown a second
+ * factor if one is required or set up. Undefined for any other session.
  */
 export function toOperatorActor(
   { userId: id, hasRaisedToken, mfaRequired }: OperatorSession,

@@ -45,14 +45,14 @@ export interface PageRules {
 
 const USUAL_RULES: PageRules = { rowsMax: ROWS_MAX, zeroIsFirst: false }
 
-/** The page that a query asks for, counted from 1. @throws pageOutOfRange */
+/** The page that a query asks for, counted from 1. */
 export function parsePage(fields: PageFields, rules = USUAL_RULES): Page {
   const isFirst = rules.zeroIsFirst && /^0{1,10}$/.test(fields.page ?? '')
   const page = isFirst ? 1 : parseCount('page', fields.page, { usual: 1, max: PAGE_NUMBER_MAX })
   return { page, perPage: parsePerPage(fields, rules) }
 }
 
-/** How many rows a page has, within the bounds of the list. @throws pageOutOfRange */
+/** How many rows a page has, within the bounds of the list. */
 export function parsePerPage({ per_page: perPage }: PageFields, { rowsMax } = USUAL_RULES): number {
   return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: rowsMax })
 }
@@ -115,12 +115,12 @@ export interface Cursor {
 
 const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-/** Formats a cursor for clients: base64url, without a signature. It tells only what the row itself tells. */
+/** Formats a cursor for clients: base64url, without a signature. It reveals only values of the row. */
 export function formatCursor({ createdAt, id }: Cursor): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }
 
-/** The position after which a page begins. @throws cursorMalformed when the text is not one that `formatCursor` makes */
+/** The position after which a page begins. */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) refuseCursor()

@@ -169,7 +169,7 @@ function toDescriptor({ id, transports }: StoredCredential): { id: string; trans
   return { id, transports: [...transports] }
 }
 
-/** Logs the exceptions of the library, which tell the operator what is wrong, for example that an origin is missing. */
+/** Logs the exceptions of the library, which name the cause for the operator, for example a missing origin. */
 async function logRefusal<Result>(
   { config, logger }: CeremonyDeps,
   verify: (party: RelyingParty) => Promise<Result | undefined>,

@@ -59,7 +59,7 @@ interface PasskeyOfUser {
   readonly passkeyId: string
 }
 
-/** Renames a passkey of a user. @throws passkeyNotFound */
+/** Renames a passkey of a user. */
 export async function updatePasskeyName(
   trx: Db,
   { userId, passkeyId }: PasskeyOfUser,
@@ -75,7 +75,6 @@ export async function updatePasskeyName(
   return toPasskey(requirePasskey(row))
 }
 
-/** Deletes a passkey of a user. @throws passkeyNotFound */
 export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUser): Promise<void> {
   const query = trx.deleteFrom('webauthn_credentials').where('id', '=', passkeyId).where('user_id', '=', userId)
   requirePasskey(await query.returning('id').executeTakeFirst())

@@ -11,9 +11,8 @@ export interface NewPasswordRules extends BreachLookup {
 }
 
 /**
- * Hashes a new password that may be stored. The caller holds no lock meanwhile, since the hash takes long and
- * the list of breached passwords is asked over the network.
- * @throws what `requireNewPassword` throws, and serverBusy
+ * Hashes a new password that may be stored. The caller holds no lock meanwhile, since the hash takes long and the list of
+ * breached passwords is asked over the network.
  */
 export async function hashNewPassword(
   deps: NewPasswordRules & { readonly passwords: Pick<PasswordHasher, 'hash'> },
@@ -23,10 +22,7 @@ export async function hashNewPassword(
   return deps.passwords.hash(password)
 }
 
-/**
- * Requires that a new password meets the policy and is not known from breaches (reference: Password policy).
- * @throws passwordTooLong, weakPassword, serviceUnavailable
- */
+/** Requires that a new password meets the policy and is not known from breaches (reference: Password policy). */
 export async function requireNewPassword(deps: NewPasswordRules, password: string): Promise<void> {
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)

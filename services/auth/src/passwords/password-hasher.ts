@@ -4,8 +4,7 @@ import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
 import { ARGON2_COST, isOutdated, type PasswordAlgorithm, parseHashOfRow, type StoredHash } from './stored-hash.ts'
 
 /**
- * Hashes and verifies passwords, a few at a time. The type is what callers need; `deps.ts` builds the real one, which hashes in
- * threads.
+ * Hashes and verifies passwords, a few at a time. Callers take this type; `deps.ts` builds the real one, which hashes in threads.
  * @throws serverBusy when too many wait
  */
 export interface PasswordHasher {
@@ -14,7 +13,7 @@ export interface PasswordHasher {
   /**
    * Verifies a password with a stored hash of any form that `users import` takes. Null stands for an unknown user, or a user
    * without a password: it costs the work of a current hash and never matches. Nor does a hash that cannot be parsed.
-   * @param userId the user of the hash, for whom supabase/auth may have sealed it
+   * @param userId the user of the hash: supabase/auth may have encrypted it for the user
    */
   verify(hash: string | null, password: string, userId?: string): Promise<PasswordVerification>
 }
@@ -69,7 +68,7 @@ export function countHashing(meter: Meter): NonNullable<PasswordHasherOptions['o
 /** How long a task may have to wait before it is refused. */
 const WAIT_MS_MAX = 2_000
 const NO_MATCH: PasswordVerification = { matches: false, isOutdated: false }
-/** The hashes of random passwords that nobody knows. They cost what all current hashes cost. */
+/** The hashes of random passwords that nobody knows. They cost as much as all current hashes. */
 const DUMMIES: Readonly<Record<PasswordAlgorithm, StoredHash>> = {
   argon2id: {
     alg: 'argon2id',
@@ -164,8 +163,8 @@ const TURNS = 8
  * A bounded queue before the hash threads: a flood of sign-ins neither exhausts memory nor makes everybody wait for ever. The
  * measured time of a hash bounds its length. While no more tasks wait than there are threads, each goes by itself.
  *
- * Outdated hashes wait in a line of their own, which has half of the threads at most and no batches. An imported hash may take
- * a hundred times as long as a current one, and somebody who tries passwords with it must not keep everybody else out.
+ * Outdated hashes wait in a line of their own, which has half of the threads at most and no batches. An imported hash may take a
+ * hundred times as long as a current hash. A client who tries passwords with it must not keep others out.
  *
  * The function that it returns throws serverBusy when the line is too long.
  */

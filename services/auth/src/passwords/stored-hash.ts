@@ -217,7 +217,7 @@ export interface FirebaseParameters {
  * signer key need not be stored.
  * @param text `$fbscrypt$<salt>$<hash>`, or `$fbscrypt$v=1,n=…,r=…,p=1,ss=<salt separator>,sk=<signer key>$<salt>$<hash>`
  * @param usual the parameters of hashes that do not carry their own
- * @throws Error with what is wrong
+ * @throws Error with the reason
  */
 export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | undefined): string {
   const [, , ...parts] = text.split('$')

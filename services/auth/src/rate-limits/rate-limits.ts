@@ -39,7 +39,7 @@ export interface Allowance {
   giveBack(): Promise<void>
   /**
    * Gives the message back to the limit of all clients: the request was answered, and nobody is there to get a message. It still
-   * counts for the share of its client, so that no later answer to this client tells who has an account.
+   * counts for the share of its client, so that no later answer to this client reveals who has an account.
    */
   giveBackUnsent(): Promise<void>
 }
@@ -64,8 +64,8 @@ interface MessageLimit {
 }
 
 /**
- * All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL
- * or Redis. The type, like those of its members, is what callers need; `deps.ts` builds the real one.
+ * All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL or Redis. Callers
+ * take this type and the types of its members; `deps.ts` builds the real one.
  */
 export interface RateLimits {
   /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */
@@ -288,8 +288,8 @@ export interface FailedFactorChecks {
 
 /**
  * Returns the counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
- * together, because somebody who has the password could guess six digits from a thousand addresses. The signature of an
- * authenticator cannot be guessed.
+ * together: an attacker with the password could try six digits from a thousand addresses. The signature of an authenticator
+ * cannot be guessed.
  */
 export function createFailedFactorChecks(
   deps: FailedCheckDeps,

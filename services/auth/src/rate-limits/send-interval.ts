@@ -29,10 +29,9 @@ export interface IntervalDeps {
 
 /**
  * The scope of an interval, which others of its kind do not share. Without one the interval belongs to an address.
- * `confirmation`: confirmations of sign-ups by phone. `magiclink`: magic links. `resend`: requests of strangers to
- * send the message of a change again. `user`: messages that a signed-in user asks for, by the id of the user.
- * `reauthentication`: nonces of such a user. `new-address`: messages to an address that somebody wants and does not
- * have, whoever asks.
+ * `confirmation`: confirmations of sign-ups by phone. `magiclink`: magic links. `resend`: requests of strangers to send the
+ * message of a change again. `user`: messages that a signed-in user asks for, by the id of the user. `reauthentication`: nonces
+ * of such a user. `new-address`: messages to an address that a user wants and does not have yet.
  */
 type IntervalScope = 'confirmation' | 'magiclink' | 'resend' | 'user' | 'reauthentication' | 'new-address'
 
@@ -50,8 +49,7 @@ export interface IntervalKey {
 
 /**
  * Records that a message goes out, in the transaction of its cause.
- * @returns what `restoreIntervals` takes
- * @throws emailTooSoon or smsTooSoon when the interval since the last message is not over (reference: Intervals between messages)
+ * @returns the intervals before, for `restoreIntervals`
  */
 export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
   const used = await reserveInterval(trx, deps, key)
@@ -59,9 +57,7 @@ export async function requireInterval(trx: Trx, deps: IntervalDeps, key: Interva
   return used
 }
 
-/**
- * Requires that an interval is over, without using it up. @throws emailTooSoon or smsTooSoon
- */
+/** Requires that an interval is over, without using it up. */
 export async function requireIntervalOver(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<void> {
   const waitMs = await restOfInterval(trx, deps, key)
   if (waitMs) refuseTooSoon(key, waitMs)
@@ -85,8 +81,8 @@ export function confirmationInterval(
 }
 
 /**
- * Uses up the intervals of a code for a phone factor: that of the user at this phone, and while the factor is not verified that
- * of the phone, so that no number of users sends SMS to the phone of a stranger. @throws what `requireInterval` throws
+ * Uses up the interval of the user at this phone. While the factor is not verified, also uses up the interval of the phone: many
+ * users must not send SMS to the phone of a stranger.
  */
 export async function requireFactorIntervals(
   trx: Trx,
@@ -129,7 +125,7 @@ export interface ReservedInterval {
   readonly before: string | null
 }
 
-/** Records that a message is about to go out. @throws emailTooSoon or smsTooSoon, as `requireInterval` */
+/** Records that a message is about to go out. */
 export async function reserveInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
   const reserved = await useOrWait(db, deps, key)
   return typeof reserved === 'number' ? refuseTooSoon(key, reserved) : reserved
@@ -148,7 +144,7 @@ async function useOrWait(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<
   }
 }
 
-/** Makes intervals what they were before they were reserved, unless a later message has used them up. */
+/** Restores intervals to their state before the reservation, unless a later message has used them up. */
 export async function restoreIntervals(db: Db, intervals: readonly ReservedInterval[]): Promise<void> {
   for (const { keyHash, kind, at, before } of intervals) {
     const table = sql.table('send_throttle')
@@ -270,9 +266,8 @@ interface WantedAddress {
 }
 
 /**
- * Uses up the intervals of a change of address: that of the user, so that nobody mails any number of addresses, and that of the
- * wanted address, so that no number of users mails one address. `POST /resend` waits for the change too.
- * @throws emailTooSoon or smsTooSoon
+ * Uses up two intervals of a change of address: the interval of the user, who must not mail many addresses, and the interval of
+ * the new address, which many users must not mail. `POST /resend` waits for the change too.
  */
 export async function requireChangeIntervals(
   trx: Trx,

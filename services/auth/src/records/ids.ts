@@ -54,8 +54,8 @@ interface LoggedNames {
 }
 
 /**
- * Returns what the log says of names that a user or a provider has chosen: they may be many and long, and each token
- * of the user may write a line.
+ * Shortens names that a user or a provider has chosen, for the log: they may be many and long, and each token of the user may
+ * write a line.
  */
 export function toLoggedNames(names: readonly string[]): LoggedNames {
   const first = names.slice(0, NAMES_MAX)

@@ -7,7 +7,7 @@ export type ToUpstreamForm = (value: unknown) => unknown
 const FREE_FORM: ReadonlySet<string> = new Set(['app_metadata', 'user_metadata', 'identity_data', 'payload', 'claims'])
 const UTC_OFFSET = '+00:00'
 
-/** The form of what clients and hooks are sent. Undefined where the profile leaves every value as it is. */
+/** The form of values for clients and hooks. Undefined where the profile leaves every value as it is. */
 export function upstreamForm({
   endTimesInZ,
   showSignInOfOwnIdentities,

@@ -54,8 +54,8 @@ const DIGIT = /\p{Nd}/gu
 const UNSEEN = /[\s\p{Z}\p{Cf}]/gu
 
 /**
- * A code of digits as the service has sent it: without the blanks that somebody has typed between the digits, and in the digits 0
- * to 9 where they have typed those of another script. Another text, such as the token of a link, stays as it is.
+ * A code of digits as the service has sent it: without blanks between the digits, and with digits of other scripts as 0 to 9.
+ * Another text, such as the token of a link, stays as it is.
  */
 export function readCode(typed: string): string {
   const bare = typed.replaceAll(UNSEEN, '')
@@ -78,7 +78,7 @@ function toDigit(digit: string): string {
 /** The library whose data say how the numbers of each country are written, and the day of its release. */
 export const PHONE_DATA = { name: 'libphonenumber-js 1.13.16', asOf: '2026-11-10' } as const
 
-/** A phone number as somebody has typed it. */
+/** A phone number as it was typed. */
 export interface TypedPhone {
   /** All digits that were typed. */
   readonly digits: string

@@ -99,10 +99,7 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/**
- * Refuses NUL and lone surrogates, which PostgreSQL cannot store, and drops keys that could reach a prototype.
- * @throws unstorableText
- */
+/** Refuses NUL and lone surrogates, which PostgreSQL cannot store, and drops keys that could reach a prototype. */
 export function checkStrings<T>(value: T): T {
   if (typeof value === 'string') checkString(value)
   else if (typeof value === 'object' && value !== null) {

@@ -1,6 +1,6 @@
 /** The client, the audience and the addresses of a request, as use cases need them. */
 export interface RequestContext {
-  /** The audience of new users, and among whom users are looked up. */
+  /** The audience of new users, and of the users that are looked up. */
   readonly audience: string
   /** The client's address, for limits and the audit log; empty when unknown. */
   readonly ip: string

@@ -2,7 +2,7 @@ import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/namespac
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
-/** @throws Error where a pooler has not carried the search path of a connection, with what to do about it */
+/** @throws Error, with advice, if a pooler has dropped the search path of a connection */
 export async function requireFixedPath(db: QueryExecutorProvider): Promise<void> {
   const { rows } = await sql<{ search_path: string }>`SHOW search_path`.execute(db)
   const path = rows[0]?.search_path
@@ -32,10 +32,10 @@ export async function readColumns(
 }
 
 /**
- * A role that may create schemas can make one of a name that an adoption or an import uses. To read a view
- * there would run what its owner wrote, with the rights of its reader.
- * @param owner whose they must be; by default the user
- * @returns why some of these schemas are not used, each in a line with what to do; empty where they are the owner's, or not there
+ * A role that may create schemas can make one of a name that an adoption or an import uses. Reading a view there would run code
+ * of its owner with the rights of the reader.
+ * @param owner the owner that they must have; by default the user @returns the reasons why some of these schemas are not used,
+ * with advice; empty if all belong to the owner or are absent
  */
 export async function listForeignSchemas(
   db: QueryExecutorProvider,
@@ -56,16 +56,15 @@ export async function listForeignSchemas(
   return [...new Set(reasons)]
 }
 
-/** @throws Error where one of the schemas is there and is not the user's own, with what to do about it */
+/** @throws Error, with advice, if one of the schemas is there and belongs to another role */
 export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: readonly string[]): Promise<void> {
   const reasons = await listForeignSchemas(db, schemas)
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }
 
 /**
- * Makes a schema, unless it is there, and takes back what default privileges of the database have given to
- * others on it: tables in it have no row level security, and without a right on the schema nobody reads or
- * writes one.
+ * Makes a schema, unless it is there, and revokes the rights that default privileges of the database have given to others on it.
+ * Its tables have no row level security: without a right on the schema, nobody reads or writes them.
  */
 export async function createOwnSchema(db: QueryExecutorProvider, schema: string): Promise<void> {
   const { rows: before } = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`.execute(db)
@@ -82,7 +81,7 @@ export async function createOwnSchema(db: QueryExecutorProvider, schema: string)
 /**
  * The schema of the job queue must belong to the owner of this service's tables, or not exist. The owner may be another role than
  * the user: the service works with the rights of a role.
- * @throws Error where it is somebody else's, with what to do about it
+ * @throws Error, with advice, if it belongs to another role
  */
 export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Names): Promise<void> {
   const { rows } = await sql<{ owner: string }>`
@@ -96,7 +95,7 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
  * A role that may create functions in the schema of our tables could make a function that PostgreSQL's own gives way to, because
  * the service looks for names there (`openAuthDatabase`). A role that may make triggers on `users`, or owns the schema, can run
  * code with the rights of the service too.
- * @returns what others may do or own there, each in a line with what to do about it
+ * @returns a line for each right or object of others there, with advice
  */
 export async function listStrangers(db: QueryExecutorProvider, { schema, prefix }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ role: string | null; object: string | null; owner: string }>`
@@ -117,17 +116,17 @@ export async function listStrangers(db: QueryExecutorProvider, { schema, prefix 
   )
 }
 
-/** @throws Error where others could put functions into the schema of our tables, with what to do about it */
+/** @throws Error, with advice, if others could create functions in the schema of the tables */
 export async function requireNoStrangers(db: QueryExecutorProvider, names: Names): Promise<void> {
   const reasons = await listStrangers(db, names)
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }
 
 /**
- * Runs statements that fire triggers of applications on the tables of this service, under the search path
- * under which it serves, so that these triggers find what they find then. Where others could put functions
- * there, the path stays: undo may be the way out of that. Triggers that wait for the commit run at the end,
- * since a table with waiting triggers cannot be altered.
+ * Runs statements that fire triggers of applications on the tables of this service. They run under the search path of the
+ * service, so that the triggers find the same objects as later. Where others could put functions there, the path stays: undo may
+ * be the way out of that. Triggers that wait for the commit run at the end, since a table with waiting triggers cannot be
+ * altered.
  */
 export async function underPathOfTriggers<T>(
   trx: QueryExecutorProvider,
@@ -194,7 +193,7 @@ export function namedIn(schema: string): RawBuilder<unknown> {
 
 /**
  * Drops tables and functions, then their schema, and does nothing where there is no such schema. Nothing is dropped with CASCADE,
- * which would take along in silence what an application has made there, or what depends on it, such as a policy that hides rows.
+ * which would silently drop objects of applications there and dependent objects, such as a policy that hides rows.
  * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
  */
 export async function dropSchema(

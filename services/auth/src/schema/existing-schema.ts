@@ -11,13 +11,13 @@ const TABLES_AT_BIRTH = ['audit_log_entries', 'instances', 'refresh_tokens', 'sc
 /** The tables of supabase/auth that this service has too. Its own first migrations made `users` alone of them. */
 const SHARED_TABLES = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
 
-/** Gives new tables what the tables before them had. */
+/** Gives new tables the owners and rights of the tables before them. */
 type Restore = (db: Kysely<unknown>) => Promise<void>
 
 /**
  * Looks at the schema before the first migration. Tables that nobody has used yet are dropped: the PostgreSQL image of Supabase
  * makes them, and functions of the schema, for the first versions of supabase/auth.
- * @returns what gives the new tables the owners and rights of those that were dropped
+ * @returns a function that gives the new tables the owners and rights of the dropped tables
  * @throws Error when the schema belongs to supabase/auth, or has tables of others, or when the user may not create schemas
  */
 export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Promise<Restore> {
@@ -31,7 +31,7 @@ export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Pr
   return (later) => restoreRights(later, names, rights)
 }
 
-/** Whether the schema has what supabase/auth has made in use, and nothing has adopted it. */
+/** Whether the schema has used tables of supabase/auth that were not adopted. */
 export async function belongsToUpstream(db: QueryExecutorProvider, names: Names): Promise<boolean> {
   if (names.prefix !== '') return false
   const tables = await listForeignTables(db, names)
@@ -79,9 +79,9 @@ export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Prom
 }
 
 /**
- * The state of a schema without a record of its adoption: `prepared` where somebody has restored a prepared
- * database without the schema of the record, `adopted` where `adopt --forget` has dropped it, or a restore
- * lacks it, and `own` where supabase/auth never was.
+ * The state of a schema without a record of its adoption: `prepared`: a prepared database was restored without the schema of the
+ * record. `adopted`: `adopt --forget` has dropped the schema, or a restore lacks it. `own`: supabase/auth never used the
+ * database.
  */
 type Unrecorded = 'nothing' | 'prepared' | 'adopted' | 'own'
 
@@ -182,7 +182,9 @@ interface TableRight {
   readonly isGrantable: boolean | null
 }
 
-/** The rights on `users` are those on every shared table: what inserts users, such as a seed file, inserts identities too. */
+/**
+ * The rights on `users` apply to every shared table: a program that inserts users, such as a seed file, inserts identities too.
+ */
 async function readRights(
   db: Kysely<unknown>,
   { schema }: Names,

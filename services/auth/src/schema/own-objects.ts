@@ -75,7 +75,7 @@ async function hideRows(db: Kysely<unknown>, names: Names, except: readonly stri
   for (const { name } of rows) await sql`ALTER TABLE ${names.id(name)} ENABLE ROW LEVEL SECURITY`.execute(db)
 }
 
-/** Takes EXECUTE from others: whoever has it may make such a trigger on a table of their own. */
+/** Revokes EXECUTE from others: a role with it may make such a trigger on a table of its own. */
 async function closeTriggers(db: Kysely<unknown>, names: Names): Promise<void> {
   const { rows } = await sql<{ name: string; grantee: string | null }>`
     SELECT DISTINCT p.proname AS name, r.rolname AS grantee

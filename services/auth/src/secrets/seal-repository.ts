@@ -36,7 +36,7 @@ const BATCH_ROWS = 100
 
 /**
  * The next secrets of a column that another key sealed, locked until the end of the transaction. Lock order: by id. The statement
- * skips rows that somebody is changing, so two calls never wait for each other.
+ * skips locked rows, so two calls never wait for each other.
  * @param after the last id of the batch before
  */
 export async function lockOldSeals(
@@ -51,7 +51,7 @@ export async function lockOldSeals(
   return rows
 }
 
-/** Stores a secret that was sealed anew. The row is locked by `lockOldSeals`. */
+/** Stores a secret that was encrypted again. The row is locked by `lockOldSeals`. */
 export async function updateSeal(trx: Db, { table, column, id }: SealedPlace, seal: StoredSeal): Promise<void> {
   await sql`
     UPDATE ${sql.table(table)} SET ${sql.ref(column)} = ${JSON.stringify(seal.sealed)}::jsonb

@@ -42,7 +42,7 @@ export function deriveEncryptionKey(jwtSecret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', jwtSecret, '', 'db-encryption-v1', KEY_BYTES))
 }
 
-/** Creates the keys with their ids, which tell nothing about them. Each has 32 bytes. */
+/** Creates the keys with their ids, which reveal nothing about the keys. Each has 32 bytes. */
 export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]): EncryptionKeys {
   const identify = (key: Buffer): EncryptionKey => ({ id: hash('sha256', key, 'hex').slice(0, 16), key })
   const keys = [current, ...older].map(identify)
@@ -67,7 +67,10 @@ export function sealOptional(sealing: Sealing, rowId: string, secret: string | u
   return secret === undefined ? null : sealSecret(sealing, rowId, secret)
 }
 
-/** Opens a sealed secret. @throws Error when no key of ours sealed it, when it was changed, or when it is another row's */
+/**
+ * Opens a sealed secret. @throws Error when no key of this service encrypted it, when it was changed, or when it belongs to
+ * another row
+ */
 export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSecret): string {
   const known = keys.byId.get(sealed.key_id)
   if (!known) throw new Error(`no encryption key ${sealed.key_id}`)
@@ -81,7 +84,7 @@ export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSe
 const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base64(), data: z.base64() })
 
 /**
- * Reads a secret of a column of supabase/auth: a text, or what supabase/auth has sealed for the row
+ * Reads a secret of a column of supabase/auth: a text, or a secret that supabase/auth has encrypted for the row
  * (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). Names of keys are not compared: each key of the service is tried.
  * @returns undefined where the text is sealed and none of the keys opens it
  */
@@ -131,8 +134,8 @@ function rowKey(key: Buffer, rowId: string): Buffer {
 }
 
 /**
- * Whether two secrets are the same, as texts or as bytes. Compares secrets of one length in constant time, so that an answer's
- * time tells no part of either.
+ * Whether two secrets are the same, as texts or as bytes. Compares secrets of one length in constant time, so that the time of an
+ * answer reveals no part of either.
  */
 export function equalSecrets(left: string | Uint8Array, right: string | Uint8Array): boolean {
   const [a, b] = [toBytes(left), toBytes(right)]

@@ -40,10 +40,7 @@ export interface ActiveCallerDeps {
   readonly now: () => Date
 }
 
-/**
- * Finds the user and the session of a caller. Every change needs a live session (reference: Live sessions).
- * @throws tokenUserNotFound, userBanned, sessionNotFound
- */
+/** Finds the user and the session of a caller. Every change needs a live session (reference: Live sessions). */
 export async function findCaller(
   deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,
@@ -53,9 +50,8 @@ export async function findCaller(
 }
 
 /**
- * Locks the user of a caller, and finds their session. Every change needs a live session (reference: Live
- * sessions). Whatever ends a session waits for the user's lock.
- * @throws tokenUserNotFound, userBanned, sessionNotFound
+ * Locks the user of a caller, and finds their session. Every change needs a live session (reference: Live sessions). Whatever
+ * ends a session waits for the user's lock.
  */
 export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: TokenUser): Promise<ActiveCaller> {
   const user = await lockUserById(trx, caller.userId)
@@ -63,9 +59,8 @@ export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Token
 }
 
 /**
- * Locks the user for whom an identity is being linked, as the caller who began the linking. The audience of
- * their access token was checked at that time, but the session must not have ended since.
- * @throws tokenUserNotFound, userBanned, sessionNotFound
+ * Locks the user of a linking flow, as the caller who began the linking. The audience of their access token was checked at that
+ * time, but the session must not have ended since.
  */
 export async function lockLinkingUser(trx: Trx, deps: ActiveCallerDeps, linking: TokenSession): Promise<ActiveCaller> {
   return requireActive(trx, deps, linking, await lockUserById(trx, linking.userId))
@@ -77,13 +72,12 @@ function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: TokenUser,
   return user?.audience === callerAudience(caller, undefined, config.jwt.audience)
 }
 
-/** The user whom a token names, and how far its session had signed in when the token was made. */
+/** The user of a token, and the assurance level of its session when the token was made. */
 type TokenSession = Pick<TokenUser, 'userId' | 'sessionId' | 'aal'>
 
 /**
  * Requires a user who exists and is not banned, and a session that is alive.
  * @param user the user of the token, as a lookup has found them
- * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
 async function requireActive(
   db: Db,
@@ -100,10 +94,7 @@ async function requireActive(
   return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
 }
 
-/**
- * Refuses a caller whose user does not exist any more, or is deleted.
- * @throws tokenUserNotFound, sessionNotFound
- */
+/** Refuses a caller whose user does not exist any more, or is deleted. */
 export async function refuseLostUser(
   { db, config }: Pick<ActiveCallerDeps, 'config'> & { readonly db: Db },
   { userId, sessionId }: Pick<TokenUser, 'userId' | 'sessionId'>,
@@ -112,7 +103,6 @@ export async function refuseLostUser(
   return refuseUser(config, sessionId, asksForRow ? await findUserById(db, userId) : undefined)
 }
 
-/** @throws tokenUserNotFound, sessionNotFound */
 function refuseUser(
   config: ActiveCallerDeps['config'],
   sessionId: string | null,
@@ -186,9 +176,8 @@ interface NamedSession {
 }
 
 /**
- * Requires a session that is within SESSIONS_TIMEBOX and SESSIONS_INACTIVITY_TIMEOUT. The row of a session outlives these
- * limits, and so may its access token, but an admin's rights and new tokens must not (reference: Admins).
- * @throws sessionNotFound, userBanned
+ * Requires a session that is within SESSIONS_TIMEBOX and SESSIONS_INACTIVITY_TIMEOUT. The row of a session outlives these limits,
+ * and so may its access token, but an admin's rights and new tokens must not (reference: Admins).
  */
 export async function requireLiveSession(
   { config, lanes }: LiveSessionDeps,
@@ -207,10 +196,7 @@ export async function findLiveSession(
   return toFoundSession(await lanes.read.first(liveSessionQuery, toQuery(config.sessions, named)))
 }
 
-/**
- * Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees what others
- * have just committed.
- */
+/** Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees the last commits of others. */
 export async function findLiveSessionOfLocked(
   trx: Trx,
   limits: SessionLimits,
@@ -282,8 +268,8 @@ interface IdentityOwnerDeps extends FreshSessionDeps {
 }
 
 /**
- * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict
- * profile a user with a second factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
+ * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict profile a user with a
+ * second factor must have shown it.
  */
 export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, caller: ActiveCaller): Promise<void> {
   await requireIdentityFactor(db, deps, caller)
@@ -291,8 +277,8 @@ export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, call
 }
 
 /**
- * Requires that a user may get one more identity, in every profile: it would let an SSO user in whom the identity provider of the
- * company has removed. Checked again when a linking flow returns. @throws ssoIdentity
+ * Requires that a user may get one more identity, in every profile. An SSO user who was removed at the identity provider of the
+ * company could still sign in by it. Checked again when a linking flow returns. @throws ssoIdentity
  */
 export function requireLinkable({ user }: Pick<ActiveCaller, 'user'>): void {
   if (user.isSsoUser) throw ssoIdentity()
@@ -300,7 +286,6 @@ export function requireLinkable({ user }: Pick<ActiveCaller, 'user'>): void {
 
 /**
  * Requires the second factor alone. Checked again when a linking flow returns: the user may have enrolled a first factor since.
- * @throws identitiesNeedSecondFactor
  */
 export async function requireIdentityFactor(
   db: Db,
@@ -336,8 +321,8 @@ export function requireFactorOwner({ user, session: found }: ActiveCaller): Fact
 }
 
 /**
- * Requires that a caller may change passkeys. A user with a second factor must have shown it. Otherwise somebody with a stolen
- * password could add a passkey of their own.
+ * Requires that a caller may change passkeys. A user with a second factor must have shown it. Otherwise a thief of the password
+ * could add a passkey.
  * @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller: ActiveCaller): Promise<FactorOwner> {
@@ -348,7 +333,8 @@ export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller
 }
 
 /**
- * Requires that a caller may register a passkey: a passkey would let an SSO user in whom the identity provider has removed.
+ * Requires that a caller may register a passkey. An SSO user who was removed at the identity provider could still sign in by a
+ * passkey.
  * @throws ssoPasskey, sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function requirePasskeyRegistrant(

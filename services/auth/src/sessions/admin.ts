@@ -28,7 +28,7 @@ export interface Admin extends Manager {
   readonly limitKey: string | undefined
 }
 
-/** The admin that verified claims speak for. Only the role is needed. @throws notAdmin, badJwtSession */
+/** The admin that verified claims speak for. Only the role is needed. */
 function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
   requireAdminRole(claims, adminRoles)
   const userId = readUserId(claims)
@@ -68,12 +68,10 @@ interface CheckAdminDeps extends LiveSessionDeps {
 }
 
 /**
- * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is
- * valid while the session is live and the user has an admin's role (reference: Admins). Where the hook
- * CUSTOM_ACCESS_TOKEN is on, the hook may have set the role, so only the session counts, which a change of
- * role ends. An admin who has a second factor must have shown it, since these endpoints can unenrol every
- * factor.
- * @throws notAdmin, badJwtSession, sessionNotFound, userBanned, adminNeedsSecondFactor
+ * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is valid while the
+ * session is live and the user has an admin's role (reference: Admins). Where the hook CUSTOM_ACCESS_TOKEN is on, the hook may
+ * have set the role, so only the session counts, which a change of role ends. An admin who has a second factor must have shown
+ * it, since these endpoints can unenrol every factor.
  */
 export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): Promise<Admin> {
   const admin = toAdmin(claims, deps.config.jwt.adminRoles)
@@ -87,10 +85,7 @@ export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): 
   return admin
 }
 
-/**
- * Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes.
- * @throws signInTooOld
- */
+/** Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes. */
 export async function checkFreshAdmin(
   deps: FreshSessionDeps & { readonly db: Db },
   { sessionId }: Pick<Admin, 'sessionId'>,
@@ -110,8 +105,8 @@ interface EndedByAdmin {
 }
 
 /**
- * Ends sessions of a user for an admin, with what they have started and the passkeys that they have registered: a thief may have
- * done both (reference: Work of sessions). @returns how many sessions there were
+ * Ends sessions of a user for an admin, with the work that they have started and the passkeys that they have registered: a thief
+ * may have done both (reference: Work of sessions). @returns how many sessions there were
  */
 export async function endSessionsByAdmin(
   trx: Trx,

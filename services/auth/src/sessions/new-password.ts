@@ -32,7 +32,7 @@ export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPassword
   readonly passwords: PasswordHasher
 }
 
-/** A new password with what a client sent to prove that it may set it. */
+/** A new password, with the evidence of the client that it may set the password. */
 interface NewPassword {
   readonly password: string
   readonly nonce: string | undefined
@@ -97,7 +97,7 @@ const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'reco
 
 /**
  * Requires the current password where the settings say so (reference: Change of password). A wrong password counts as it does at
- * sign-in, and the hook PASSWORD_VERIFICATION_ATTEMPT is told of each. @returns whether the user had to show it
+ * sign-in, and the hook PASSWORD_VERIFICATION_ATTEMPT gets each. @returns whether the user had to show it
  */
 async function requireCurrentPassword(
   deps: NewPasswordDeps,
@@ -156,7 +156,7 @@ async function isSamePassword(
 
 /**
  * Requires that the password which the user has shown is still theirs: another request may have replaced it while the new one was
- * hashed. @throws currentPasswordInvalid
+ * hashed.
  */
 export function requireShownPassword(
   { shownHash }: Pick<PreparedPassword, 'shownHash'>,
@@ -207,8 +207,8 @@ export async function findNonceAddress(
 }
 
 /**
- * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a
- * wrong one is a failed check as a wrong password is. @param ip the client's address @throws reauthenticationNotValid
+ * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a wrong
+ * one is a failed check as a wrong password is. @param ip the client's address
  */
 async function checkNonce(
   deps: NonceDeps,
@@ -233,7 +233,7 @@ async function checkNonce(
   return refuseNonce()
 }
 
-/** Uses a nonce up. A concurrent request may have done that since the check. @throws reauthenticationNotValid */
+/** Uses a nonce up. A concurrent request may have done that since the check. */
 export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void> {
   if (!(await claimToken(trx, nonce))) refuseNonce()
 }
@@ -243,10 +243,7 @@ function refuseNonce(): never {
   throw reauthenticationNotValid()
 }
 
-/**
- * The values that a change of an own account sets; undefined members stay as they are. An address is one that
- * the user does not have.
- */
+/** The values that a change of an own account sets; undefined members stay as they are. Addresses are new ones. */
 interface WantedChange {
   readonly password: string | undefined
   readonly email: string | undefined

@@ -41,7 +41,6 @@ export interface RaiseSessionDeps {
  * Raises a session to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
  * takes the place of all earlier ones, and the user's other sessions below aal2 end. The token is random, so that nobody can
  * compute it from the token before.
- * @throws sessionNotFound when the session may not be refreshed any more
  */
 export async function raiseSession(
   trx: Trx,
@@ -63,7 +62,6 @@ export async function raiseSession(
  * token of the session.
  * @param shown `method`: the method that is added to the `amr`
  * @returns undefined where the hook is off
- * @throws sessionNotFound, hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function prepareRaisedClaims(
   deps: SessionViewDeps & { readonly lanes: Lanes },

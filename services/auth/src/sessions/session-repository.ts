@@ -54,7 +54,7 @@ export interface Session {
 
 /**
  * Whether the session of row `s` was revoked as stolen: its newest refresh token is revoked. Its row stays, so that its other
- * tokens are told apart, and its access token lives on. Neither may start or finish anything.
+ * tokens are recognized, and its access token stays valid. Neither may start or finish anything.
  */
 export function isStolen(): RawBuilder<boolean> {
   return sql<boolean>`(SELECT t.revoked FROM ${sql.table('refresh_tokens')} t
@@ -99,7 +99,7 @@ export async function findSessionOfToken(lanes: Lanes, tokenHash: Buffer): Promi
   return toStoredSessionOfRow(await lanes.read.first(findSessionOfTokenQuery, { tokenHash }))
 }
 
-/** Finds a session with everything that its tokens tell, on the read lane. Undefined when it has ended. */
+/** Finds a session with all values of its tokens, on the read pool. Undefined when it has ended. */
 export async function findStoredSession(lanes: Lanes, sessionId: string): Promise<StoredSession | undefined> {
   return toStoredSessionOfRow(await lanes.read.first(findStoredSessionQuery, { sessionId }))
 }
@@ -131,7 +131,7 @@ export function toAal(text: string | null): AssuranceLevel {
 /** The sessions that a sign-out ends: all, the session of the access token, or all others. */
 export type SignOutScope = 'global' | 'local' | 'others'
 
-/** A sign-out, with what it is recorded by. */
+/** A sign-out, with the values of its audit entry. */
 interface SignOut {
   readonly userId: string
   /** The user must have this audience; null: any audience. */
@@ -259,8 +259,8 @@ export async function updateCredentialSince(
 }
 
 /**
- * Copies the proofs of a session to another session of its user, without the proofs of second factors. A copied proof replaces a
- * proof of the same method, since it tells what the earlier credential has proven.
+ * Copies the proofs of a session to another session of its user, without the proofs of second factors. A copied method replaces
+ * the same method, because it has the time of the earlier credential.
  */
 export async function upsertCopiedProofs(
   trx: Db,

@@ -22,7 +22,7 @@ export interface SessionOfUser extends SessionTimes {
   readonly aal: AssuranceLevel
 }
 
-/** A session of the user beside the one that refreshes. */
+/** Another session of the user than the refreshing one. */
 export interface OtherSession extends SessionOfUser {
   readonly isStolen: boolean
 }

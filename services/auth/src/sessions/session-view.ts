@@ -67,8 +67,6 @@ export interface SessionClaims {
 /**
  * Builds the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
  * @param method how the token was obtained: by default, how the session was last proven
- * @throws hookFailed when the hook names another user or session, hookRejected, hookTimeout, hookTimeoutAfterRetry,
- * hookAnswerTooLong, hookAnswerNoJson
  */
 export async function buildClaims(
   deps: SessionViewDeps,
@@ -124,10 +122,7 @@ export async function signFirstSession(
   }
 }
 
-/**
- * The body of a session, with a new access token.
- * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
- */
+/** The body of a session, with a new access token. */
 export async function signSessionView(
   deps: SessionViewDeps,
   session: IssuedSession,
@@ -190,7 +185,6 @@ function toClaims(
 /**
  * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
  * @param method how the client got the token: a method of `amr`, or `token_refresh`
- * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 async function customiseClaims(
   { hooks, config }: Pick<SessionViewDeps, 'hooks' | 'config'>,
@@ -200,7 +194,7 @@ async function customiseClaims(
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
   const { claims: wanted } = requireHookAnswer(ClaimsAnswer, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
-  // The operator decides what a token permits, but not whose token it is: a wrong `sub` would sign people in as others.
+  // The operator decides the rights of a token, but not its user: a wrong `sub` would sign people in as others.
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     failHook(new Error('the hook names another user or session'))
   }
@@ -246,7 +240,7 @@ export interface FactorAttempt extends Attempt {
 }
 
 /**
- * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides. The
+ * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and obeys the decision of the hook. The
  * caller has recorded a wrong password.
  * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; hookRejected,
  * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed

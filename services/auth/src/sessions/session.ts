@@ -30,7 +30,7 @@ export interface SessionOrigin {
   readonly ip: string
 }
 
-/** A session with everything that its tokens tell, without the refresh token in the clear. */
+/** A session with all values of its tokens, without the refresh token in clear text. */
 export interface StoredSession extends Profile {
   readonly sessionId: string
   readonly aal: AssuranceLevel
@@ -45,7 +45,7 @@ export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
 }
 
-/** Requires that the session of a token still exists, as a lookup has found it. @throws sessionNotFound */
+/** Requires that the session of a token still exists, as a lookup has found it. */
 export function requireSession<Found>(session: Found | undefined): Found {
   if (session === undefined) refuseMissingSession()
   return session
@@ -158,10 +158,10 @@ export interface UpstreamSession {
 }
 
 /**
- * The refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an answer
- * still has.
- * @returns undefined where the key of the session is sealed, and no key of the service opens it, or where it is shorter than the
- * keys that supabase/auth makes: a reader of the session's row could compute its tokens
+ * The refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an answer still
+ * has.
+ * @returns undefined if no key of the service decrypts the key of the session, or if the key is shorter than the keys that
+ * supabase/auth makes: a reader of the row could compute its tokens
  */
 export function deriveUpstreamTokens(
   keys: EncryptionKeys,
@@ -193,7 +193,7 @@ export function parseUpstreamToken(
   }
 }
 
-/** Whether a token of the second form is one that its session has had before the newest. */
+/** Whether a token of the second form is an earlier token of its session. */
 export function isUpstreamAncestor(keys: EncryptionKeys, session: UpstreamSession, token: string): boolean {
   const counter = parseUpstreamToken(token)?.counter
   const key = readKey(keys, session)

@@ -51,7 +51,7 @@ interface NewOwnUser {
   readonly data: Readonly<Record<string, unknown>>
   /** Whether an admin has sent the data. */
   readonly isInvited: boolean
-  /** The columns that say what the user waits for, and since when. */
+  /** The columns with the state of a pending user, and its time. */
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
@@ -69,7 +69,7 @@ export async function insertOwnUser(
   const { kind, value } = identifier
   const user = await insertUnlessTaken(trx, {
     ...since,
-    // A hook may have been told this id in a rehearsal, which drew the same bytes.
+    // A hook may have got this id in a rehearsal, which drew the same bytes.
     id: userId ?? toUuid(randomBytes(16)),
     aud: audience,
     role: config.jwt.defaultRole,
@@ -117,12 +117,11 @@ interface StageUser {
 }
 
 /**
- * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the one that
- * waits already (reference: Staged users). Where codes sign up, the new user is not staged.
- * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user
- * belongs to another audience. Also while a message of another audience to an unconfirmed user is younger
- * than the interval, because a stranger could replace it
- * @throws what `getOrCreate` throws
+ * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the pending
+ * one (reference: Staged users). Where codes sign up, the new user is not staged.
+ * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user belongs to another
+ * audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger
+ * could replace it
  */
 export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
   return getOrCreate(() => lockOrStageOnce(trx, deps, wanted))
@@ -168,8 +167,8 @@ function hasRecentMessage(
 }
 
 /**
- * The user who confirms a sign-up by this code takes the account over, as this request asks for it: without a password, with the
- * metadata of this request, and out of the audience in which a stranger may have signed up.
+ * The user who confirms a sign-up by this code takes the account over with the values of this request: without a password, with
+ * its metadata and in its audience. A stranger may have signed up with other values.
  */
 async function keepWantedContent(
   trx: Trx,
@@ -191,7 +190,7 @@ interface StagedUserChange extends Omit<StageUser, 'stage'> {
 
 /**
  * Inserts a user as a sign-up does whose password nobody knows.
- * @returns undefined when somebody has just taken the identifier
+ * @returns undefined when another request has just taken the identifier
  */
 async function insertUnconfirmed(
   trx: Trx,
@@ -225,7 +224,7 @@ async function updateStagedUser(
   return updateUser(trx, staged.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })
 }
 
-/** A user whom an admin invites. */
+/** The user of an invitation by an admin. */
 export interface InvitedUser {
   /** Normalised. */
   readonly email: string
@@ -257,10 +256,8 @@ export async function mailInvitation(
 }
 
 /**
- * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces what a
- * stranger may have left in the account: metadata of a sign-up that the owner has not asked for, and the
- * password and the unverified identities at providers of an account that nobody has claimed.
- * @throws emailExists, metadataTooLarge, and what `getOrCreate` throws
+ * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces the values that a stranger
+ * may have left: the metadata of a sign-up, and, in an unclaimed account, the password and unverified identities at providers.
  */
 export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   return getOrCreate(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')

@@ -73,7 +73,7 @@ export type Redeemed =
   | { readonly verdict: 'auth-code'; readonly code: string }
   | { readonly verdict: 'other-address-left' }
 
-/** The token of a link that somebody has followed, or posted to the API. */
+/** The token of a link that was followed, or posted to the API. */
 export interface RedeemedLink {
   readonly type: VerifyType
   readonly token: string
@@ -81,10 +81,7 @@ export interface RedeemedLink {
   readonly context: RequestContext
 }
 
-/**
- * Confirms the address of a message and signs its user in. Only one of two requests can delete the message's row.
- * @throws userBanned, emailExists, phoneExists, and what `refuse`, `hashVerificationPassword` and `askBeforeUserCreated` throw
- */
+/** Confirms the address of a message and signs its user in. Only one of two requests can delete the message's row. */
 export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): Promise<Redeemed> {
   const { type, user: found, context } = redemption
   const hashed = await hashVerificationPassword(deps, redemption)
@@ -100,7 +97,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     const { message, secret } = redemption
     if (addressFor(message.kind, user) !== message.identifier) return redemption.refuse()
     if (secret !== 'test-code' && !(await claimToken(trx, secret))) return redemption.refuse()
-    // While the password was hashed, somebody may have signed in or added a second factor.
+    // While the password was hashed, another request may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
     const passwordHash = isWanted ? hashed : undefined
@@ -116,11 +113,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
   })
 }
 
-/**
- * Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD.
- * @throws linkExpired, userBanned, emailExists, phoneExists, and what `hashVerificationPassword` and
- * `askBeforeUserCreated` throw
- */
+/** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
 export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
@@ -161,7 +154,7 @@ interface Redemption {
   readonly context: RequestContext
 }
 
-/** Confirms what the message is for: a change of address, or the address that it went to. */
+/** Confirms a change of address, or the address that the message went to. */
 async function confirmByMessage(
   trx: Trx,
   deps: Pick<RedeemDeps, 'config' | 'logger' | 'now' | 'jobs'>,
@@ -188,8 +181,8 @@ async function confirmByMessage(
 const WARNED_MS = 30 * 86_400_000
 
 /**
- * Ends what any session has started, since somebody who recovers an account may have lost it to a thief. A
- * recovery proves no more than the address, so it removes no passkey: it warns of those that a thief may have added.
+ * Ends the work of every session: a user who recovers an account may have lost it to a thief. A recovery proves no more than the
+ * address, so it removes no passkey: it warns of those that a thief may have added.
  */
 async function guardRecovered(trx: Trx, deps: Pick<RedeemDeps, 'config' | 'now' | 'jobs'>, user: User): Promise<void> {
   await callEndSessionWork(trx, user.id, { scope: 'all' })
@@ -303,7 +296,7 @@ function metadataOf(
 async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
   if (user.confirmedAt !== null || isStaged(user)) return undefined
   const content = await claimSignUpContent(trx, user.id, tokenKind)
-  // An invited user keeps what the admin wrote: a stranger who signed up before the invitation may have sent the content.
+  // An invited user keeps the values of the admin: a stranger who signed up before the invitation may have sent the content.
   return user.invitedAt === null ? content : undefined
 }
 
@@ -341,8 +334,8 @@ async function hashVerificationPassword(
 }
 
 /**
- * Whether the password of the request is stored (reference: Passwords at verification). An account that somebody has signed in to
- * keeps its password, and an account with a second factor gets none. Both can change it in a session that has shown the factor.
+ * Whether the password of the request is stored (reference: Passwords at verification). An account with an earlier sign-in keeps
+ * its password, and an account with a second factor gets none. Both can change it in a session that has shown the factor.
  */
 async function judgeVerificationPassword(
   deps: ConfirmerDeps,

@@ -50,7 +50,7 @@ interface SignUpConfirmation {
   readonly messageAgain: OutboxEntry | undefined
 }
 
-/** A job with what operators see of its message. */
+/** A job, with the record of its message for operators. */
 interface ShownEntry extends OutboxEntry {
   readonly message: NewMessage
 }
@@ -72,7 +72,7 @@ export type SignUpOutcome =
 export type InsertSignUp = (signUp: SignUp) => Promise<SignUpOutcome>
 
 /**
- * Makes what signs users up. Sign-ups that need no confirmation go to the database together: see `batchCalls`.
+ * Creates the sign-up service. Sign-ups that need no confirmation go to the database together: see `batchCalls`.
  * @returns the outcome of each sign-up, which is known once its transaction is committed
  */
 export function batchSignUps(lanes: Lanes): InsertSignUp {
@@ -142,8 +142,8 @@ const signUpsQuery: PreparedQuery<{ readonly signUps: readonly SignUp[] }, SignU
 
 /**
  * Signs up several users whose identifiers count as confirmed, in one transaction: all of them, or none when it throws.
- * @returns the outcome of each, in the same order. Undefined when somebody has the identifier, or another of these sign-ups
- *   takes it. Undefined for all when another transaction was taking one of the identifiers for too long.
+ * @returns the outcome of each, in the same order. Undefined when a user has the identifier, or another of these sign-ups takes
+ * it. Undefined for all when another transaction was taking one of the identifiers for too long.
  */
 export async function insertSignUps(
   lanes: Lanes,

@@ -1,8 +1,8 @@
 import type { SignUpVerdict } from './sign-up-repository.ts'
 
 /**
- * The state of the account that has an identifier when somebody signs up with it. A `staged` user only waits for a first code.
- * A `claimed` email is one that a provider has given to an account without verifying it.
+ * The state of the account that has an identifier at a sign-up. A `staged` user only waits for a first code. A `claimed` email
+ * was given to an account by a provider that has not verified it.
  */
 export type OwnerState = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
 

@@ -62,7 +62,6 @@ const AdminUserBody = z.object({
       description: 'How long the user is banned: a duration such as 24h, or none',
     }),
 })
-/** The body that makes a user. */
 export const NewUserBody = AdminUserBody.extend({
   id: z
     .string()
@@ -70,7 +69,6 @@ export const NewUserBody = AdminUserBody.extend({
     .meta({ pattern: `^$|^${UUID_PATTERN}$`, description: 'The id of the user, where the path has none' }),
 }).meta({ anyOf: [withTexts(['email']), withTexts(['phone'])], not: withTexts(['password', 'password_hash']) })
 
-/** The body that changes a user. */
 export const ChangedUserBody = AdminUserBody.extend({
   password_hash: z
     .string()
@@ -129,9 +127,8 @@ export function readNewUserId(inPath: string | undefined, inBody: string | undef
 }
 
 /**
- * Checks and normalises each field of a user whom an admin makes. Empty texts count as absent.
- * @throws banDurationMalformed, roleTooLong, audienceTooLong, metadataTooLarge, emailMissing,
- * emailTooLong, emailMalformed
+ * Checks and normalises each field of a new user by an admin. Empty texts count as absent.
+ * @throws banDurationMalformed, roleTooLong, audienceTooLong, metadataTooLarge, emailMissing, emailTooLong, emailMalformed
  */
 export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
@@ -155,8 +152,6 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
 /**
  * Checks and normalises each field of a change by an admin. An empty password is absent, as for a new user, or a weak password,
  * as the profile says (reference: Profiles).
- * @throws banDurationMalformed, roleTooLong, audienceTooLong, metadataTooLarge, emailMissing, emailTooLong,
- * emailMalformed
  */
 export function parseAdminChange(
   rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'treatEmptyPasswordAsWeak'> },
@@ -212,7 +207,6 @@ export type UserListRequest = {
  * Parses the query of a list of users (reference: Lists of users).
  * @param form `cursor` where the query has the parameter `cursor`, even an empty one
  * @param rules of pages by number
- * @throws sortMalformed, pageOutOfRange, cursorMalformed
  */
 export function parseUserList(
   fields: UserListFields,

@@ -10,7 +10,7 @@ export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak', 'clerk', 'cogni
 /** A program whose exports `users import` reads, as the option `--from` names it. */
 export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
 
-/** A user of another program, as a line of an import, and what the line does not bring. */
+/** A user of another program as a line of an import, and the values that the line lacks. */
 export interface ForeignUser {
   readonly line: Readonly<Record<string, unknown>>
   /** The members that are left behind, in words for the operator. They quote nothing of the user. */
@@ -135,8 +135,8 @@ export function fromMillis(millis: string | number | null | undefined): string |
 }
 
 /**
- * The id here of a user of another program: always the same one, so that a second run knows the user again, and takes nobody else
- * who has the same email for them.
+ * The id here of a user of another program. It is always the same, so that a second run recognizes the user, and does not confuse
+ * users with the same email.
  */
 export function toForeignId(source: ForeignSource, id: string): string {
   return toUuid(createHash('sha256').update(`${source}:${id}`).digest())
@@ -162,7 +162,6 @@ export function noVerifiedAddresses({ parsePhones }: Pick<Behaviours, 'parsePhon
   return { email: new Set(), phone: new Set(), parsesPhones: parsePhones }
 }
 
-/** Adds the addresses that a user has verified. */
 export function addVerified(verified: VerifiedAddresses, line: Line): void {
   for (const { member, confirm } of ADDRESSES) {
     const address = addressOf(verified, line, member)
@@ -287,7 +286,7 @@ function reasonOf({ secretText, secretData }: z.output<typeof Credential>): stri
   return secretText ? PASSWORD_LEFT.unknown : PASSWORD_LEFT.missing
 }
 
-/** Lists what a user has that has no place here, in words for the operator. */
+/** Lists the values of a user that have no place here, in words for the operator. */
 function listLeft(user: {
   readonly credentials: readonly z.output<typeof Credential>[]
   readonly requiredActions: readonly string[]

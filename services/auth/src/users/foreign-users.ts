@@ -29,7 +29,7 @@ const Values = z
 
 /**
  * The addresses of a cell; undefined where a part of it is none. A local part may hold a bar, and a quoted one all other
- * separators too: then a part of one address could be the whole address of somebody else.
+ * separators too: then a part of one address could be the whole address of another person.
  */
 const Emails = Values.transform((parts) => (parts.every((part) => /^[^"@]+@[^"@]+$/.test(part)) ? parts : undefined))
 
@@ -252,7 +252,7 @@ function findPasswordLeft(
   return isRedacted(hash) ? [PASSWORD_LEFT.redacted] : unfit
 }
 
-/** A larger number has lost its last digits by the time it is read, and may be the id of somebody else. */
+/** A larger number loses its last digits when it is read, and may be the id of another user. */
 const AccountId = z.union([z.string(), z.number().refine(Number.isSafeInteger, { error: IMPORT_TEXTS.idTooLarge })])
 
 /** A time, which exports of the database of Auth0 have in the Extended JSON of MongoDB. */

@@ -62,8 +62,8 @@ export async function insertImportedUsers(trx: Trx, fresh: readonly ImportedUser
 }
 
 /**
- * Notes what accounts bring that nobody has confirmed: a stranger may have signed up at the former program with somebody else's
- * address. So they count as accounts that began with a sign-up (reference: Content of a sign-up).
+ * Notes the values of unconfirmed accounts: a stranger may have signed up at the former program with the address of another
+ * person. So they count as accounts that began with a sign-up (reference: Content of a sign-up).
  */
 async function insertContents(trx: Trx, users: readonly ImportedUser[]): Promise<void> {
   await sql`
@@ -95,7 +95,7 @@ interface AddressOwner {
   readonly isConfirmed: boolean
 }
 
-/** The values that tell a stored user from another one with the same id. */
+/** The values that distinguish a stored user from another user with the same id. */
 interface IdOwner {
   readonly email: string | null
   readonly phone: string | null
@@ -123,7 +123,7 @@ export function noOwners(): Owners {
   return { ids: new Map(), emails: new Map(), phones: new Map(), identities: new Map() }
 }
 
-/** Adds what a batch has found to those of the batches before it. */
+/** Adds the owners of a batch to the owners of earlier batches. */
 export function addOwners(owners: Owners, found: Owners): void {
   for (const [id, owner] of found.ids) owners.ids.set(id, owner)
   for (const [email, owner] of found.emails) owners.emails.set(email, owner)

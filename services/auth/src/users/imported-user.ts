@@ -26,7 +26,7 @@ export interface ImportedUser {
     readonly created_at: Date | string
   }
   readonly identities: readonly ImportedIdentity[]
-  /** Whether the line has the id. Then a user with the same email and another id is somebody else. */
+  /** Whether the line has the id. Then a user with the same email and another id is another person. */
   readonly hasOwnId: boolean
   /** When the user was created, where the line says so. */
   readonly createdAt: Date | undefined
@@ -112,7 +112,7 @@ function findUnconfirmedSecond({ email, phone, ...row }: ImportedRow): Identifie
   return row.email_confirmed_at === null ? 'email' : undefined
 }
 
-/** A user whom a provider has made without an address has claimed the account: a later address is only added to it. */
+/** A user that a provider has made without an address has claimed the account: a later address is only added to it. */
 function isClaimed({ email, phone, is_anonymous }: ImportedRow, identities: readonly ImportedIdentity[]): boolean {
   const hasAddress = email !== null || phone !== null || identities.some(({ identity_data }) => identity_data.email)
   return !hasAddress && !is_anonymous
@@ -217,9 +217,9 @@ function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdent
 }
 
 /**
- * The data of an account at a provider. A verified address leads whoever proves it into the account of its user. So the word of
- * a line counts for the user's own email alone; for another address the next sign-in at the provider says so. An email that no
- * form accepts is left out: it leads to nobody, and the index of emails may not hold it.
+ * The data of an account at a provider. A verified address leads its owner into the account of its user. So the word of a line
+ * counts for the user's own email alone; for another address the next sign-in at the provider says so. An email that no form
+ * accepts is left out: it leads to nobody, and the index of emails may not hold it.
  */
 function toAccountData(
   { email }: ImportedRow,

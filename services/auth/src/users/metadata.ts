@@ -16,7 +16,6 @@ export interface MetadataRules {
   readonly behaviours: Pick<Behaviours, 'metadataBytesMax'>
 }
 
-/** The metadata of a user. */
 export interface UserMetadata {
   readonly userMetadata: Metadata
   readonly appMetadata: Metadata
@@ -43,7 +42,6 @@ export function requireMetadata(
 /**
  * Merges changes into the metadata of a user, key by key. Null deletes a key (reference: Metadata).
  * @param stored the metadata of the user, of a new user none
- * @throws metadataTooLarge when both together are above the limit of the profile, and grow
  */
 export function mergeMetadata(
   { behaviours: { metadataBytesMax: max } }: MetadataRules,
@@ -86,7 +84,7 @@ function merge(stored: Metadata, changes: Metadata | undefined): Record<string, 
   return Object.fromEntries(merged.filter(([, value]) => value !== null))
 }
 
-/** @throws metadataTooLarge unless metadata may become what a change makes of it */
+/** @throws metadataTooLarge unless metadata may change in this way */
 function requireSize(max: number, stored: UserMetadata, merged: UserMetadata): void {
   if (!mayBecome(max, stored, merged)) throw metadataTooLarge({ max })
 }
@@ -123,7 +121,6 @@ export interface AddressMetadataConfig {
   readonly behaviours: Pick<Behaviours, 'copyAddressToUserMetadata'>
 }
 
-/** An address by which a user signs up. */
 interface SignUpAddress {
   readonly kind: IdentifierKind
   readonly value: string
@@ -132,8 +129,8 @@ interface SignUpAddress {
 }
 
 /**
- * The metadata of a user who signs up by an address. Where it says whom it belongs to, these members replace what the request has
- * sent. That a phone is verified is never written.
+ * The metadata of a user who signs up by an address. If the metadata has the address, its members replace the members of the
+ * request. That a phone is verified is never written.
  */
 export function signUpMetadata(
   { behaviours }: AddressMetadataConfig,
@@ -145,7 +142,7 @@ export function signUpMetadata(
   return { ...data, sub: userId, ...email, email_verified: kind === 'email' && isVerified, phone_verified: false }
 }
 
-/** The metadata of a user after an address of theirs was confirmed. */
+/** The metadata of a user after the confirmation of an address. */
 export function confirmedMetadata(
   { behaviours }: AddressMetadataConfig,
   metadata: Readonly<Record<string, unknown>>,

@@ -107,11 +107,7 @@ const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
     WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND (${p.audience}::text IS NULL OR u.aud = ${p.audience})`,
 )
 
-/**
- * Gets the user whom an admin's request names, with everything that their record shows: also a deleted user,
- * but not a staged one.
- * @throws userNotFound
- */
+/** Gets the user of an admin's request with all values of the record: also a deleted user, but not a pending sign-up. */
 export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile> {
   return toProfile(requireUser(await lanes.read.first(findProfileQuery, query)))
 }
@@ -123,7 +119,7 @@ export async function findProfileById(db: Db, userId: string): Promise<Profile |
   return rows[0] && toProfile(rows[0])
 }
 
-/** Gets the profile of a user whom the transaction has changed. @throws Error when there is no such user */
+/** Gets the profile of a user that the transaction has changed. @throws Error when there is no such user */
 export async function getProfile(trx: Db, userId: string): Promise<Profile> {
   const profile = await findProfileById(trx, userId)
   if (!profile) throw new Error('no such user')

@@ -14,15 +14,12 @@ export interface PhoneDeps {
   readonly db: Db
 }
 
-/** The digits by which a typed phone number is known, as `findPhone` finds them. @throws phoneMalformed */
+/** The digits by which a typed phone number is known, as `findPhone` finds them. */
 export async function requirePhone(deps: PhoneDeps, typed: string): Promise<string> {
   return requireDigits(await findPhone(deps, typed))
 }
 
-/**
- * The email of a request, or its phone number where it has no email.
- * @throws phoneMalformed, emailMissing, emailTooLong, emailMalformed
- */
+/** The email of a request, or its phone number where it has no email. */
 export async function requireIdentifier(
   deps: PhoneDeps,
   body: { readonly email?: string | undefined; readonly phone?: string | undefined },
@@ -31,10 +28,7 @@ export async function requireIdentifier(
   return { kind: 'phone', value: await requirePhone(deps, body.phone ?? '') }
 }
 
-/**
- * The values that an admin or a user wants, with the digits by which their phone number is known.
- * @throws phoneMalformed
- */
+/** The values that an admin or a user wants, with the digits by which their phone number is known. */
 export async function readWantedPhone<Wanted extends { readonly phone: string | undefined }>(
   deps: PhoneDeps,
   wanted: Wanted,
@@ -44,7 +38,7 @@ export async function readWantedPhone<Wanted extends { readonly phone: string | 
 
 /**
  * The digits by which a typed phone number of a second factor of a user is known: those that a factor of the user has, or else
- * the parsed number. @throws phoneMalformed
+ * the parsed number.
  */
 export async function requireFactorPhone(
   deps: PhoneDeps,

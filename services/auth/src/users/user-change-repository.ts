@@ -11,7 +11,7 @@ import { toUser, type User, type UsersTable } from './user.ts'
 /** A new user. The id and the times are made where they are not given. */
 type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
 
-/** The setting of what a new password does to its user's row. */
+/** The setting for the effects of a new password on its row. */
 export interface PasswordRules {
   readonly behaviours: Pick<Behaviours, 'clearSentTimesOnNewPassword'>
 }
@@ -193,8 +193,8 @@ interface OwnIdentity {
 }
 
 /**
- * Gives the identity of a user's own email or phone another address, or inserts the identity, and lists its provider in the
- * user's app metadata, where `provider` is the first of `providers` (reference: User record).
+ * Sets the address of the identity of a user's own email or phone, or inserts the identity. Lists its provider in the app
+ * metadata of the user, where `provider` is the first of `providers` (reference: User record).
  * @param user locked, as they are at present
  */
 export async function setOwnIdentity(

@@ -9,7 +9,7 @@ import type { Timestamp } from '../records/timestamp.ts'
 import { briefProfileColumns, type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
 import { toUser, type User } from './user.ts'
 
-/** The users of a list: the users of an audience whom a search matches. */
+/** The users of a list: the users of an audience that match a search. */
 export interface UserFilter {
   /** Undefined: of any audience. */
   readonly audience: string | undefined
@@ -17,7 +17,7 @@ export interface UserFilter {
   readonly filter: string | undefined
   /** Only the beginning of an email, phone number or full name matches. By default any part does. */
   readonly atBeginning?: boolean
-  /** Users whom the search has found by other means than its text. They match too. */
+  /** Users that the search has found by other means than its text. They match too. */
   readonly foundIds?: readonly string[]
 }
 
@@ -27,7 +27,7 @@ export interface UserList extends UserFilter {
   /** The most rows of the page. */
   readonly limit: number
   readonly offset: number
-  /** The user after whom the page begins. */
+  /** The user before the first one of the page. */
   readonly after: Cursor | undefined
 }
 
@@ -43,10 +43,7 @@ export function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, profileColumns())
 }
 
-/**
- * Lists users as `listProfiles` does, without what a list of operators leaves out: all metadata and the
- * claims of identities are empty.
- */
+/** Lists users as `listProfiles` does. All metadata and the claims of identities are empty, as in a list of operators. */
 export function listBriefProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, briefProfileColumns())
 }

@@ -17,8 +17,8 @@ export async function findUserById(db: Db, id: string): Promise<User | undefined
 const OLDEST_CONFIRMED = sql`email_confirmed_at IS NULL, created_at, id`
 
 /**
- * Finds the user of an audience who has an email or phone number, also a staged one; undefined where nobody has it, and where an
- * SSO user has, who signs in by their identity provider alone.
+ * Finds the user of an audience by email or phone number, also a pending sign-up. Undefined if nobody has the address, or if an
+ * SSO user has it, who signs in by the identity provider alone.
  */
 export async function findUserByIdentifier(
   db: Db,
@@ -56,7 +56,7 @@ export async function callReleaseEmail(trx: Trx, email: string, at: Date): Promi
 }
 
 /**
- * Matches accounts that nobody has confirmed, claimed or used: anybody can sign up with the address of somebody else. They give
+ * Matches accounts that were never confirmed, claimed or used: anybody can sign up with the address of another person. They give
  * their address up to a user who proves it (reference: Unused accounts). An admin has spoken for an invited or a banned one.
  */
 const IS_UNUSED = sql<boolean>`(confirmed_at IS NULL AND claimed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL
@@ -80,8 +80,7 @@ export async function isIdentifierKept(db: Db, identifier: UserIdentifier): Prom
 }
 
 /**
- * Takes an email or a phone from an unused account, with its identity, the messages that went there, and what their
- * requests brought.
+ * Takes an email or a phone from an unused account, with its identity, the messages to it, and the content of their requests.
  * @returns the account; undefined where no such account has the identifier
  */
 export async function deleteUnusedIdentifier(
@@ -115,7 +114,7 @@ export async function hasPassword(db: Db, id: string): Promise<boolean> {
   return Boolean((await findUserById(db, id))?.passwordHash)
 }
 
-/** A user who may sign in by password, and what the password is verified with. */
+/** A user who may sign in by password, with the stored hash. */
 export interface PasswordUser {
   readonly id: string
   /** Null for a user without a password. */
@@ -163,17 +162,14 @@ export async function findPasswordUser(lanes: Lanes, query: PasswordUserQuery): 
   return lanes.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }
 
-/** The user whom an admin's request names. */
+/** The user of an admin's request. */
 export interface ManagedUser {
   readonly userId: string
   /** The header X-JWT-AUD: then users of other audiences are not found (reference: Audience). Undefined finds any user. */
   readonly audience: string | undefined
 }
 
-/**
- * Locks the user whom an admin's request names: also a deleted user, but not a staged one.
- * @throws userNotFound, and what `requireMayManage` of the manager throws
- */
+/** Locks the user of an admin's request: also a deleted user, but not a pending sign-up. */
 export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser, manager: Manager): Promise<User> {
   const locked = await lockUserById(trx, userId)
   const isNamed = locked && !isStaged(locked) && (audience === undefined || locked.audience === audience)
@@ -183,10 +179,10 @@ export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUse
 }
 
 /**
- * Whether nobody has claimed an account yet. A stranger may have made it with somebody else's address, so a user who confirms
- * the address takes the account over. A claimed account keeps what it has, even when its addresses change. An account is
- * claimed for good by its first confirmation, by an admin who makes it, or by a provider that makes it without an address,
- * which nobody else could confirm.
+ * Whether nobody has claimed an account yet. A stranger may have made it with the address of another person, so a user who
+ * confirms the address takes the account over. A claimed account keeps its values, even when its addresses change. An account is
+ * claimed for good by its first confirmation, by an admin who makes it, or by a provider that makes it without an address, which
+ * nobody else could confirm.
  * @param user as they were before the confirmation
  */
 export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>): Promise<boolean> {
@@ -243,7 +239,7 @@ const PAGE_ROWS = 10_000
  * index, some at a time. Staged users do not count.
  */
 export async function countPhonePairs(db: Db): Promise<PhonePairs> {
-  /** The users who have a parsed number that is not the one that they were stored with. */
+  /** The users whose parsed number differs from the stored number. */
   const owners = new Map<string, string>()
   let count = 0
   let first: PhonePairs['first']

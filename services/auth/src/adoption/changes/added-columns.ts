@@ -76,9 +76,9 @@ export async function listGaining(db: QueryExecutorProvider, names: Names): Prom
 }
 
 /**
- * Lists the tables of others that inherit from a table that stays, and the partitions of one: their rows are
- * rows of the table for each query, while no foreign key to the table finds them.
- * @returns each in a line, with what to do about it
+ * Lists the tables of others that inherit from a table that stays, and the partitions of one. Queries of the table return their
+ * rows, but no foreign key to the table finds them.
+ * @returns a line for each, with advice
  */
 export async function listHeirs(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ heir: string; table: string; isPartition: boolean }>`
@@ -95,9 +95,8 @@ export async function listHeirs(db: QueryExecutorProvider, { schema }: Names): P
 }
 
 /**
- * Adds the columns that a table gets, as a run does, for a transaction that is taken back. What takes long
- * under a lock is left out: constraints of columns that later versions of supabase/auth have added, and the
- * values of the new key of older `identities`.
+ * Adds the columns that a table gets, as a run does, for a transaction that is taken back. Slow steps are left out: constraints
+ * of columns that later versions of supabase/auth have added, and the values of the new key of older `identities`.
  */
 export async function addGainedColumns(trx: Kysely<unknown>, names: Names, table: GainingTable): Promise<void> {
   for (const definition of laterColumns(table))

@@ -26,8 +26,8 @@ const PLAIN: KeyTraits = {
 }
 
 /**
- * Gives `identities` the keys of 2.117. What the operator has set for the old key goes to the key of the same
- * columns: without a replica identity, PostgreSQL refuses to change a row that a publication has.
+ * Gives `identities` the keys of 2.117. The settings of the operator for the old key go to the key of the same columns. Without a
+ * replica identity, PostgreSQL refuses to change a published row.
  */
 export async function replaceKey(trx: Kysely<unknown>, schema: string): Promise<void> {
   const table = sql.id(schema, 'identities')
@@ -122,14 +122,13 @@ export function hasPhoneValue({ schema }: Place): RawBuilder<boolean> {
     SELECT FROM pg_enum WHERE enumtypid = to_regtype(format('%I.factor_type', ${schema}::text)) AND enumlabel = 'phone')`
 }
 
-/** Adds the value for phones. */
 export function addPhoneValue({ schema }: Place): RawBuilder<unknown> {
   return sql`ALTER TYPE ${sql.id(schema, 'factor_type')} ADD VALUE 'phone'`
 }
 
 /**
- * Removes the factors that are phones, and their value, as `addPhoneValue` has added it. PostgreSQL takes no
- * value out of a type, so the type is made anew, unless somebody needs it as it is: then the value stays.
+ * Removes the factors that are phones, and their value, as `addPhoneValue` has added it. PostgreSQL removes no value from a type,
+ * so the type is created again. If another object needs the type as it is, the value stays.
  */
 export async function removePhoneValue(trx: Kysely<unknown>, place: Place): Promise<void> {
   const { schema } = place
@@ -144,9 +143,8 @@ export async function removePhoneValue(trx: Kysely<unknown>, place: Place): Prom
 }
 
 /**
- * Lists what needs the type of factors as it is: objects of others that name the type or its column, such as
- * views, policies, partial indexes and checks, for which PostgreSQL refuses another type, and what a new type
- * would lack. The view of this service goes before the type.
+ * Lists the objects of others that need the type of factors as it is: views, policies, partial indexes and checks that name the
+ * type or its column, and the properties that a new type would lack. The view of this service goes before the type.
  */
 export async function listTypeNeeds(db: QueryExecutorProvider, { schema }: Place): Promise<readonly string[]> {
   const { rows } = await sql<{ need: string }>`

@@ -26,7 +26,7 @@ interface UpstreamChange {
   readonly isHarmless: boolean
   readonly isMade: RawBuilder<boolean>
   readonly up: readonly Step[]
-  /** Empty where the change goes with another one, and where `revertUpstreamChanges` decides what to do. */
+  /** Empty if the change goes with another one, or if `revertUpstreamChanges` reverts it. */
   readonly down: readonly Step[]
 }
 
@@ -50,10 +50,7 @@ const INDEXES = {
 /** The indexes of columns that wait for the switch. */
 const LATE_INDEXES: ReadonlySet<string> = new Set(['sessions_oauth_client_id_idx'])
 
-/**
- * Brings the tables that stay to the form that the newest supabase/auth gives them, as its own migrations do, and notes what was
- * done.
- */
+/** Brings the tables that stay to the form of the newest supabase/auth, as its own migrations do, and notes each change. */
 export async function applyUpstreamChanges(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   for (const change of changesOf(places.names.schema)) await applyChange(trx, places, change)
 }
@@ -72,7 +69,7 @@ export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPla
 
 /**
  * Creates the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed.
- * @param report is told whom an index waits for
+ * @param report called with the transactions that an index waits for
  */
 export async function createEarlyIndexes(
   db: Kysely<unknown>,

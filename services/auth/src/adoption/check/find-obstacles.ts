@@ -20,8 +20,8 @@ const OLDEST_VERSION = '20221215195900'
 const NEWEST_VERSION = '20260625000000'
 
 /**
- * Whether an earlier run of an adoption has begun to make tables of this service, has switched, or has also
- * copied the audit log, and whether what undo needs is gone since.
+ * The progress of an earlier run: it has begun to make tables of this service, has switched, or has also copied the audit log; or
+ * undo has become impossible since.
  */
 export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished' | 'forgotten'
 
@@ -51,8 +51,8 @@ interface AdoptionWish {
 
 /**
  * Finds out why a database cannot be adopted.
- * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it
- * can be adopted, or where an earlier run has switched, whatever has become of its record
+ * @returns its version, and a line for each reason, with advice. Without a reason, it can be adopted, or an earlier run has
+ * switched
  * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
  */
 export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Promise<Adoptability> {
@@ -137,7 +137,7 @@ function refuse(...obstacles: readonly string[]): Adoptability {
 }
 
 /**
- * The version of a database that an import reads. It may belong to somebody else, who must see its rows.
+ * The version of a database that an import reads. It may belong to another role, which must see its rows.
  * @throws Error with the reason why it cannot be read, in a line
  */
 export async function requireReadable(
@@ -165,7 +165,7 @@ export async function requireReadable(
   return version
 }
 
-/** To read a view would run what its owner wrote with the rights of its reader. @throws Error for what is no table */
+/** Reading a view would run code of its owner with the rights of the reader. @throws Error for a relation that is no table */
 async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class
@@ -175,7 +175,7 @@ async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<voi
   if (rows[0] !== undefined) throw new Error(`${schema}.${rows[0].name} of the source is no table, so it is not read`)
 }
 
-/** A database that can be adopted: its version, and what to look at. @throws Error with the reasons why it cannot */
+/** A database that can be adopted: its version, and the doubts about it. @throws Error with the reasons why it cannot */
 export async function requireAdoptable(
   db: Kysely<unknown>,
   wish: AdoptionWish,
@@ -260,10 +260,10 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
 const SHARED_FUNCTIONS = ['uid', 'role', 'email', 'jwt']
 
 /**
- * Lists the objects of others with the name of a table, view, index, function, type or column that an
- * adoption makes. A run would fail at it, or take it for its own, and undo would drop it.
- * @param hasBegun whether an earlier run has made tables and columns of this service: only what comes later is looked for
- * @returns each in a line, with what to do about it
+ * Lists the objects of others with the name of a table, view, index, function, type or column that an adoption makes. A run would
+ * fail at it, or take it for its own, and undo would drop it.
+ * @param hasBegun whether an earlier run has made tables and columns of this service: only later objects are looked for
+ * @returns a line for each, with advice
  */
 export async function listNamesakes(
   db: QueryExecutorProvider,

@@ -239,8 +239,9 @@ const functionReaders = (schema: string): RawBuilder<unknown> => sql`
       AND regexp_replace(f.prosrc, '\\mreturn\\s+(new|old)\\M', '', 'gi') ~* '\\m(new|old)\\M(?!\\s*[.])|\\m(new|old)\\s*[.]\\s*"?id\\M'`
 
 /**
- * Lists what reads the column `id` of `identities` where the switch renames it. Views, rules, policies and parsed functions go on
- * reading the subject, unless they read it in a whole row. Other objects look for `id` in the table as it is then.
+ * Lists the objects that read the column `id` of `identities`, if the switch renames it. Views, rules, policies and parsed
+ * functions go on reading the subject, unless they read it in a whole row. Other objects look for `id` in the table as it is
+ * then.
  * @returns in the order of their names; none where the version has `provider_id` already
  */
 export async function listIdentityReaders(
@@ -260,9 +261,9 @@ export async function listIdentityReaders(
 }
 
 /**
- * Lists what needs the key of `identities` where the switch replaces it, such as a foreign key of an application to
+ * Lists the objects that need the key of `identities`, if the switch replaces it, such as a foreign key of an application to
  * `(provider, id)`: PostgreSQL would refuse to drop the key.
- * @returns each in a line, with what to do about it
+ * @returns a line for each, with advice
  */
 export async function listIdentityKeys(
   db: QueryExecutorProvider,

@@ -25,9 +25,8 @@ interface TableState {
 }
 
 /**
- * Lists what the user lacks for an adoption and its undo on the schema, the tables and the types of
- * supabase/auth, and in connections: a table is altered and moved by its owner alone, who must see all of its
- * rows.
+ * Lists the rights and connections that the user lacks for an adoption and its undo. Only its owner may alter and move a table,
+ * and must see all of its rows.
  * @returns each in a line with the statement that gives it; empty where nothing is missing
  */
 export async function listMissingRights(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {

@@ -223,7 +223,7 @@ function report(check: AdoptionCheck, print: Print): void {
   )
 }
 
-/** @param encoding what PostgreSQL calls it @returns undefined where the database can have every character */
+/** @param encoding its name in PostgreSQL @returns undefined where the database can have every character */
 function describeEncoding(encoding: string): string | undefined {
   if (encoding === 'UTF8') return undefined
   if (encoding === 'SQL_ASCII')

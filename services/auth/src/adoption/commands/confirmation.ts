@@ -17,7 +17,7 @@ export interface Decision {
   readonly isAnswered: boolean
 }
 
-/** Asks before a command does what it cannot take back. @returns whether to do it @throws Error where nobody has answered */
+/** Asks before a command does something irreversible. @returns whether to do it @throws Error where nobody has answered */
 export async function confirm(
   { print, ask }: Conversation,
   { lines, question, isAnswered }: Decision,

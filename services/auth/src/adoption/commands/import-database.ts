@@ -23,10 +23,7 @@ interface ImportFlags {
 /** How many of the users who are held back are named to people. */
 const NAMED_MAX = 20
 
-/**
- * `auth import`: takes over the users of another server of supabase/auth, from its database, and again what
- * has changed since.
- */
+/** `auth import`: takes over the users of another server of supabase/auth from its database. A later run takes their changes. */
 export function importCommand(open: OpenAdoptionDeps, { print, ask }: Conversation): Command {
   return new Command('import')
     .exitOverride()

@@ -16,12 +16,11 @@ export interface CopiedEntries {
 }
 
 /**
- * Copies the entries of the audit log, some at a time. Entries that an earlier run has copied stay. The old
- * service has payloads as `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate
- * pair becomes U+FFFD here, and what `jsonb` refuses for another reason, such as a number that is too large,
- * becomes the member `text` of a payload. Copies nothing where an operator has dropped the table, which
- * supabase/auth need not have where it writes its audit log elsewhere.
- * @param isOther SQL of whether an id is the id of a user here whom the source does not know; such a user gets no entries
+ * Copies the entries of the audit log, some at a time. Entries that an earlier run has copied stay. The old service has payloads
+ * as `json`, which PostgreSQL does not parse. The character U+0000 and half a surrogate pair become U+FFFD here. If `jsonb`
+ * refuses a payload for another reason, such as a number that is too large, the payload becomes the member `text`. Copies nothing
+ * where an operator has dropped the table, which supabase/auth need not have where it writes its audit log elsewhere.
+ * @param isOther SQL: whether an id is that of a user here who is unknown to the source. Such a user gets no entries
  */
 export async function copyAuditLog(
   db: Kysely<unknown>,
@@ -116,9 +115,9 @@ async function createReader(db: Kysely<unknown>, schema: string): Promise<void> 
 }
 
 /**
- * The replacements of escapes of JSON, in order: a backslash that is one itself is written otherwise, so that
- * each backslash left begins an escape. Pairs of surrogates are put aside, by letters that no escape has. A
- * pattern that looks back at what precedes a surrogate would begin at the text's first character each time.
+ * The replacements of escapes of JSON, in order: a backslash that is one itself is written otherwise, so that each backslash left
+ * begins an escape. Pairs of surrogates are put aside, by letters that no escape has. A pattern with a look-behind before a
+ * surrogate would start at the first character of the text each time.
  */
 const REPLACEMENTS = [
   [String.raw`\\\\`, String.raw`\\u005c`],

@@ -97,8 +97,8 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
 }
 
 /**
- * Copies the open challenges of authenticator apps, so that a user who is typing a code need not begin anew. The other types of
- * factors are challenged anew: the hash of a code by SMS is another one here, and a WebAuthn challenge has another form.
+ * Copies the open challenges of authenticator apps, so that a user who is typing a code need not begin again. Other types of
+ * factors need a new challenge: this service hashes a code by SMS in another way, and a WebAuthn challenge has another form.
  * @param lifetimeSeconds how long a challenge counts
  */
 export async function copyChallenges(

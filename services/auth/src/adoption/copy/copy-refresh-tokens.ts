@@ -16,7 +16,7 @@ const CHAIN_GAP = 1_000_000_000
 /** The counter of the token that comes after the newest copy `o` of a session. */
 export const NEXT_COUNTER: RawBuilder<unknown> = sql`o.counter + 1 + CASE WHEN o.revoked THEN 0 ELSE ${sql.lit(CHAIN_GAP)} END`
 
-/** The tables of a copy, and what it needs to compute tokens. */
+/** The tables of a copy, and the keys from which it computes tokens. */
 export interface TokenCopy {
   /** `refresh_tokens` as supabase/auth has it. */
   readonly old: RawBuilder<unknown>
@@ -149,8 +149,8 @@ export const ID_GAP = 1_000_000_000n
 const NUMBER_MAX = 2n ** 63n - 2n * ID_GAP
 
 /**
- * Lists what has a number after which `bigint` has too few for the tokens of this service: a token, and the sequence.
- * @returns each in a line, with what to do about it
+ * Lists the token and the sequence whose number leaves too few numbers of `bigint` for the tokens of this service.
+ * @returns a line for each, with advice
  */
 export async function listSpentNumbers(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const table = `${names.schema}.refresh_tokens`
@@ -174,9 +174,9 @@ function isSpent(number: string | null): boolean {
 }
 
 /**
- * Lists what would keep the name of the sequence of tokens at the switch. A sequence moves with the table of
+ * Lists the objects that would keep the name of the sequence of tokens at the switch. A sequence moves with the table of
  * supabase/auth only where the column owns it.
- * @returns each in a line, with what to do about it
+ * @returns a line for each, with advice
  */
 export async function listLooseSequences(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ object: string; name: string; table: string; isInUse: boolean }>`

@@ -18,7 +18,7 @@ export interface ImportPlaces {
 
 /** The state of an import, which it records in its schema for the next run. */
 export interface ImportRecord {
-  /** The database that the rows came from, as `readIdentity` tells it. */
+  /** The database that the rows came from, as `readIdentity` returns it. */
   readonly source: string
   /** The offset of the numbers of the source's refresh tokens, since the service may have given the same numbers. */
   readonly tokenOffset: bigint
@@ -62,9 +62,9 @@ export async function openRecord({
 }
 
 /**
- * Records how far the source has gone, from one run to the next. A standby that lags would give back what the run before has
- * taken from the primary: a password that was changed since, or a session that has ended. A primary has the state that
- * counts, also where a failover has lost what an earlier one had.
+ * Records how far the source has gone, from one run to the next. A standby that lags would bring back an older state than an
+ * earlier run has taken from the primary: a changed password, or an ended session. A primary has the valid state, even if a
+ * failover has lost changes of an earlier primary.
  * @throws Error where the source is a standby, and the run before has read a later state
  */
 async function advance(
@@ -105,9 +105,8 @@ async function moveSequence(trx: Kysely<unknown>, { names }: ImportPlaces, highe
 }
 
 /**
- * `taken` has what each user, flow and provider was like at the source, and what became of it here, as sums
- * of hashes of its rows; `own_print` is NULL where it has no row here. `taken_days` has the same for the
- * entries of the audit log, by day.
+ * `taken` has the state of each user, flow and provider at the source and here, as sums of hashes of its rows; `own_print` is
+ * NULL where it has no row here. `taken_days` has the same for the entries of the audit log, by day.
  */
 async function createRecord(
   trx: Kysely<unknown>,
@@ -171,8 +170,8 @@ const COMPARED = [
 ] as const
 
 /**
- * Finds what is new, has changed or is gone at the source since the run before, and holds back users,
- * flows and providers that have changed here too. A row that is gone on both sides needs nothing.
+ * Finds the rows that are new, changed or gone at the source since the run before, and holds back users, flows and providers that
+ * have changed here too. A row that is gone on both sides needs nothing.
  */
 export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { kept, record } = places
@@ -201,8 +200,8 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
 }
 
 /**
- * A flow ends in a session of the user whom it names, so that user counts as changed: who has changed here
- * too is held back, and then so is the flow.
+ * A flow ends in a session of its user, so the user counts as changed. A user who has changed here too is held back, and so is
+ * the flow.
  */
 async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces): Promise<void> {
   const changes = sql.id(kept, 'changes')
@@ -215,7 +214,7 @@ async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces
       ON CONFLICT DO NOTHING`.execute(trx)
 }
 
-/** SQL of the users whom the staged flows name: rows of `flow_id` and `id`. There must be a stage of flows. */
+/** SQL of the users of the staged flows: rows of `flow_id` and `id`. There must be a stage of flows. */
 export async function namedByFlows(trx: Kysely<unknown>, kept: string): Promise<RawBuilder<unknown>> {
   const flows = sql.id(kept, 'flow_state')
   const linking = (await readColumns(trx, kept, 'flow_state')).has('linking_target_id')
@@ -225,7 +224,7 @@ export async function namedByFlows(trx: Kysely<unknown>, kept: string): Promise<
 }
 
 /**
- * Takes users, flows and providers out of what is to be written, and records the reason.
+ * Removes users, flows and providers from the rows to write, and records the reason.
  * @param which SQL of rows with a kind and an id
  * @returns how many there were
  */
@@ -295,8 +294,8 @@ async function recordOwnRows(trx: Kysely<unknown>, places: ImportPlaces, name: '
 }
 
 /**
- * The rows here of what has changed at the source, each with a hash. Columns that are NULL do not count, so
- * that a release of this service that adds columns changes no hash.
+ * The rows here of users, flows and providers that have changed at the source, each with a hash. Columns that are NULL do not
+ * count, so that a release of this service that adds columns changes no hash.
  */
 function ownRows({ names, kept }: ImportPlaces): RawBuilder<unknown> {
   const row = (

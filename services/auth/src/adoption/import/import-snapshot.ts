@@ -43,7 +43,7 @@ const WRITTEN = [
 ] as const
 const BATCH_SESSIONS = 5_000
 
-/** Writes what has changed at the source since the run before. The transaction of `staging` holds all of it. */
+/** Writes the changes of the source since the run before. The transaction of `staging` holds all of it. */
 export async function importSnapshot(
   deps: AdoptionDeps,
   staging: Staging,
@@ -92,7 +92,7 @@ export async function importSnapshot(
   }
 }
 
-/** Flows and providers are copied anew when they have changed. */
+/** Flows and providers that have changed are copied again. */
 async function deleteChanged(trx: Kysely<unknown>, { places: { names, kept } }: Staging): Promise<void> {
   for (const [table, kind] of Object.entries({ flow_state: 'flow', custom_oauth_providers: 'provider' })) {
     await sql`
@@ -121,8 +121,8 @@ async function copyStagedTokens(
 }
 
 /**
- * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the
- * table. An entry does not become one of a user here whom no run has taken over.
+ * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the table. An entry is
+ * not attributed to a user here who was not imported.
  */
 async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   const { trx, places, source } = staging
@@ -156,7 +156,7 @@ interface Staging {
   readonly source: Source
 }
 
-/** The tables of supabase/auth with what a user has, and the column that leads to the user. */
+/** The tables of supabase/auth with rows of users, and the column of the user's id. */
 const USER_TABLES = {
   users: 'id',
   identities: 'user_id',
@@ -184,9 +184,8 @@ const PART_ROWS = 500
 const ROW_CHARACTERS = 64 * 1024
 
 /**
- * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of
- * the source become texts, and so does an answer that is no type: it becomes a part of a statement here, and
- * the source may be somebody else's.
+ * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of the source become
+ * texts, and so does an answer that is no type: it becomes a part of a statement here, and the source may belong to a stranger.
  */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
   await createOwnSchema(trx, places.kept)
@@ -212,9 +211,9 @@ function typeOnStage(type: string): string {
 }
 
 /**
- * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change
- * that SQL makes is seen too, and one that deletes. The sessions of OAuth clients are no part of it, because
- * no import copies them. Rows of somebody who is not in `users` of the source are nobody's.
+ * Notes the state of each user of the source: the sum of the hashes of all rows of the user. Changes by SQL and deletions are
+ * seen too. The sessions of OAuth clients are no part of it, because no import copies them. Rows without a user in `users` of the
+ * source are ignored.
  */
 async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
   const { id } = source.names
@@ -250,7 +249,7 @@ async function stageUserPrints({ trx, places, source }: Staging): Promise<void> 
   await sql`CLOSE prints`.execute(source.db)
 }
 
-/** Fetches the flows that may be open, and all custom providers, and notes what they are like. */
+/** Fetches the flows that may be open, and all custom providers, and notes their state. */
 async function stageOthers(staging: Staging, openSince: Date): Promise<void> {
   const { trx, places } = staging
   const others = { flow_state: 'flow', custom_oauth_providers: 'provider' } as const

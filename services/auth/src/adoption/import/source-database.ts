@@ -9,13 +9,12 @@ import { type Kysely, sql } from 'kysely'
 export interface Source {
   readonly db: Kysely<unknown>
   readonly names: Names
-  /** How far the log of the source has gone, in the form of the type pg_lsn. Undefined where the source does not tell. */
+  /** How far the log of the source has gone, in the form of the type pg_lsn. Undefined if the source does not say. */
   readonly position: string | undefined
   /** Whether the source replays the log of another server, and may lag behind it. */
   readonly isStandby: boolean
 }
 
-/** The address of a source. */
 export interface SourceAddress {
   readonly url: string
   readonly schema: string
@@ -59,8 +58,8 @@ async function readPlace(trx: Kysely<unknown>): Promise<Pick<Source, 'position' 
 const NO_PASSWORD = 'client password must be a string'
 
 /**
- * The failure has no `cause`, which may name the URL, and from which a command would tell how to start the
- * service's own database.
+ * The failure has no `cause`. A cause may name the URL, and a command would derive advice about the service's own database from
+ * it.
  */
 async function connect(db: Kysely<unknown>): Promise<void> {
   try {
@@ -90,7 +89,7 @@ export async function setFormats(trx: Kysely<unknown>): Promise<void> {
     await sql`SELECT set_config(${name}, ${value}, true)`.execute(trx)
 }
 
-/** Returns a text that tells databases apart: the cluster where everybody may know it, the database and its schema. */
+/** Returns a text that identifies a database: its cluster, if every role may read that, its name and its schema. */
 export async function readIdentity({ db, names: { schema } }: Source): Promise<string> {
   const { rows } = await sql<{ shown: boolean; database: string }>`
     SELECT has_function_privilege('pg_control_system()', 'EXECUTE') AS shown, oid || ' ' || datname AS database

@@ -13,7 +13,7 @@ const SHARED = {
   mfa_amr_claims: ['id'],
   mfa_factors: ['id'],
 } as const
-/** The columns of users that are unique, with what stands for none. */
+/** The columns of users that are unique, with the value for none. */
 const UNIQUE = {
   email: null,
   phone: null,
@@ -25,9 +25,8 @@ const UNIQUE = {
 } as const
 
 /**
- * Makes the rows of the tables that supabase/auth and this service share what the staged users have. Rows
- * keep their ids, and what refers to them stays. The other rows of the users, which are copied in another
- * form, are deleted.
+ * Writes the rows of the staged users into the tables that supabase/auth and this service share. Rows keep their ids, so
+ * references to them stay valid. The other rows of the users, which are copied in another form, are deleted.
  */
 export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlaces, now: Date): Promise<void> {
   const { names, kept } = places
@@ -123,11 +122,11 @@ async function upsert(
 }
 
 /**
- * Holds back users whose email, verified address of an identity, phone, identity, session, factor or passkey belongs to somebody
- * who stays here, and custom providers whose name is taken, and flows of users who are not taken over. The owner of the
- * source chooses its ids, so a row could be written over the row of another user here. Emails that users of
- * the source share in capitals are no reason. A user who is held back may keep an address that another user
- * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
+ * Holds back users whose email, phone, identity, verified address of an identity, session, factor or passkey belongs to a user
+ * who stays here. Also holds back custom providers whose name is taken, and flows of users who are not imported. The owner of the
+ * source chooses its ids, so a row could be written over the row of another user here. Emails that users of the source share in
+ * capitals are no reason. A user who is held back may keep an address that another user of the source has by now, hence the
+ * rounds. Only rows that are to be written stay on the stage.
  */
 export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
   const { names, kept } = places
@@ -180,9 +179,9 @@ function emailsOf(users: RawBuilder<unknown>, identities: RawBuilder<unknown>): 
 }
 
 /**
- * Holds back flows of other users of this service. A flow is taken only for a user whom this run or an earlier run has taken
- * over, and whom this run does not hold back. Otherwise the operator of the source could get a session of any user here. A flow
- * whose user exists on neither side is no such flow.
+ * Holds back flows of other users of this service. A flow is taken only for a user who is imported by this run or an earlier run,
+ * and is not held back. Otherwise the operator of the source could get a session of any user here. A flow whose user exists on
+ * neither side is no such flow.
  */
 async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places
@@ -217,7 +216,7 @@ async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promis
 
 /**
  * Leaves behind the flows that wait for a provider and name no user, where users are here who were not taken over. Such a flow
- * ends in a session of whoever comes back from the provider, and the source has chosen its state and its verifier.
+ * ends in a session of any user who returns from the provider, and the source has chosen its state and its verifier.
  */
 async function leaveUnnamedFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
   const { kept } = places
@@ -231,7 +230,7 @@ async function leaveUnnamedFlows(trx: Kysely<unknown>, places: ImportPlaces): Pr
   return numAffectedRows === 0n ? [] : [{ what, count: Number(numAffectedRows) }]
 }
 
-/** SQL of whether a user is here whom neither this run nor an earlier one has taken over. */
+/** SQL: whether a user here was imported neither by this run nor by an earlier one. */
 function hasOtherUsers({ names, kept, record }: ImportPlaces): RawBuilder<unknown> {
   return sql`EXISTS (
     SELECT FROM ${names.id('users')} u WHERE u.deleted_at IS NULL

@@ -36,7 +36,7 @@ export interface AdoptionRun {
    * seem to take all columns of a table.
    */
   readonly force: boolean
-  /** Is told each step that is done. */
+  /** Called with each step that is done. */
   readonly report: (line: string) => void
 }
 
@@ -56,7 +56,7 @@ export async function beginAdoption(
   const { version, switchedAt } = await underLock(target, async (db) => {
     const found = await findRecord(db, places)
     if (found !== undefined && found.switchedAt !== null) return found
-    // The old service may have migrated the database since an earlier run, or somebody has taken a right away.
+    // Since an earlier run, the old service may have migrated the database, or a right may have been revoked.
     const { version, doubts } = await requireAdoptable(db, { names, force, role, reach: 'anything' })
     for (const doubt of doubts) report(`look at    ${doubt}`)
     const lost = found === undefined ? await recoverRecord(db, places) : undefined
@@ -144,7 +144,7 @@ async function fillDirectory(db: Kysely<unknown>, { names }: AdoptionPlaces): Pr
   while (after !== null)
 }
 
-/** A run after one that has filled the directory reads two indexes, and no user. */
+/** Once the directory is filled, a run reads two indexes and no user. */
 async function isFilled(db: Kysely<unknown>, { id }: Names): Promise<boolean> {
   const { rows } = await sql`
     SELECT FROM ${id('users')} u
@@ -183,10 +183,9 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 }
 
 /**
- * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is
- * not unique where several users share an email. It is made last: of indexes that cost the same, PostgreSQL
- * takes the youngest.
- * @param report is told whom an index waits for
+ * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is not unique where
+ * several users share an email. It is made last: of indexes that cost the same, PostgreSQL takes the youngest.
+ * @param report called with the transactions that an index waits for
  */
 async function createUserIndexes(db: Kysely<unknown>, names: Names, report: (line: string) => void): Promise<void> {
   for (const [name, definition] of Object.entries(CLEAN_UP_INDEXES))
@@ -202,9 +201,9 @@ export async function dropEmailIndex(trx: Kysely<unknown>, names: Names): Promis
 }
 
 /**
- * The record of a prepared adoption, from what its tables show. Somebody may have restored the schema of the
- * tables alone, such as by `pg_dump --schema=auth`: the copies, the triggers and the record are gone, and
- * columns, indexes and tables are there.
+ * Restores the record of a prepared adoption from the state of its tables. Somebody may have restored the schema of the tables
+ * alone, such as by `pg_dump --schema=auth`: the copies, the triggers and the record are gone, and columns, indexes and tables
+ * are there.
  * @returns undefined where nothing is prepared
  */
 export async function recoverRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {

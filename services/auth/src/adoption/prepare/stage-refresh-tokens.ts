@@ -15,7 +15,7 @@ import { KEYED } from './staging-tables.ts'
 
 /** So few that the numbers of a batch are soon read, and so many that round trips to the database cost little. */
 const BATCH_SESSIONS = 300
-/** A session with a key, whatever the settings can open, and its print: what changes when the key or the counter does. */
+/** A session with a key, even if no setting opens it, and its print, which changes with the key or the counter. */
 const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
 const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
 /** The places of a copy of refresh tokens, and the keys that supabase/auth may have encrypted them with. */
@@ -25,9 +25,9 @@ export interface StagingDeps {
 }
 
 /**
- * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one
- * ended, replays what was noted since, and corrects the copies of the run before. Nothing of the old service
- * is locked: a session that changes while it is copied is noted, so the next replay copies it anew.
+ * Copies the refresh tokens of all sessions, some sessions at a time. A later run continues where this one ended, replays the
+ * changes noted since, and corrects the copies of the run before. No row of the old service is locked. A session that changes
+ * during its copy is noted, so the next replay copies it again.
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (await inLatest(db).execute((trx) => copyNextSessions(trx, deps)));
@@ -62,8 +62,7 @@ export async function countChanges(db: Kysely<unknown>, { staging }: AdoptionPla
 }
 
 /**
- * Copies the sessions anew that have changed since they were copied, and deletes the copy of a session that is
- * gone.
+ * Copies again the sessions that have changed since they were copied, and deletes the copy of a session that is gone.
  * @returns how many there were
  */
 export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Promise<number> {
@@ -79,11 +78,10 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Copies the sessions anew whose copies are not what the old service has. No trigger for rows notes TRUNCATE,
- * nor what a session with `session_replication_role = replica` writes: a token that ended in such a way must
- * not work again. A run that lacked a key has copied nothing of the sessions whose key it seals. Tokens that
- * follow from the key of their session have the numbers from `first_derived` on, those before have the
- * numbers of the old service.
+ * Copies again the sessions whose copies differ from the tokens of the old service. No trigger for rows notes TRUNCATE, nor a
+ * write under `session_replication_role = replica`. A token that ended in such a way must not work again. A run that lacked a key
+ * has copied nothing of the sessions whose key it seals. Tokens that follow from the key of their session have the numbers from
+ * `first_derived` on, those before have the numbers of the old service.
  * @returns whether every session with a key has a token that follows from it; false where that is not known
  */
 export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
@@ -116,10 +114,9 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Whether the copies are what the old service has, by sums over either table. To join a million tokens takes
- * seconds, in which requests wait, and a sum takes a fraction of it. A token without its session makes the
- * sums differ, and the joins find nothing to copy. The values of revoked tokens are not compared: none of
- * them continues a session.
+ * Whether the copies equal the tokens of the old service, by sums over either table. To join a million tokens takes seconds, in
+ * which requests wait, and a sum takes a fraction of it. A token without its session makes the sums differ, and the joins find
+ * nothing to copy. The values of revoked tokens are not compared: none of them continues a session.
  */
 async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const { names, staging } = places
@@ -149,8 +146,8 @@ function firstDerivedOf({ staging }: AdoptionPlaces): RawBuilder<unknown> {
 }
 
 /**
- * Copies what has changed of the tokens of sessions. The old service goes on numbering its tokens, and the
- * copies have the same numbers.
+ * Copies the tokens of sessions that have changed. The old service goes on numbering its tokens, and the copies have the same
+ * numbers.
  */
 async function copySessions(
   trx: Kysely<unknown>,
@@ -202,7 +199,7 @@ async function copyKeyPrints(
 /** A comparison of the tokens of a session with their copies. */
 interface Difference {
   readonly id: string
-  /** Whether the copies must be made anew. */
+  /** Whether all copies must be made again. */
   readonly isWhole: boolean
   /** The numbers of copies of tokens that were spent since. */
   readonly spent: readonly string[]
@@ -212,8 +209,8 @@ interface Difference {
 
 /**
  * Brings the copies of the refresh tokens of sessions up to date. Users may have made a million tokens in one session, and go on
- * refreshing it. To copy them all takes many seconds, in which requests wait during a switch. So what a refresh does is copied
- * alone: spent tokens, and new ones. Where anything else has changed, all tokens of the session are copied anew.
+ * refreshing it. To copy them all takes many seconds, in which requests wait during a switch. So only the effects of a refresh
+ * are copied: spent tokens, and new ones. If anything else has changed, all tokens of the session are copied again.
  * @param firstDerived the number from which copies follow from the keys of sessions
  * @param ids at most a few hundred: each is looked up by itself
  */

@@ -106,7 +106,7 @@ export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlac
 }
 
 /**
- * Drops what an adoption has staged, with its schema, as `dropSchema` does. The triggers must be gone.
+ * Drops the staging tables of an adoption with their schema, as `dropSchema` does. The triggers must be gone.
  * @throws DatabaseError (2BP01)
  */
 export async function dropStaging(trx: Kysely<unknown>, { staging }: Pick<AdoptionPlaces, 'staging'>): Promise<void> {

@@ -36,8 +36,8 @@ export interface Subjects {
 }
 
 /**
- * Whether an event of the triggers, or a function, works on the table without the columns of this service and
- * with them. What fails without them is not tried with them.
+ * Whether an event of the triggers, or a function, works on the table without the columns of this service and with them. A step
+ * that fails without them is not tried with them.
  */
 export interface Outcome {
   readonly of: TrialEvent | SqlFunction
@@ -162,7 +162,7 @@ interface TrialPlace {
 
 /** The writes of one savepoint. */
 interface TrialStep {
-  /** The kind of statement that a failure is told by. */
+  /** The kind of statement, for the message of a failure. */
   readonly event: TrialEvent
   readonly statements: readonly RawBuilder<unknown>[]
 }
@@ -255,10 +255,9 @@ const CHANGES: Readonly<Record<GainingTable, readonly Values[]>> = {
 const TOUCHED: Values = { last_sign_in_at: NOW, updated_at: NOW }
 
 /**
- * Writes that fire the triggers of a table, as the old service makes them: of no row, which fires triggers
- * for statements whatever rows hold, of a row of the table, and of a row that is made for it. An UPDATE names
- * all columns, since a trigger may be for some of them. Every name has its schema, because the search path is
- * that of the old service.
+ * Writes that fire the triggers of a table, as the old service writes: of no row, which fires triggers for statements, of a row
+ * of the table, and of a new row. An UPDATE names all columns, since a trigger may be for some of them. Every name has its
+ * schema, because the search path is that of the old service.
  * @param tgtypes the kinds of the triggers that are tried (`pg_trigger.tgtype`)
  */
 async function listTrialSteps(

@@ -5,7 +5,7 @@ import { NOTING_TRIGGER } from '../../schema/own-objects.ts'
 import { gaining, listGaining } from '../changes/added-columns.ts'
 import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './run-trial.ts'
 
-/** The findings of a trial: lines with what to do about them, and functions. */
+/** The findings of a trial: lines with advice, and functions. */
 interface Trial {
   /** Triggers that fail once their table has the columns of this service, and each write of the old service with them. */
   readonly triggers: readonly string[]
@@ -35,10 +35,9 @@ const OUTWARD = ['dblink', 'http', 'wrappers']
 const WORDS_MAX = 200
 
 /**
- * Adds the columns of this service to each table that gets some, has PostgreSQL run the triggers of others on
- * it and parse functions of others that name it, and takes all of that back. A text does not say what a
- * function does with a row. What fails on the table as it is cannot be judged. A table without triggers and
- * functions of others is not locked.
+ * Adds the columns of this service to each table that gets some, runs the triggers of others on it, parses the functions of
+ * others that name it, and rolls back. A text does not say what a function does with a row. A function that fails on the present
+ * table cannot be judged. A table without triggers and functions of others is not locked.
  */
 export async function tryWrites(db: Kysely<unknown>, names: Names, reach: TrialReach): Promise<Trial> {
   const { path } = await listOpenTriggers(db, names)
@@ -107,7 +106,7 @@ function doubt(line: string): Trial {
   return { ...UNTRIED, doubts: [line] }
 }
 
-/** @param failed what has failed while all triggers fire */
+/** @param failed the failure while all triggers fire */
 function judgeTrigger(
   { place, table }: { readonly place: string; readonly table: string },
   trigger: Trigger,
@@ -205,14 +204,13 @@ interface Found extends SqlFunction {
 }
 
 /**
- * Finds the functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body
- * when such a function is made, unless its callers say what it returns.
+ * Finds the functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body when such a function
+ * is made, unless its callers define its result.
  *
- * To parse a body may run code with the rights of who parses it: the input of a type checks the domains in it,
- * which are conditions of their owner. So a function is tried only where no stranger owns it, or could have put
- * an operator, a function or a type into a schema of its path. No stranger is who may make triggers on the
- * table, owns the function of such a trigger, or may act as the owner of the table: their code runs with these
- * rights anyway.
+ * To parse a body may run code with the rights of who parses it: the input of a type checks the domains in it, which are
+ * conditions of their owner. So a function is tried only where no stranger owns it, or could have put an operator, a function or
+ * a type into a schema of its path. A role is no stranger if it may make triggers on the table, owns the function of such a
+ * trigger, or may act as the owner of the table: its code runs with these rights anyway.
  */
 async function listSqlFunctions(db: QueryExecutorProvider, names: Names, table: string): Promise<SqlFunctions> {
   const { rows } = await sql<Found>`

@@ -6,9 +6,9 @@ import { gaining } from '../changes/added-columns.ts'
 import type { JudgedFunction } from './try-writes.ts'
 
 /**
- * Lists the columns of others that have the type of the rows of a table that gets columns, also within an
- * array, a domain or another type: PostgreSQL refuses to change such a table.
- * @returns each in a line, with what to do about it
+ * Lists the columns of others that have the type of the rows of a table that gets columns, also within an array, a domain or
+ * another type: PostgreSQL refuses to change such a table.
+ * @returns a line for each, with advice
  */
 export async function listRowColumns(
   db: QueryExecutorProvider,
@@ -39,8 +39,8 @@ export async function listRowColumns(
 const TEXTS_MAX = 1_048_576
 
 /**
- * How functions have the rows of a table that gets columns: by its name, as the rows that a trigger for
- * statements has of it, as `new` and `old`, or as a parameter, which may be a list of them.
+ * The ways in which functions get rows of a table that gets columns: by its name, as the transition tables of a trigger, as `new`
+ * and `old`, or as a parameter.
  */
 const sources = (schema: string): RawBuilder<unknown> => sql`
   source AS (
@@ -56,7 +56,7 @@ const sources = (schema: string): RawBuilder<unknown> => sql`
     UNION SELECT f.oid, m.name, 'argument', '', false, false FROM gaining m JOIN pg_type r ON r.oid = m.reltype
       JOIN pg_proc f ON r.oid = ANY (f.proargtypes) OR r.typarray = ANY (f.proargtypes))`
 
-/** Functions whose texts take all columns of a table, each in a line, with what to do about it. */
+/** Functions whose texts take all columns of a table: a line for each, with advice. */
 interface RowWriters {
   readonly sure: readonly string[]
   /** Functions that may take the columns of another table. */
@@ -153,8 +153,8 @@ const END = `(?!${LETTER})`
 const build = (pattern: string, flags = '') => new RegExp(pattern, `u${flags}`)
 
 /**
- * Comments, which may name anything, and texts in quotes, which may have the signs of a comment. What nothing ends
- * is no comment.
+ * Comments, which may name anything, and texts in quotes, which may have the signs of a comment. Text without an end mark is no
+ * comment.
  */
 const COMMENTS = /\be'(?:[^'\\]|\\.|'')*'|'[^']*'|--[^\n]*|\/\*.*?(\*\/|$)/gis
 const LINE_COMMENTS = /--[^\n]*/g
@@ -265,7 +265,7 @@ function buildJudge(source: RowSource, whole: Whole): Judge {
   return { table, judge: (statement) => judgeNamed(statement, source, { ...whole, ...forms }) }
 }
 
-/** Judges what a statement writes. The rows of a list have other names than the list. */
+/** Judges the written columns of a statement. The rows of a list have other names than the list. */
 function judgeUnnamed(read: string, { row, as }: { readonly row: RegExp } & Pick<RowSource, 'as'>): Verdict {
   if (row.test(read)) return 'sure'
   return as === 'argument' && ALL_COLUMNS.test(read) ? 'unsure' : 'no'

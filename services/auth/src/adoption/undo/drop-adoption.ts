@@ -97,9 +97,9 @@ const INDEX = /^index (.+)$/
 const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 
 /**
- * Lists what others have added since the switch to the tables of this service, which `adopt --undo` drops: triggers, policies,
- * rules, indexes, columns, constraints, statistics, defaults, comments, rights and places in publications, and functions with the
- * names of its own. They would go with the tables in silence. The tables that stay keep theirs.
+ * Lists the additions of others to the tables of this service since the switch, which `adopt --undo` drops: triggers, policies,
+ * rules, indexes, columns, constraints, statistics, defaults, comments, rights, publications, and functions with names of its
+ * own. They would go with the tables in silence. The tables that stay keep theirs.
  * @returns each in a line, such as `policy mine of table refresh_tokens`
  */
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
@@ -121,7 +121,7 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
   return [...added, ...(await listRights(db, places)), ...(await listPublished(db, places)), ...overloads].sort()
 }
 
-/** The publications that somebody has added a table of this service to. */
+/** The publications to which a table of this service was added. */
 async function listPublished(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT format('place in publication %I of table %s', p.pubname, c.relname) AS name
@@ -187,7 +187,7 @@ export interface UndoCosts {
   readonly phoneValueKeptBy: readonly string[]
 }
 
-/** Finds out what an undo loses. Before the switch it takes nothing from users. */
+/** Counts the rows that an undo loses. Before the switch it takes nothing from users. */
 export async function findUndoCosts(
   db: Kysely<unknown>,
   places: AdoptionPlaces,

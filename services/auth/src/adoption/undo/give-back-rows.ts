@@ -21,7 +21,7 @@ interface GiveBackContext extends SealedGiveBackContext {
   readonly version: string
 }
 
-/** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
+/** Writes the changes since the switch back to the tables of supabase/auth, in their form. */
 export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await endSessions(context)
   await takeBackBegunSessions(context.trx, context.places)
@@ -39,9 +39,9 @@ export async function giveBackRows(context: GiveBackContext): Promise<void> {
 }
 
 /**
- * The nullable columns that supabase/auth reads into a `string` or an `int` (its `internal/models`, at 2.196), and what it writes
- * there for none. It answers 500 to a request for a row with NULL in one of them, and for each page of users with such a row.
- * `aud` and `role` are not among them: they decide who may sign in, and nothing here writes NULL there.
+ * The nullable columns that supabase/auth reads into a `string` or an `int` (its `internal/models`, at 2.196), and the value that
+ * it writes there for none. It answers 500 to a request for a row with NULL in one of them, and for each page of users with such
+ * a row. `aud` and `role` are not among them: they decide who may sign in, and nothing here writes NULL there.
  */
 const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
   users: {
@@ -59,9 +59,8 @@ const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
 }
 
 /**
- * Fills what supabase/auth cannot read: the secrets of phones and security keys, which have none there
- * either, rows that an application has inserted, and the pending changes of users whose address an admin has
- * replaced, where an earlier build of this service wrote NULL.
+ * Fills columns whose NULL supabase/auth cannot read: the secrets of phones and security keys, rows that an application has
+ * inserted, and pending changes of address that an earlier build of this service has ended with NULL.
  */
 async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
   for (const [table, blanks] of Object.entries(NEVER_NULL)) {
@@ -92,10 +91,9 @@ async function fillPasswords({ trx, places: { names }, version }: GiveBackContex
 }
 
 /**
- * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose
- * copied tokens have ended here. A theft revokes every token of its session, and clean-up deletes revoked
- * tokens while the session stays: its old token, or the key from which its token follows, would continue it
- * again.
+ * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose copied tokens have
+ * ended here. A theft revokes every token of its session. Clean-up deletes revoked tokens while the session stays, so its old
+ * token, or the key of its token, would continue the session.
  */
 function endedSessions({ names, kept }: AdoptionPlaces): RawBuilder<unknown> {
   const own = names.id('refresh_tokens')
@@ -126,7 +124,7 @@ export async function countEndedSessions(db: Kysely<unknown>, places: AdoptionPl
   return rows[0] ?? { ended: 0, all: 0 }
 }
 
-/** The counters to which supabase/auth can add what ends a token. SQL may have set a greater one. */
+/** The counters to which supabase/auth can add the end of a token. SQL may have set a greater one. */
 const COUNTER_MAX = 2n ** 63n - 3n
 
 /** A spent token must fetch nothing again, in either form. None follows from a session without a key. */
@@ -143,10 +141,10 @@ async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
 }
 
 /**
- * Ends the codes that nobody could use here any more. supabase/auth counts no guesses, and its link is made of
- * the code: a code that has no guess left would work there again. So would a code whose user is confirmed or has
- * another address since, and one that was not copied, such as an expired one, where its user has changed since:
- * `users` may have the time of a later message, by which supabase/auth judges the code.
+ * Ends the codes that were no longer usable here. supabase/auth counts no attempts, and its link is made of the code, so a code
+ * without attempts left would work there again. So would the code of a user who is confirmed or has another address since, and a
+ * code that was not copied, such as an expired one, if its user has changed since: `users` may have the time of a later message,
+ * by which supabase/auth judges the code.
  */
 async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: GiveBackContext): Promise<void> {
   const [users, copied] = [names.id('users'), sql.id(kept, COPIED_CODES)]

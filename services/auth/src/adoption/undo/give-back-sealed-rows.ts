@@ -83,8 +83,8 @@ export async function listSpoiltFactors(
 }
 
 /**
- * Makes a function that writes a secret of this service in the form of supabase/auth: sealed if supabase/auth has sealed other
- * secrets, by a key that this service has too, and otherwise in clear text. It returns undefined for a spoilt secret.
+ * Returns a function that writes a secret in the form of supabase/auth: encrypted if supabase/auth has encrypted other secrets by
+ * a key that this service has too, and otherwise in clear text. It returns undefined for a spoilt secret.
  */
 async function prepareSecretWriter({
   trx,
@@ -153,7 +153,7 @@ export async function giveBackProviders(context: SealedGiveBackContext): Promise
   await sql`
     DELETE FROM ${old} o USING ${sql.id(places.kept, COPIED_PROVIDERS)} c
     WHERE c.id = o.id AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
-  // A provider that was not copied may have been made anew here, under the same name.
+  // A provider that was not copied may have been created here under the same name.
   await sql`
     DELETE FROM ${old} o WHERE o.identifier = ANY (${changed.map(({ identifier }) => identifier)}::text[])`.execute(trx)
   const write = await prepareSecretWriter(context)
@@ -299,8 +299,8 @@ export async function removeUnfitFactors(
 }
 
 /**
- * The condition on factors `f` that a version does not know. One that has a secret was made by SQL, and stays
- * what it was at the old service.
+ * The condition on factors `f` that a version does not know. A provider with a secret was made by SQL, and stays as it was at the
+ * old service.
  */
 function isUnfit(version: string): RawBuilder<boolean> {
   const unknown = Object.entries<string>(KNOWN_SINCE).flatMap(([type, since]) => (version < since ? [type] : []))

@@ -42,7 +42,7 @@ export interface AdoptionCheck {
   readonly version: string
   /** The work of an earlier run. After a run that has switched, only this and the version are reported. */
   readonly earlierRun: EarlierRun
-  /** Why the database cannot be adopted, with what to do about it; empty where it can. */
+  /** The reasons why the database cannot be adopted, with advice; empty if it can. */
   readonly obstacles: readonly string[]
   /** Triggers, functions and settings to look at beforehand, each in a line. */
   readonly doubts: readonly string[]
@@ -50,11 +50,11 @@ export interface AdoptionCheck {
   readonly encoding: string
   /** Rows by table. */
   readonly rows: ReadonlyMap<string, number>
-  /** Tables with rows that are left as they are, since this service does not serve what they are for. */
+  /** Tables with rows that stay as they are, because this service does not serve their feature. */
   readonly notYetServed: ReadonlyMap<string, number>
   /** The rows that do not carry over. */
   readonly losses: readonly Loss[]
-  /** Users who are asked anew for a second factor or a passkey, if they are being asked at the switch. */
+  /** Users who are asked again for a second factor or a passkey, if they are being asked at the switch. */
   readonly askedAgain: number
   /** Refresh tokens from before supabase/auth had sessions. The switch begins a session for each. */
   readonly tokensWithoutSession: number
@@ -119,7 +119,7 @@ const COSTS = {
 } as const
 
 /**
- * Finds out what an adoption would do, and changes no row. It tries triggers of others in transactions that it takes back:
+ * Reports the effects of an adoption, and changes no row. It tries triggers of others in transactions that it takes back:
  * requests of their tables wait meanwhile, and sequences stay advanced.
  */
 export async function checkAdoption(

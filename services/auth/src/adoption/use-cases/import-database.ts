@@ -38,9 +38,9 @@ export interface DatabaseImport extends SnapshotImport {
   readonly admins: readonly AdminGroup[]
   /** Users of the source who cannot sign in there, and can here. */
   readonly otherInstances: OtherInstances
-  /** The users who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
+  /** The users who cannot sign in afterwards, by reason, and other rows that do not carry over as they are. */
   readonly losses: readonly Loss[]
-  /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
+  /** Tables of supabase/auth with rows that are not copied, because this service does not serve their feature. */
   readonly notYetServed: ReadonlyMap<string, number>
   /** Foreign keys of other tables to the users of the source. These tables are not copied. */
   readonly foreignKeys: readonly string[]
@@ -54,10 +54,10 @@ interface ImportDatabaseInput extends SourceAddress {
 }
 
 /**
- * Takes over what another server of supabase/auth has, from one snapshot of its database, in which nothing is written (reference:
- * Importing a database). A later run takes what has changed since. All of it is one transaction here: a run that was killed has
- * done nothing.
- * @throws Error where a database is not what it must be, or the user of the source may do more there than read
+ * Imports the users of another server of supabase/auth from one snapshot of its database, in which nothing is written (reference:
+ * Importing a database). A later run takes the changes since. All of it is one transaction here: a run that was killed has done
+ * nothing.
+ * @throws Error if a database does not fit, or if the user of the source may do more there than read
  */
 export async function importDatabase(deps: AdoptionDeps, input: ImportDatabaseInput): Promise<DatabaseImport> {
   const { url, names, sources } = migrateOptions(deps.config)
@@ -118,7 +118,7 @@ export interface ForgetImportCosts {
 }
 
 /**
- * Drops the record of an import. The next import from the same database needs it to know what has changed there.
+ * Drops the record of an import. The next import from the same database needs it to find the changes there.
  * @param confirm asked before anything is dropped; false drops nothing
  * @returns whether it was done
  * @throws Error where nothing was imported

@@ -70,7 +70,7 @@ export async function undoAdoption(
     const sealing = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, { switchedAt, attempt })
-      // The operator may have thought about the question for long, and somebody may have started a service meanwhile.
+      // While the operator has read the question, a service may have started.
       await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
       else {
@@ -106,8 +106,8 @@ async function requireStopped(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Until the switch, later migrations of the old service keep what they have made. After it, they have met
- * tables of this service in place of its own, so the database would count them and lack what they make.
+ * Until the switch, later migrations of the old service stay valid. After it, they have run on tables of this service in place of
+ * its own, so the database would count them as done and lack their changes.
  */
 async function requireSameVersion(
   db: Kysely<unknown>,
@@ -163,7 +163,7 @@ async function rehearse(db: Kysely<unknown>, places: AdoptionPlaces, record: Ado
   }
 }
 
-/** @throws Error that names what depends on the tables and columns of this service, or the error of the work */
+/** @throws Error that names the objects that depend on the tables and columns of this service, or the error of the work */
 async function requireNoDependents(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -176,7 +176,7 @@ async function requireNoDependents(work: () => Promise<unknown>): Promise<void> 
   }
 }
 
-/** @throws Error that names what others have added to the tables of this service */
+/** @throws Error that names the additions of others to the tables of this service */
 async function requireNoAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const additions = await listAdditions(db, places)
   if (additions.length > 0)
@@ -229,8 +229,8 @@ export interface ForgetCosts {
 }
 
 /**
- * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them. Until an adoption is finished, the
- * entries of the audit log may be there alone.
+ * Drops the tables of supabase/auth that have moved, with all rows. Undo is impossible afterwards. Until an adoption is finished,
+ * the entries of the audit log may be there alone.
  * @param confirm asked before anything is dropped; false drops nothing
  * @returns whether it was done
  * @throws Error where nothing was adopted, the adoption is not finished, or something of others depends on these tables

@@ -83,7 +83,7 @@ export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** Passwords, factors and what signs in with them. */
+/** Passwords, factors, and sign-ins with them. */
 export const signInBehaviours = {
   keepOutdatedHashes: {
     subject: 'A right password whose hash has another algorithm or cost than new ones',
@@ -135,7 +135,7 @@ export const signInBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: passwords, factors and what signs in with them. */
+/** Differences from supabase/auth that every profile keeps: passwords, factors, and sign-ins with them. */
 export const keptSignInBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Wrong codes and passwords',

@@ -1,4 +1,4 @@
-/** A value that the code asks for, and what it means to a reader of the documents. */
+/** A value that the code asks for, and its meaning for a reader of the documents. */
 export interface Choice {
   readonly value: string | number | boolean
   readonly words: string

@@ -99,7 +99,7 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** Mails and SMS: when they are sent, and what their links and codes do. */
+/** Mails and SMS: when they are sent, and the effects of their links and codes. */
 export const messageBehaviours = {
   treatZeroFrequencyAsUnset: {
     subject: '`SMTP_MAX_FREQUENCY=0s`, `SMS_MAX_FREQUENCY=0s`',
@@ -216,7 +216,7 @@ export const keptMessageBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** How hooks are called, and what their answers mean, by profile. */
+/** How hooks are called, and the meaning of their answers, by profile. */
 export const hookBehaviours = {
   hookRefusalCode: {
     subject: 'The error code of a refusal by a hook',
