@@ -133,8 +133,8 @@ it('docs/quick-start/sign-in-a-user.md: auth starts in the strict profile with t
   expect([pkce, refusedBy('http://localhost:3000/', redirects)]).toEqual(['required', undefined])
 })
 
-it('CONTRIBUTING.md: the setting reads numbers in its range, and has its default and meaning', () => {
-  const { MAX_LIMIT } = new Function('integer', `return {${exampleOf('CONTRIBUTING.md', 'ts')}}`)(integer)
+it('docs/architecture.md: the setting reads numbers in its range, and has its default and meaning', () => {
+  const { MAX_LIMIT } = new Function('integer', `return {${exampleOf('docs/architecture.md', 'ts')}}`)(integer)
   const setting = z.instanceof(z.ZodType).parse(MAX_LIMIT)
   expect([undefined, '7', '10000'].map((value) => setting.parse(value))).toEqual([500, 7, 10_000])
   expect(setting.safeParse('10001').success).toBe(false)

@@ -25,8 +25,8 @@ export function examplesIn(root: string, document: string): readonly DocumentExa
 
 /** The tests that run the examples of documents. A test of one language in a document has the language behind the document. */
 export const RUN_BY: Readonly<Record<string, string>> = {
-  'CONTRIBUTING.md': 'scripts/example-syntax.test.ts',
   'README.md': 'scripts/examples.long.test.ts',
+  'docs/architecture.md': 'scripts/example-syntax.test.ts',
   'docs/coming-from-supabase-auth.md sql': 'scripts/server-examples.long.test.ts',
   'docs/quick-start/reserve-stock.md': 'services/inventory/test/readme.test.ts',
   'docs/quick-start/reserve-stock.md csv': 'services/inventory/test/readme.test.ts',
