@@ -29,10 +29,14 @@ type Settings = Readonly<Record<string, unknown>>
  * @param prefix the prefix of their names: `AUTH_`
  */
 export function describeSettings(settings: Settings, prefix: string): readonly DescribedSetting[] {
-  return Object.entries(settings).map(([name, setting]) => {
-    const { description, group, form, family, allowed, secret, aliases, required } = metaOf(setting)
+  return Object.entries(settings).map(([key, setting]) => {
+    const { description, group, form, family, allowed, secret, required, unprefixed } = metaOf(setting)
+    const [name = prefix + key, ...aliases] = [
+      ...(unprefixed ? [] : [prefix + key]),
+      ...(metaOf(setting).aliases ?? []),
+    ]
     return {
-      name: prefix + name,
+      name,
       pattern: family && prefix + family.pattern,
       words: family?.words ?? {},
       group: group?.title ?? '',
@@ -43,7 +47,7 @@ export function describeSettings(settings: Settings, prefix: string): readonly D
       default: writtenDefault(setting) ?? '',
       isRequired: required === true || !(setting instanceof z.ZodType && setting.safeParse(undefined).success),
       isSecret: secret === true,
-      aliases: aliases ?? [],
+      aliases,
     }
   })
 }

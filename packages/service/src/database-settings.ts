@@ -49,11 +49,15 @@ export const databaseSettings = {
     .prefault('development')
     .meta({
       aliases: ['NODE_ENV'],
+      unprefixed: true,
       description:
         'In `production`, a start replaces the SQL functions of earlier releases only, not those of another build of its own release. Images set it.',
     }),
   DB_CONNECT_TIMEOUT: duration().prefault('30s').describe('How long a start waits for the database.'),
 } as const
+
+/** Settings of the release before that are now read without the prefix alone. */
+export const removedDatabaseSettings = { NODE_ENV: 'set NODE_ENV' } as const
 
 /** Settings of a second database that serves lists. */
 export const standbySettings = {

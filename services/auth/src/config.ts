@@ -1,6 +1,7 @@
 import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import type { EnvFile, EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig } from '@trestle/common/config/load-config.ts'
+import { removedTelemetrySettings } from '@trestle/common/config/process-settings.ts'
 import { type Settings, text } from '@trestle/common/config/setting.ts'
 import {
   findContradictions,
@@ -8,7 +9,7 @@ import {
   listUnreadNames,
   type SettingPrefixes,
 } from '@trestle/common/config/unknown-settings.ts'
-import { largePoolWarnings } from '@trestle/service/database-settings.ts'
+import { largePoolWarnings, removedDatabaseSettings } from '@trestle/service/database-settings.ts'
 import { type BehaviourProfile, type Behaviours, behavioursOf } from './config/behaviours.ts'
 import {
   dangerousSettings,
@@ -98,6 +99,12 @@ export interface AuthConfig {
   readonly notes: readonly string[]
 }
 
+const removed = {
+  ...removedTelemetrySettings,
+  ...removedDatabaseSettings,
+  MAILER_INVITE_ON_ADMIN_CREATE: 'a new user is invited by mail unless AUTH_PROFILE is supabase',
+}
+
 const RULES = [
   ...jwtRules,
   ...mailRules,
@@ -120,6 +127,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
   const values = loadConfig(all, {
     ...source,
     adviceForMissing: adviceForMissing('auth'),
+    removed,
     refusesUnknown: choice.profile === 'strict',
     isExpected: isExpectedInStrict,
     rules: RULES,

@@ -1,7 +1,7 @@
 import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import type { EnvFile } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
-import type { TelemetryConfig } from '@trestle/common/config/process-settings.ts'
+import { removedTelemetrySettings, type TelemetryConfig } from '@trestle/common/config/process-settings.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { hostOf, plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
@@ -50,6 +50,7 @@ export function loadConsoleConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Conso
     env,
     file,
     rules,
+    removed: removedTelemetrySettings,
     hidesValues: true,
     adviceForMissing: adviceForMissing('console'),
   })

@@ -146,7 +146,8 @@ describe('loadInventoryConfig', () => {
     [{ ...DATABASE, INVENTORY_DB_POOL_SIZE: 'many' }, 'INVENTORY_DB_POOL_SIZE'],
     [{ ...DATABASE, INVENTORY_MIGRATE: 'maybe' }, 'INVENTORY_MIGRATE'],
     [{ ...DATABASE, INVENTORY_LOG_LEVEL: 'loud' }, 'INVENTORY_LOG_LEVEL'],
-    [{ ...DATABASE, INVENTORY_MAX_ATTRIBUTES_BYTES: '99999999' }, 'INVENTORY_MAX_ATTRIBUTES_BYTES'],
+    [{ ...DATABASE, INVENTORY_MAX_ATTRIBUTES_BYTES: '1' }, 'INVENTORY_MAX_ATTRIBUTES_BYTES no longer exists'],
+    [{ ...DATABASE, INVENTORY_NODE_ENV: 'production' }, 'INVENTORY_NODE_ENV no longer exists: set NODE_ENV'],
     [{ ...DATABASE, INVENTORY_AUTH_ENABLED: 'true', INVENTORY_AUTH_ISSUER: 'a' }, 'INVENTORY_AUTH_JWKS_URL'],
     [{ ...DATABASE, INVENTORY_AUTH_ROLE_SCOPES: 'clerk' }, 'INVENTORY_AUTH_ROLE_SCOPES'],
     [{ ...DATABASE, INVENTORY_CORS_ORIGINS: 'https://shop.example, shop.example' }, 'INVENTORY_CORS_ORIGINS'],
@@ -154,7 +155,6 @@ describe('loadInventoryConfig', () => {
     [{ ...DATABASE, INVENTORY_RATE_LIMIT: 'off' }, 'INVENTORY_RATE_LIMIT'],
     [{ ...DATABASE, INVENTORY_RATE_LIMIT_STORE: 'redis' }, 'INVENTORY_REDIS_URL'],
     [{ ...DATABASE, INVENTORY_REDIS_URL: 'http://:hidden-password@localhost' }, 'INVENTORY_REDIS_URL'],
-    [{ ...DATABASE, INVENTORY_DEFAULT_LIMIT: '51', INVENTORY_MAX_LIMIT: '50' }, 'INVENTORY_DEFAULT_LIMIT'],
   ])('refuses %j, and names the setting without its value', (env, name) => {
     const load = () => loadInventoryConfig(env)
     expect(load).toThrow(ConfigError)

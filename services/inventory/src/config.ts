@@ -1,17 +1,39 @@
 import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import type { EnvFile } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
-import { type TelemetryConfig, toTelemetryConfig } from '@trestle/common/config/process-settings.ts'
+import {
+  removedTelemetrySettings,
+  type TelemetryConfig,
+  toTelemetryConfig,
+} from '@trestle/common/config/process-settings.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { type OperatorConfig, operatorRule, toOperators } from '@trestle/operators/operator-settings.ts'
 import { limitStoreRule } from '@trestle/rate-limits/limit-settings.ts'
 import type { LimiterStoreSettings } from '@trestle/rate-limits/limiter-store.ts'
-import { type DatabaseSettings, largePoolWarnings, toDatabaseConfig } from '@trestle/service/database-settings.ts'
+import {
+  type DatabaseSettings,
+  largePoolWarnings,
+  removedDatabaseSettings,
+  toDatabaseConfig,
+} from '@trestle/service/database-settings.ts'
 import type { TokenRules } from './access/token-verifier.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
+
+const PAGE_ROWS = 50
+const ATTRIBUTES_BYTES_MAX = 65_536
+/** Space on disk for exports whose readers are slow, of all exports together. */
+const EXPORT_SPOOL_BYTES_MAX = 268_435_456
+
+const removed = {
+  ...removedTelemetrySettings,
+  ...removedDatabaseSettings,
+  DEFAULT_LIMIT: `a page has ${PAGE_ROWS} products where the request names no limit`,
+  MAX_ATTRIBUTES_BYTES: `the attributes of a product have at most ${ATTRIBUTES_BYTES_MAX} bytes`,
+  EXPORT_SPOOL_MAX_BYTES: `exports have ${EXPORT_SPOOL_BYTES_MAX} bytes on disk`,
+}
 
 /** The settings, with the names that the code uses: a bound ends in `Max`, so `IMPORT_MAX_BYTES` is `importBytesMax`. */
 export interface InventoryConfig {
@@ -44,6 +66,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
     env,
     file,
     rules,
+    removed,
     hidesValues: true,
     adviceForMissing: adviceForMissing('inventory'),
   })
@@ -54,14 +77,14 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
       statementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
       migrate: values.MIGRATE,
     },
-    defaultLimit: values.DEFAULT_LIMIT,
+    defaultLimit: Math.min(PAGE_ROWS, values.MAX_LIMIT),
     limitMax: values.MAX_LIMIT,
     bodyBytesMax: values.MAX_BODY_BYTES,
-    attributesBytesMax: values.MAX_ATTRIBUTES_BYTES,
+    attributesBytesMax: ATTRIBUTES_BYTES_MAX,
     access: toAccess(values),
     operators: toOperators(values),
     importBytesMax: values.IMPORT_MAX_BYTES,
-    exportSpoolBytesMax: values.EXPORT_SPOOL_MAX_BYTES,
+    exportSpoolBytesMax: EXPORT_SPOOL_BYTES_MAX,
     requireIfMatch: values.REQUIRE_IF_MATCH,
     rateLimits: {
       requestsPerMinute: values.RATE_LIMIT,
@@ -105,10 +128,4 @@ function toServerConfig(values: InventoryValues): ServerConfig {
   }
 }
 
-const rules: readonly Rule<InventoryValues>[] = [
-  operatorRule(PREFIX),
-  ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
-    DEFAULT_LIMIT > MAX_LIMIT ? `${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT` : undefined,
-  limitStoreRule(PREFIX),
-  ...accessRules,
-]
+const rules: readonly Rule<InventoryValues>[] = [operatorRule(PREFIX), limitStoreRule(PREFIX), ...accessRules]

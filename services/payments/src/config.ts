@@ -2,14 +2,23 @@ import { randomBytes } from 'node:crypto'
 import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import { ConfigError, type EnvFile, type EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
-import { type TelemetryConfig, toTelemetryConfig } from '@trestle/common/config/process-settings.ts'
+import {
+  removedTelemetrySettings,
+  type TelemetryConfig,
+  toTelemetryConfig,
+} from '@trestle/common/config/process-settings.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { operatorRule } from '@trestle/operators/operator-settings.ts'
 import { limitStoreRule } from '@trestle/rate-limits/limit-settings.ts'
-import { type DatabaseSettings, largePoolWarnings, toDatabaseConfig } from '@trestle/service/database-settings.ts'
+import {
+  type DatabaseSettings,
+  largePoolWarnings,
+  removedDatabaseSettings,
+  toDatabaseConfig,
+} from '@trestle/service/database-settings.ts'
 import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
 import { type MessageConfig, messageRules, toMessageConfig } from './config/messages.ts'
@@ -72,6 +81,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Paym
   const values = loadConfig(isDevelopment(source) ? withThrowAwayKeys(pepper, vaultKey) : settings, {
     ...source,
     rules,
+    removed: { ...removedTelemetrySettings, ...removedDatabaseSettings },
     adviceForMissing: adviceForMissing('payments'),
   })
   return {

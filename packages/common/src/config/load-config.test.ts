@@ -143,6 +143,23 @@ describe('loadConfig', () => {
     )
   })
 
+  it('refuses a setting that no longer exists, and does not report it as unknown too', () => {
+    const env = { X_SITE_URL: 'https://a', X_COLOUR: 'hidden' }
+    const load = () =>
+      loadConfig(settings, { prefix: 'X_', env, removed: { COLOUR: 'use paint' }, refusesUnknown: true })
+    expect(load).toThrow(new ConfigError(['X_COLOUR no longer exists: use paint']))
+  })
+
+  it('reads a setting of other programs without the prefix alone', () => {
+    const shared = {
+      NODE_ENV: text()
+        .default('')
+        .meta({ aliases: ['NODE_ENV'], unprefixed: true }),
+    }
+    const read = (env: NodeJS.ProcessEnv) => loadConfig(shared, { prefix: 'X_', otherPrefix: 'Y_', env }).NODE_ENV
+    expect([read({ NODE_ENV: 'a' }), read({ X_NODE_ENV: 'a', Y_NODE_ENV: 'a' })]).toEqual(['a', ''])
+  })
+
   it('reads each setting under a second prefix too, after the own names and before names without a prefix', () => {
     const renamed = {
       ...settings,

@@ -2,7 +2,13 @@ import type { z } from 'zod'
 import { ConfigError, type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Setting, Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
-import { findUnknownSettings, namesOfSettings, type SettingPrefixes } from './unknown-settings.ts'
+import {
+  findRemovedSettings,
+  findUnknownSettings,
+  namesOfSettings,
+  type RemovedSettings,
+  type SettingPrefixes,
+} from './unknown-settings.ts'
 
 /** The values of settings, by the names of the settings without their prefix. */
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
@@ -10,6 +16,8 @@ export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.
 /** How the settings of a service are read, besides the settings themselves. */
 export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions, SettingPrefixes {
   readonly rules?: readonly Rule<SettingValues<S>>[]
+  /** Settings of the release before. Each that is still set is a problem. */
+  readonly removed?: RemovedSettings
   /** Whether names with a prefix that no setting reads are problems too. */
   readonly refusesUnknown?: boolean
   /** Whether a name that no setting reads is expected all the same. It is no problem. */
@@ -46,7 +54,12 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
   // Rules read through a proxy that has the members of S, or throws. Without problems, the loop above has parsed all of S.
   const stated = values as SettingValues<S>
   problems.push(...brokenRules(options.rules ?? [], stated))
-  if (options.refusesUnknown) problems.push(...findUnknownSettings(settings, options))
+  const { removed = {}, isExpected = () => false } = options
+  problems.push(...findRemovedSettings(removed, options))
+  if (options.refusesUnknown) {
+    const isKnown = (name: string) => isExpected(name) || name.slice(options.prefix.length) in removed
+    problems.push(...findUnknownSettings(settings, { ...options, isExpected: isKnown }))
+  }
   if (problems.length > 0) throw new ConfigError(problems, isMissing ? options.adviceForMissing : undefined)
   return Object.freeze(stated)
 }

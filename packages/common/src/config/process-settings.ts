@@ -4,6 +4,9 @@ import { OTLP_PROTOCOLS, type OtlpProtocol } from '../telemetry/otlp-exporters.t
 import type { SettingValues } from './load-config.ts'
 import { duration, flag, oneOf, parsed, port, text } from './setting.ts'
 
+/** Settings of the release before that are now read without the prefix alone. */
+export const removedTelemetrySettings = { OTEL_EXPORTER_OTLP_PROTOCOL: 'set OTEL_EXPORTER_OTLP_PROTOCOL' } as const
+
 /** Settings of the end of a process. */
 export const shutdownSettings = {
   SHUTDOWN_DELAY: duration()
@@ -64,6 +67,7 @@ export function telemetrySettings(defaults: {
       .prefault('http/protobuf')
       .meta({
         aliases: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
+        unprefixed: true,
         description: 'Protocol by which traces and metrics are pushed.',
       }),
     OTEL_EXPORTER_PROMETHEUS_HOST: text()

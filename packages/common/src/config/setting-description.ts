@@ -24,6 +24,8 @@ declare module 'zod' {
     secret?: boolean | undefined
     /** Full names that are read if the name with the prefix is unset. */
     aliases?: readonly string[] | undefined
+    /** Whether only the aliases are read: other programs have the setting under the same name. */
+    unprefixed?: boolean | undefined
     /** Whether a rule over several settings may require it. The description says when. */
     required?: boolean | undefined
     group?: SettingGroup | undefined

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { EnvFile } from './environment.ts'
 import { text } from './setting.ts'
-import { findContradictions, findUnknownSettings } from './unknown-settings.ts'
+import { findContradictions, findRemovedSettings, findUnknownSettings } from './unknown-settings.ts'
 
 const settings = {
   SITE_URL: text(),
@@ -97,5 +97,21 @@ describe('findContradictions', () => {
 
   it('accepts the same value under both prefixes', () => {
     expect(findContradictions(settings, both({ SHOP_SITE_URL: 'a', STORE_SITE_URL: 'a', PORT: '1' }))).toEqual([])
+  })
+})
+
+describe('findRemovedSettings', () => {
+  const removed = { COLOUR: 'the shop is blue', NODE_ENV: 'set NODE_ENV' }
+  const removedOf = (env: NodeJS.ProcessEnv) => findRemovedSettings(removed, { prefix: 'SHOP_', env })
+
+  it('names each that is set, with the advice and without the value', () => {
+    expect(removedOf({ SHOP_COLOUR: 'red', SHOP_NODE_ENV: 'production' })).toEqual([
+      'SHOP_COLOUR no longer exists: the shop is blue',
+      'SHOP_NODE_ENV no longer exists: set NODE_ENV',
+    ])
+  })
+
+  it('leaves out names without the prefix, and empty ones', () => {
+    expect(removedOf({ NODE_ENV: 'production', SHOP_COLOUR: '' })).toEqual([])
   })
 })

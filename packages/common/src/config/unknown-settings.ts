@@ -61,6 +61,22 @@ export function findContradictions(settings: Settings, options: NameSource): rea
   })
 }
 
+/** The settings that a release has removed, by their names without prefix: the advice to an operator who still sets one. */
+export type RemovedSettings = Readonly<Record<string, string>>
+
+/**
+ * Finds removed settings that are still set, so that nobody believes that they apply.
+ * @returns a line for each, in the order of the settings, without the value
+ * @throws ConfigError when the env file cannot be read
+ */
+export function findRemovedSettings(removed: RemovedSettings, options: NameSource): readonly string[] {
+  const environment = readEnvironment(options)
+  return Object.entries(removed)
+    .map(([name, advice]) => [options.prefix + name, advice] as const)
+    .filter(([name]) => environment[name] !== undefined)
+    .map(([name, advice]) => `${name} no longer exists: ${advice}`)
+}
+
 /** Whether Kubernetes sets this variable, for a Service whose name begins like the prefix. */
 export function isSetByKubernetes(name: string): boolean {
   return KUBERNETES.test(name)
@@ -105,10 +121,14 @@ function listNames(
   settings: Settings,
   { prefix, otherPrefix }: SettingPrefixes,
 ): ReadonlyMap<string, readonly string[]> {
-  const listed = new Map(Object.entries(settings).map(([name, setting]) => [name, metaOf(setting).aliases ?? []]))
-  const claimed = new Set([...listed.values()].flat())
+  const listed = Object.entries(settings).map(([name, setting]) => {
+    const { aliases = [], unprefixed = false } = metaOf(setting)
+    return { name, aliases, unprefixed }
+  })
+  const claimed = new Set(listed.flatMap(({ aliases }) => aliases))
   return new Map(
-    [...listed].map(([name, aliases]) => {
+    listed.map(({ name, aliases, unprefixed }) => {
+      if (unprefixed) return [name, aliases]
       const own = [prefix + name, ...aliases.filter((alias) => alias.startsWith(prefix))]
       if (otherPrefix === undefined) return [name, [...new Set([...own, ...aliases])]]
       const others = own

@@ -94,7 +94,7 @@ export const manageUsers: readonly Command[] = [
   },
   {
     usage: 'create',
-    description: 'make a user; without --confirm, an invitation goes to the email (AUTH_MAILER_INVITE_ON_ADMIN_CREATE)',
+    description: 'make a user; without --confirm, the profile says whether an invitation goes to the email',
     options: [
       ['--email <address>', 'email of the user, who needs an email, a phone number or both'],
       ['--phone <number>', 'phone number of the user'],

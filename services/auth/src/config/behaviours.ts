@@ -108,11 +108,6 @@ export const SETTING_DEFAULTS = {
     supabase: 'off',
     reason: 'supabase/auth deletes no entry. Those that a move carries over may be older than a year.',
   },
-  MAILER_INVITE_ON_ADMIN_CREATE: {
-    compatible: 'true',
-    supabase: 'false',
-    reason: 'Scripts that create users expect no mail. `POST /invite` is there for mails.',
-  },
 } as const satisfies Readonly<Record<string, SettingDefault>>
 
 /** The behaviours that are the same in every profile, although supabase/auth behaves otherwise. */

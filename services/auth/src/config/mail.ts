@@ -91,9 +91,6 @@ const messageSettings = group('Mails', {
     .describe(
       'With `direct` a link confirms when it is opened. With `confirm` it shows a page with a button, so that programs that open the links of mails confirm nothing.',
     ),
-  MAILER_INVITE_ON_ADMIN_CREATE: flag()
-    .prefault('true')
-    .describe('Invite users whom an admin makes with an unconfirmed email.'),
   ...family(['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'], {
     'MAILER_URLPATHS_<KIND>': urlReference()
       .prefault(OWN_LINK_PATH)
@@ -168,7 +165,6 @@ export interface MailConfig {
   readonly subject: (kind: MailKind) => Template
   readonly templateUrl: (kind: MailKind) => string | undefined
   readonly templates: { readonly bytesMax: number; readonly ageMsMax: number; readonly retryMs: number }
-  readonly inviteOnAdminCreate: boolean
   readonly isNotified: (name: NotificationName) => boolean
 }
 
@@ -206,7 +202,6 @@ export function toMailConfig(
       ageMsMax: values.MAILER_TEMPLATE_MAX_AGE,
       retryMs: values.MAILER_TEMPLATE_RETRY_INTERVAL,
     },
-    inviteOnAdminCreate: values.MAILER_INVITE_ON_ADMIN_CREATE,
     isNotified: (name: NotificationName): boolean =>
       values[`MAILER_NOTIFICATIONS_${name}_ENABLED`] ?? values.PROFILE !== 'supabase',
   }

@@ -105,9 +105,6 @@ export const supabaseSettings = {
     defaults.ANONYMOUS_USER_RETENTION.supabase,
   ),
   AUDIT_LOG_RETENTION: databaseSettings.AUDIT_LOG_RETENTION.prefault(defaults.AUDIT_LOG_RETENTION.supabase),
-  MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
-    defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
-  ),
   SMTP_MAX_FREQUENCY: mailSettings.SMTP_MAX_FREQUENCY.prefault(defaults.SMTP_MAX_FREQUENCY.supabase),
   SMTP_PORT: mailSettings.SMTP_PORT.prefault('587').meta({ required: false }),
 } satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>> & Settings

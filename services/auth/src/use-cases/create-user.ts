@@ -90,7 +90,7 @@ async function insertWantedUser(
     await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { userId: undefined, refuse: refuseTakenForAdmin })
   }
   const at = deps.now()
-  const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
+  const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.behaviours.inviteCreatedUsers
   const values = changedColumns(
     deps.config,
     { userMetadata: {}, appMetadata: { provider: kinds[0], providers: kinds } },

@@ -182,7 +182,7 @@ export const operatorCases = {
     compatible: [{ left: 0 }],
     supabase: [{ left: 1 }],
   },
-  MAILER_INVITE_ON_ADMIN_CREATE: {
+  inviteCreatedUsers: {
     observe: async (service) => {
       const payload = { email: 'made-by-an-admin@example.com', password: 'correct horse' }
       const user = (await service.post('/admin/users', payload, OPERATOR)).json()

@@ -40,7 +40,7 @@ export const newUserChanges: Changeable<undefined> = {
       isMain: true,
       consequences: () => [
         'The user exists at once.',
-        'Where auth mails invitations (MAILER_INVITE_ON_ADMIN_CREATE), an address that is not confirmed gets a link that signs in.',
+        'Unless the profile of auth is supabase, an address that is not confirmed gets a link that signs in.',
         'Whoever has the password signs in, once an address is confirmed.',
       ],
       fields: (_shown, { email, password, confirmed }) =>

@@ -337,7 +337,7 @@ describe('GET /products/:productId', () => {
 describe('GET /products', () => {
   let list: TestInventory
   beforeAll(async () => {
-    list = await startInventory({ INVENTORY_DEFAULT_LIMIT: '50' })
+    list = await startInventory()
     await list.query(`INSERT INTO inventory.products (sku, attributes)
       SELECT 'P' || n, jsonb_build_object('n', n) FROM generate_series(1, 120) AS n ORDER BY n`)
     await list.query('UPDATE inventory.products SET deleted_at = now() WHERE id IN (3, 60)')

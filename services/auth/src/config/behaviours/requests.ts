@@ -101,6 +101,12 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
 
 /** Mails and SMS: when they are sent, and the effects of their links and codes. */
 export const messageBehaviours = {
+  inviteCreatedUsers: {
+    subject: 'A user whom an admin makes with an email that the call does not confirm',
+    compatible: is(true, 'is invited by mail'),
+    supabase: is(false, 'gets no mail'),
+    reason: 'Scripts that create users expect no mail. `POST /invite` is there for mails.',
+  },
   treatZeroFrequencyAsUnset: {
     subject: '`SMTP_MAX_FREQUENCY=0s`, `SMS_MAX_FREQUENCY=0s`',
     compatible: is(false, 'no interval between messages'),

@@ -197,7 +197,7 @@ describe('POST /admin/users', () => {
     })
   })
 
-  it('200: sends no invitation to a confirmed email, to a phone, or when the setting is off', async () => {
+  it('200: sends no invitation to a confirmed email or to a phone', async () => {
     const confirmed = await create({ email: nextEmail(), email_confirm: true, phone: nextPhone(), phone_confirm: true })
     expect(confirmed).toEqual(
       userBody({
@@ -221,11 +221,6 @@ describe('POST /admin/users', () => {
         identities: [phoneIdentity(anyId, '14155550199')],
       }),
     )
-    const off = await openMailApp({ AUTH_MAILER_INVITE_ON_ADMIN_CREATE: 'false' })
-    const email = nextEmail()
-    const answer = await off.post('/admin/users', { email }, OPERATOR)
-    expect(answer.json()).toEqual(userBody({ email, identities: [emailIdentity(anyId, email)] }))
-    await off.close()
   })
 
   it('200: sets the role, audience, ban and id of the body', async () => {
