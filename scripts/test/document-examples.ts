@@ -70,6 +70,7 @@ export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'docs/quick-start/reserve-stock.md': [12],
   'docs/quick-start/take-a-payment.md': [9, 10],
   'docs/runbooks/README.md': [1, 2, 3],
+  'docs/runbooks/missing-webhook.md': [1, 2, 3],
   'docs/runbooks/moving-in.md': Array.from({ length: 39 }, (_, index) => index + 1),
   'docs/runbooks/one-machine.md': [1, 3, 4, 5, 6, 7, 8, 9, 10, 11],
   'docs/runbooks/restore.md': [1, 2, 3],
