@@ -8,6 +8,7 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { idempotencyKeyMalformed, idempotencyKeyMissing, operatorChangeRunning } from '../operator-errors.ts'
 import {
+  findOperatorAnswer,
   type OperatorAnswer,
   type OperatorChange,
   type OperatorSession,
@@ -16,8 +17,7 @@ import {
   requireSameOperator,
   toOperatorActor,
   toOperatorAdmin,
-} from '../operators/operator-change.ts'
-import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
+} from '../operators/operator-change-repository.ts'
 import { findLiveSession } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { refusePath } from './refuse-feature.ts'

@@ -6,8 +6,12 @@ import { listSigningKeyStatus, type SigningKeyStatus } from '../../access-tokens
 import { SigningKeyView, viewSigningKey } from '../../access-tokens/signing-key-view.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { signingKeyInUse, signingKeyTaken } from '../../operator-errors.ts'
-import { type OperatorEffect, refuseUnknownKey, toKeyEffect } from '../../operators/operator-change.ts'
-import { recordOperatorChange } from '../../operators/operator-change-repository.ts'
+import {
+  type OperatorEffect,
+  recordOperatorChange,
+  refuseUnknownKey,
+  toKeyEffect,
+} from '../../operators/operator-change-repository.ts'
 import { answerChange } from '../../plugins/authenticate-operator.ts'
 import { addSigningKey, type Retirement, retireSigningKey } from '../../use-cases/manage-signing-keys.ts'
 

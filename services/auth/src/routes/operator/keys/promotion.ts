@@ -4,8 +4,12 @@ import { JWKS_MAX_AGE_SECONDS } from '../../../access-tokens/key-ring.ts'
 import { SigningKeyView } from '../../../access-tokens/signing-key-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { signingAlgorithmOff, signingKeyOver, signingKeyTooYoung } from '../../../operator-errors.ts'
-import { type OperatorEffect, refuseUnknownKey, toKeyEffect } from '../../../operators/operator-change.ts'
-import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
+import {
+  type OperatorEffect,
+  recordOperatorChange,
+  refuseUnknownKey,
+  toKeyEffect,
+} from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { type Promotion, promoteSigningKey } from '../../../use-cases/manage-signing-keys.ts'
 

@@ -2,8 +2,11 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { RunWork } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
-import type { OperatorAnswer, OperatorChange } from '../../../operators/operator-change.ts'
-import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  recordOperatorChange,
+} from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { requireId } from '../../../records/ids.ts'

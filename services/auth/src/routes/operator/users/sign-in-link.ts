@@ -1,8 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { type OperatorChange, requireUnprotected } from '../../../operators/operator-change.ts'
-import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
+import {
+  type OperatorChange,
+  recordOperatorChange,
+  requireUnprotected,
+} from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readContext } from '../../../plugins/read-context.ts'
 import { refusePath } from '../../../plugins/refuse-feature.ts'

@@ -9,7 +9,7 @@ import {
   requireAnother,
   requireSameOperator,
   toOperatorActor,
-} from './operator-change.ts'
+} from './operator-change-repository.ts'
 
 const SELF = '00000000-0000-4000-8000-000000000001'
 const OTHER = '00000000-0000-4000-8000-000000000002'
