@@ -7,8 +7,12 @@ import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { ConsoleConfig } from './config.ts'
 import type { OperatorKeys } from './service-calls/operator-calls.ts'
 import { createServiceClient, type ServiceClient } from './service-calls/service-client.ts'
-import { type AccessTokens, createAccessTokens } from './sessions/access-tokens.ts'
-import { type AuthSessions, createAuthSessions } from './sessions/auth-session.ts'
+import {
+  type AccessTokens,
+  type AuthSessions,
+  createAccessTokens,
+  createAuthSessions,
+} from './sessions/auth-session.ts'
 import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
 
 /** The dependencies of the console. `serve` builds them once. A test builds its own, and may replace members. */

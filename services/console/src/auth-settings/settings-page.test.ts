@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { settingsPage } from './settings-page.ts'
-import { AuthSettings } from './settings-view.ts'
+import { AuthSettings, settingsPage } from './settings-page.ts'
 
 const SETTINGS = {
   profile: 'compatible',

@@ -1,21 +1,56 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
-import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
+import { Amount, type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { badge, emptyState, jsonText, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
-import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { attemptChanges, exceptionChanges, heldBackText } from './exception-changes.ts'
-import {
-  ATTEMPTS_PATH,
-  type Attempt,
-  type AttemptsView,
-  EXCEPTIONS_PATH,
-  type Exception,
-  type ExceptionsView,
-} from './exception-view.ts'
+import { answerWith } from '../service-calls/service-call.ts'
+
+const Exception = z.looseObject({
+  merchantId: z.string(),
+  id: z.string(),
+  created: z.string(),
+  acquirer: z.string().optional(),
+  kind: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  heldBack: z.object({ currency: z.string(), amount: Amount.optional() }).optional(),
+  resolved: z.string().optional(),
+})
+/** An answer of an acquirer that contradicts the books (console reference: Routes of payments). */
+export type Exception = z.infer<typeof Exception>
+
+/** The money that payouts hold back until the exception is resolved. Without an amount: the whole balance. */
+type HeldBack = NonNullable<Exception['heldBack']>
+
+/** One exception. */
+export const ExceptionAnswer = z.object({ exception: Exception })
+
+/** A page of exceptions. */
+export const ExceptionsView = z.object({ exceptions: z.array(Exception) })
+
+const Attempt = z.looseObject({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.string(),
+  amount: Amount,
+  currency: z.string(),
+  acquirer: z.string().optional(),
+  state: z.string(),
+  transactionId: z.string().optional(),
+})
+/** An authorization whose outcome nobody knows. */
+export type Attempt = z.infer<typeof Attempt>
+
+/** A page of attempts. */
+export const AttemptsView = z.object({ attempts: z.array(Attempt) })
+
+/** The path of the list of exceptions. */
+export const EXCEPTIONS_PATH = '/exceptions'
+/** The path of the list of attempts without a known outcome. */
+const ATTEMPTS_PATH = '/attempts'
 
 /** The query in the address of the list of exceptions. */
 export const ExceptionsQuery = ListQuery.extend({ merchant: MerchantId, open: z.enum(['', 'false']).optional() })
@@ -128,4 +163,90 @@ function attemptColumns(viewer: Viewer, decimals: Decimals): readonly Column<Att
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     { label: '', cell: (attempt) => html`${changeLinks(attemptChanges, { ...attempt, decimals }, viewer)}` },
   ]
+}
+
+/** The decisions of operators about an exception. */
+export const exceptionChanges: Changeable<WithDecimals<Exception>> = {
+  service: 'payments',
+  section: 'exceptions',
+  pathOf: ({ merchantId, id }) => `${EXCEPTIONS_PATH}/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}`,
+  shownAt: () => EXCEPTIONS_PATH,
+  changes: [
+    {
+      name: 'resolution',
+      action: 'exceptions.resolve',
+      label: 'Resolve',
+      title: () => 'Mark as resolved',
+      submit: 'Mark as resolved',
+      isOffered: ({ resolved }) => resolved === undefined,
+      consequences: ({ acquirer = 'the acquirer', kind, heldBack, decimals }) => [
+        `The books stay as they are: you say that what ${acquirer} answered about the ${kind} needs nothing more.`,
+        ...(heldBack === undefined
+          ? []
+          : [
+              `Payouts no longer hold back ${heldBackText(heldBack, decimals)}. If the acquirer takes money, book it instead: payments adjust --exception also resolves the exception.`,
+            ]),
+        'The exception leaves the list of those that wait.',
+      ],
+      fields: (_shown, { note }) =>
+        textField({
+          name: 'note',
+          label: 'Note (optional)',
+          value: note,
+          maxLength: 1_000,
+          hint: 'For the audit log: what you have found out and done.',
+        }),
+      call: ({ merchantId, id }, { note = '' }) => ({
+        method: 'POST',
+        path: `/operator/exceptions/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}/resolution`,
+        body: note.trim() === '' ? {} : { note: note.trim() },
+      }),
+      answer: answerWith('exception'),
+      done: 'The exception is resolved',
+    },
+  ],
+}
+
+const OUTCOMES = [
+  NO_CHOICE,
+  ['approved', 'approved: the acquirer has authorized it'],
+  ['declined', 'declined: the acquirer has refused it'],
+] as const
+
+/** The decisions of operators about an attempt. */
+export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
+  service: 'payments',
+  section: 'exceptions',
+  pathOf: ({ id }) => `${ATTEMPTS_PATH}/${encodeURIComponent(id)}`,
+  shownAt: () => ATTEMPTS_PATH,
+  changes: [
+    {
+      name: 'outcome',
+      action: 'attempts.resolve',
+      label: 'Outcome',
+      submit: 'Record the outcome',
+      title: ({ amount, currency, decimals }) => `Outcome of the authorization of ${money(amount, currency, decimals)}`,
+      isDangerous: true,
+      consequences: ({ acquirer = 'the simulator' }) => [
+        `Ask ${acquirer} first: only they know what became of the authorization.`,
+        'Where they have approved it, the authorization is given back, because nobody waits for it any more.',
+        'This cannot be undone.',
+      ],
+      fields: (_shown, { outcome }) =>
+        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, isRequired: true, options: OUTCOMES }),
+      call: ({ id }, { outcome = '' }) => ({
+        method: 'POST',
+        path: `/operator/attempts/${encodeURIComponent(id)}/outcome`,
+        body: { outcome },
+      }),
+      answer: answerWith('attempt'),
+      done: (_shown, { outcome }) =>
+        outcome === 'approved' ? 'The authorization was approved, and is given back' : 'The authorization was declined',
+    },
+  ],
+}
+
+/** The money that payouts hold back for an exception. */
+function heldBackText({ amount, currency }: HeldBack, decimals: Decimals): string {
+  return amount === undefined ? 'the whole balance' : money(amount, currency, decimals)
 }

@@ -1,17 +1,17 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { errorText } from '../deliveries/delivery-view.ts'
-import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { z } from 'zod'
+import { errorText } from '../deliveries/delivery-pages.ts'
+import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
+import { smallTable } from '../pages/list.ts'
 import { badge, card, count, emptyState, pageHead, quietCount, tabs, time } from '../pages/parts.ts'
-import { smallTable } from '../pages/table.ts'
-import { registrationChanges, taskChanges } from './job-changes.ts'
-import { JOBS_PATH, type Job, type Registration, type Task, type TasksView } from './job-view.ts'
+import { answerWith } from '../service-calls/service-call.ts'
 
 /** The states of jobs that are listed. */
 export const JOB_STATES = ['failed', 'waiting', 'running'] as const
 
 /** The data of the page. */
-export interface ShownJobs extends TasksView {
+interface ShownJobs extends TasksView {
   readonly registration: Registration
   readonly state: (typeof JOB_STATES)[number]
 }
@@ -79,3 +79,96 @@ function registrationCard(registration: Registration, viewer: Viewer): Html {
     html`<div class="card-body stack"><p>${isClosed ? badge('Closed by an operator', 'warn') : html`${words[mode]} may register apps.`}</p><p class="hint">The settings of payments say: ${mode}.</p><div class="actions">${changeLinks(registrationChanges, registration, viewer)}</div></div>`,
   )
 }
+
+/** The acts of operators on the jobs of a task. */
+export const taskChanges: Changeable<Task> = {
+  service: 'payments',
+  section: 'jobs',
+  pathOf: ({ name }) => `${JOBS_PATH}/${encodeURIComponent(name)}`,
+  shownAt: () => JOBS_PATH,
+  changes: [
+    {
+      name: 'retry',
+      action: 'tasks.retry',
+      label: 'Retry',
+      title: ({ name }) => `Retry the dead jobs of ${name}`,
+      isOffered: ({ failed }) => failed > 0,
+      consequences: ({ failed }) => [
+        `All dead jobs of the task (${failed} now) run again, with all their attempts.`,
+        'Mend the cause first, or they fail again.',
+      ],
+      call: ({ name }) => ({ method: 'POST', path: `/operator/tasks/${encodeURIComponent(name)}/retry` }),
+      answer: answerWith('retried'),
+      done: ({ name }) => `The dead jobs of ${name} run again`,
+    },
+  ],
+}
+
+const registrationCall = (body: { readonly isClosed: boolean }) =>
+  ({ method: 'PUT', path: REGISTRATION_CALL, body }) as const
+
+/** The acts of operators on the registration of apps. */
+export const registrationChanges: Changeable<Registration> = {
+  service: 'payments',
+  section: 'jobs',
+  pathOf: () => '/registration',
+  shownAt: () => JOBS_PATH,
+  changes: [
+    {
+      name: 'close',
+      action: 'registration.change',
+      label: 'Close registration',
+      isDangerous: true,
+      isOffered: ({ mode, isClosed }) => mode !== 'closed' && !isClosed,
+      consequences: () => [
+        'Nobody registers an app from now on. Apps that are registered go on.',
+        'You can open it again.',
+      ],
+      call: () => registrationCall({ isClosed: true }),
+      answer: answerWith('registration'),
+      done: 'The registration of apps is closed',
+    },
+    {
+      name: 'open',
+      action: 'registration.change',
+      label: 'Open registration',
+      isOffered: ({ isClosed }) => isClosed,
+      consequences: ({ mode }) => [
+        mode === 'closed'
+          ? 'The settings of payments keep the registration closed all the same.'
+          : `Apps are registered again, as the settings of payments say: ${mode}.`,
+      ],
+      call: () => registrationCall({ isClosed: false }),
+      answer: answerWith('registration'),
+      done: 'The registration of apps is as the settings say',
+    },
+  ],
+}
+
+const Task = z.looseObject({ name: z.string(), waiting: z.int(), running: z.int(), failed: z.int() })
+/** A kind of background work, with how many jobs are in each state. */
+export type Task = z.infer<typeof Task>
+const Job = z.looseObject({
+  id: z.string(),
+  task: z.string(),
+  created: z.string(),
+  attempts: z.int(),
+  error: z.string().optional(),
+})
+/** A job of the queue, without its payload. */
+type Job = z.infer<typeof Job>
+
+/** The tasks of payments, and the jobs in one state. */
+export const TasksView = z.object({ tasks: z.array(Task), jobs: z.array(Job) })
+export type TasksView = z.infer<typeof TasksView>
+
+const Registration = z.object({ mode: z.enum(['open', 'invited', 'closed']), isClosed: z.boolean() })
+/** The rule on who may register apps: what the settings say, and whether an operator has closed it. */
+export type Registration = z.infer<typeof Registration>
+/** The answer of payments. */
+export const RegistrationView = z.object({ registration: Registration })
+
+/** The path at payments of the registration of apps. */
+export const REGISTRATION_CALL = '/operator/registration'
+/** The path of the page of jobs and the registration of apps. */
+const JOBS_PATH = '/jobs'

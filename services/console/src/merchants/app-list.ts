@@ -1,12 +1,13 @@
 import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
-import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { badge, copyableId, emptyState, pageHead, time } from '../pages/parts.ts'
-import type { Column } from '../pages/table.ts'
+import { merchantPath } from '../pages/paths.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { APPS_PATH, appChanges } from './app-changes.ts'
+import { answerWith } from '../service-calls/service-call.ts'
+import type { ShownMerchant } from './merchant-changes.ts'
 
 const Key = z.looseObject({
   keyHint: z.string(),
@@ -62,4 +63,47 @@ function appColumns(viewer: Viewer): readonly Column<App>[] {
         html`${keys.some(({ revoked }) => revoked === undefined) ? changeLinks(appChanges, { app: { id, name } }, viewer) : undefined}`,
     },
   ]
+}
+
+/** An app, and the merchant on whose page it stands. */
+export interface KnownApp {
+  /** Undefined on the page of all apps. */
+  readonly merchant?: Pick<ShownMerchant['merchant'], 'id' | 'name'>
+  readonly app: Pick<ShownMerchant['apps'][number], 'id' | 'name'>
+}
+
+/** The path of the list of apps. */
+const APPS_PATH = '/apps'
+
+const nameOf = ({ id, name }: KnownApp['app']) => name ?? id
+const shownAt = ({ merchant }: KnownApp) => (merchant === undefined ? APPS_PATH : merchantPath(merchant.id))
+
+/** The changes that operators make to apps. */
+export const appChanges: Changeable<KnownApp> = {
+  service: 'payments',
+  section: 'apps',
+  pathOf: (shown) => {
+    const above = shown.merchant === undefined ? APPS_PATH : `${merchantPath(shown.merchant.id)}/apps`
+    return `${above}/${encodeURIComponent(shown.app.id)}`
+  },
+  shownAt,
+  changes: [
+    {
+      name: 'keys',
+      action: 'apps.revoke-keys',
+      label: 'Revoke keys',
+      title: ({ app }) => `Revoke all keys of ${nameOf(app)}`,
+      isDangerous: true,
+      consequences: ({ merchant, app }) => [
+        `Every API key of ${nameOf(app)} stops working at once, for all merchants that the app serves.`,
+        merchant === undefined
+          ? 'Payments through this app fail until it has a new key.'
+          : `Payments of ${merchant.name ?? merchant.id} through this app fail until it has a new key.`,
+        'This cannot be undone.',
+      ],
+      call: ({ app }) => ({ method: 'DELETE', path: `/operator/apps/${encodeURIComponent(app.id)}/keys` }),
+      answer: answerWith('revoked'),
+      done: 'The keys of the app are revoked',
+    },
+  ],
 }

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { plainText } from '../../test/browser.ts'
-import { type MerchantsQuery, merchantsPage } from './merchant-list.ts'
-import type { Merchant } from './merchant-view.ts'
+import type { Merchant } from './merchant-changes.ts'
+import { type MerchantsQuery, merchantsPage } from './merchant-pages.ts'
 
 const merchant = (changes: Partial<Merchant>): Merchant => ({
   id: 'm1',

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { overviewPage } from './overview-page.ts'
-import { type Overviews, ToldByAuth, ToldByInventory, ToldByPayments } from './overview-view.ts'
+import { type Overviews, overviewPage, ToldByAuth, ToldByInventory, ToldByPayments } from './overview-page.ts'
 
 const now = new Date('2026-03-01')
 const decimals = new Map([

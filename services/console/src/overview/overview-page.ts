@@ -1,11 +1,12 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, count, dayChart, lastDays, pageHead } from '../pages/parts.ts'
-import { inventoryCard, paymentsCard, statList, unseen } from './overview-cards.ts'
-import type { AuthOverview, MerchantMode, Overviews, Seen } from './overview-view.ts'
+import { Amount, money, type WithDecimals } from '../pages/money.ts'
+import { badge, card, count, dayChart, emptyState, lastDays, pageHead } from '../pages/parts.ts'
+import { enveloped } from '../service-calls/operator-calls.ts'
 
 /** The data of the first page, and the moment that they are shown at. */
-export interface ShownOverview {
+interface ShownOverview {
   readonly overviews: Overviews
   readonly now: Date
   /** The merchants whose payments are counted. */
@@ -70,4 +71,217 @@ function authCard(seen: Seen<AuthOverview>, now: Date): Html {
     ])}
 <div class="card-body charts">${dayChart({ label: 'Sign-ups', days: valuesOf('sign_ups'), write: count })}${dayChart({ label: 'Sign-ins', days: valuesOf('sign_ins'), tone: 'second', write: count })}</div>`,
   )
+}
+
+/** A number with what it counts. */
+interface Stat {
+  readonly label: string
+  readonly value: Html | string
+  readonly hint?: string
+  /** The path of the list of what is counted. */
+  readonly path?: string
+  /** Whether somebody should look at what is counted. */
+  readonly isDue?: boolean
+}
+
+/** Writes numbers side by side. */
+function statList(stats: readonly Stat[]): Html {
+  return html`<div class="stats">${stats.map(({ label, value, hint, path, isDue }) => {
+    const kind = isDue === true ? 'stat due' : value === '0' || value === 'none' ? 'stat none' : 'stat'
+    const inner = html`<dl><dt>${label}</dt><dd>${value}</dd></dl>${hint === undefined ? undefined : html`<p class="hint">${hint}</p>`}`
+    return path === undefined
+      ? html`<div class="${kind}">${inner}</div>`
+      : html`<a class="${kind}" href="${path}">${inner}</a>`
+  })}</div>`
+}
+
+/** The part of a service that tells no numbers. */
+function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'seen' }>): Html {
+  const { kind } = seen
+  if (kind === 'refused') return emptyState('disputes', `${seen.message}.`)
+  const setting = `${name.toUpperCase()}_OPERATOR_KEYS`
+  if (kind === 'missing') return emptyState('overview', `${name} knows no operators: set ${setting} there.`)
+  const subject = kind === 'away' ? name : `The database of ${name.toLowerCase()}`
+  return emptyState('disputes', `${subject} does not answer. Its numbers are back as soon as it does.`)
+}
+
+/** Payments: what waits for somebody, and volume and declines by day. */
+function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mode: MerchantMode): Html {
+  const other =
+    mode === 'test'
+      ? html`<a class="button quiet" href="/">Show live</a>`
+      : html`<a class="button quiet" href="/?test=true">Show test</a>`
+  const title = mode === 'test' ? 'Test payments' : 'Payments'
+  if (seen.kind !== 'seen') return card(title, unseen('Payments', seen))
+  const { value } = seen
+  const jobs = value.deadJobs.reduce((sum, each) => sum + each.count, 0)
+  const [due, ...others] = value.payoutsDue
+  return card(
+    title,
+    html`${statList([
+      {
+        label: 'Open disputes',
+        value: count(value.openDisputes),
+        path: '/disputes?status=open',
+        isDue: value.openDisputes > 0,
+      },
+      {
+        // Payments tells balances, of which a payout leaves out what open disputes and young captures keep.
+        label: 'Balances of merchants',
+        value: due === undefined ? 'none' : money(due.amount, due.currency, value.decimals),
+        path: `/merchants?test=${mode === 'test'}`,
+        ...hintOf(others.map(({ amount, currency }) => money(amount, currency, value.decimals)).join(', ')),
+      },
+      {
+        label: 'Exceptions',
+        value: count(value.openExceptions + value.unknownAttempts),
+        isDue: value.openExceptions + value.unknownAttempts > 0,
+        ...hintOf(unknownOutcomes(value.unknownAttempts)),
+        path: value.openExceptions === 0 && value.unknownAttempts > 0 ? '/attempts' : '/exceptions',
+      },
+      {
+        label: 'Failed deliveries',
+        value: count(value.failedDeliveries),
+        path: '/deliveries?status=failed',
+        isDue: value.failedDeliveries > 0,
+      },
+      {
+        label: 'Dead jobs',
+        value: count(jobs),
+        isDue: jobs > 0,
+        path: '/jobs',
+        ...hintOf(value.deadJobs.map(({ task }) => task).join(', ')),
+      },
+    ])}
+<div class="card-body charts">${paymentCharts(value, now)}</div>`,
+    other,
+  )
+}
+
+/** How many of the exceptions are authorizations without a known outcome, in words. Empty: none. */
+function unknownOutcomes(number: number): string {
+  if (number === 0) return ''
+  return number === 1 ? '1 unknown outcome' : `${count(number)} unknown outcomes`
+}
+
+function hintOf(hint: string): { readonly hint?: string } {
+  return hint === '' ? {} : { hint }
+}
+
+/** A chart of the volume of each currency, and one of what was declined in all of them. */
+function paymentCharts({ days, decimals }: WithDecimals<PaymentsOverview>, now: Date): readonly Html[] {
+  const dates = lastDays(now)
+  const byCurrency = [...Map.groupBy(days, ({ currency }) => currency)]
+  const valueOn = (rows: PaymentsOverview['days'], name: 'volume' | 'declines') =>
+    dates.map((date) => ({
+      date,
+      value: rows.filter((row) => row.date === date).reduce((sum, row) => sum + row[name], 0),
+    }))
+  const volumes = byCurrency.map(([currency, rows]) =>
+    dayChart({
+      label: `Volume in ${currency}`,
+      days: valueOn(rows, 'volume'),
+      write: (value) => money(value, currency, decimals),
+    }),
+  )
+  const empty = dayChart({ label: 'Volume', days: valueOn([], 'volume'), write: count })
+  const declines = dayChart({ label: 'Declines', days: valueOn(days, 'declines'), tone: 'bad', write: count })
+  return [...(volumes.length === 0 ? [empty] : volumes), declines]
+}
+
+/** Inventory: what there is, and what runs low. */
+function inventoryCard(seen: Seen<InventoryOverview>): Html {
+  if (seen.kind !== 'seen') return card('Inventory', unseen('Inventory', seen))
+  const { products, locations, lowStock, openReservations } = seen.value
+  return card(
+    'Inventory',
+    statList([
+      {
+        label: 'Low stock',
+        value: count(lowStock),
+        hint: 'less than 10 available',
+        path: '/stock/low',
+        isDue: lowStock > 0,
+      },
+      { label: 'Open reservations', value: count(openReservations), path: '/reservations?status=active' },
+      { label: 'Products', value: count(products), path: '/products' },
+      { label: 'Locations', value: count(locations), path: '/locations' },
+    ]),
+  )
+}
+
+/** Whether merchants take payments of customers or try out the service. */
+type MerchantMode = 'live' | 'test'
+
+/** The health of each part that a service depends on: `ok`, or a short text of what is wrong. */
+const Health = z.record(z.string(), z.string())
+type Health = z.infer<typeof Health>
+
+/** The overview of a service: counts and health, or its health alone while its database does not answer. */
+export type Told<T> =
+  | { readonly kind: 'seen'; readonly value: T }
+  | { readonly kind: 'uncounted'; readonly health: Health }
+
+/** Reads what a service tells. */
+function toldOf<T>(counts: z.ZodType<T>): z.ZodType<Told<T>> {
+  return z.union([
+    counts.transform((value) => ({ kind: 'seen', value }) as const),
+    z.strictObject({ health: Health }).transform(({ health }) => ({ kind: 'uncounted', health }) as const),
+  ])
+}
+
+/** The overview of auth (console reference: Overview of auth). */
+const AuthCounts = z.looseObject({
+  users: z.looseObject({ total: z.int(), confirmed: z.int(), banned: z.int() }),
+  days: z.array(z.looseObject({ date: z.string(), sign_ups: z.int(), sign_ins: z.int() })),
+  messages: z.looseObject({ waiting: z.int(), failed: z.int() }),
+  health: Health,
+})
+/** The counts and the health of auth. */
+type AuthOverview = z.infer<typeof AuthCounts>
+/** The overview of auth. */
+export const ToldByAuth: z.ZodType<Told<AuthOverview>> = toldOf(AuthCounts)
+
+/** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
+const PaymentsCounts = z.looseObject({
+  days: z.array(
+    z.looseObject({ date: z.string(), currency: z.string(), volume: Amount, captures: z.int(), declines: z.int() }),
+  ),
+  openDisputes: z.int(),
+  payoutsDue: z.array(z.looseObject({ currency: z.string(), amount: Amount, merchants: z.int() })),
+  openExceptions: z.int(),
+  unknownAttempts: z.int(),
+  failedDeliveries: z.int(),
+  deadJobs: z.array(z.looseObject({ task: z.string(), count: z.int() })),
+  health: Health,
+})
+/** The counts and the health of payments. */
+export type PaymentsOverview = z.infer<typeof PaymentsCounts>
+/** The overview of payments. */
+export const ToldByPayments: z.ZodType<Told<PaymentsOverview>> = toldOf(PaymentsCounts)
+
+const InventoryCounts = z.looseObject({
+  products: z.int(),
+  locations: z.int(),
+  lowStock: z.int(),
+  openReservations: z.int(),
+  health: Health,
+})
+/** The overview of inventory (console reference: Routes of inventory). */
+type InventoryOverview = z.infer<typeof InventoryCounts>
+/** The overview of inventory, in its envelope. */
+export const ToldByInventory: z.ZodType<Told<InventoryOverview>> = enveloped(toldOf(InventoryCounts))
+
+/** The overview of a service, or why there is none: it does not answer, it has no such route, or the message of another error. */
+export type Seen<T> =
+  | Told<T>
+  | { readonly kind: 'away' }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'refused'; readonly message: string }
+
+/** The overviews of the services. Undefined: the service is not set up. */
+export interface Overviews {
+  readonly auth: Seen<AuthOverview> | undefined
+  readonly payments: Seen<WithDecimals<PaymentsOverview>> | undefined
+  readonly inventory: Seen<InventoryOverview> | undefined
 }

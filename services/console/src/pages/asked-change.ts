@@ -8,7 +8,6 @@ import type { ServiceName } from '../service-calls/service-call.ts'
 import { changeForm, type FormProof, hiddenField, type Problem } from './form.ts'
 import type { ConsolePage } from './layout.ts'
 import { type AskTone, askLink, questionOf } from './parts.ts'
-import { factFields, type ReliesOnFacts } from './question-facts.ts'
 
 /** The fields of the form of a question, or those of the link that leads to it. */
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
@@ -71,7 +70,7 @@ export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
 }
 
 /** A part of an object, such as one of its sessions, which a field of the question names. */
-export interface ChangedPart<Shown> {
+interface ChangedPart<Shown> {
   readonly field: string
   /** Whether the object has the part: a question never names another object than it changes. */
   readonly isOf: (shown: Shown, id: string) => boolean
@@ -153,7 +152,7 @@ export function roleNote<Shown>(
 }
 
 /** A change of a part of an object, such as one of its sessions, which the fields name. */
-export interface PartChange<Shown> {
+interface PartChange<Shown> {
   readonly name: string
   readonly shown: Shown
   readonly given: GivenFields
@@ -194,7 +193,7 @@ function toneOf<Shown>({ isDangerous, isMain }: AskedChange<Shown>): AskTone {
 }
 
 /** A question, with what its form holds already. */
-export interface OpenQuestion<Shown> {
+interface OpenQuestion<Shown> {
   readonly change: AskedChange<Shown>
   readonly shown: Shown
   readonly given: GivenFields
@@ -240,4 +239,29 @@ export function questionPage<Shown>(
       }),
     }),
   }
+}
+
+/** A change that relies on facts which its question shows, such as the currency of an amount. */
+interface ReliesOnFacts<Shown> {
+  /**
+   * The facts of the object. Somebody else may change them before the form is sent: the form carries them, and the question is
+   * shown again where they differ from those of now. Undefined: the change relies on none.
+   */
+  readonly reliesOn?: (shown: Shown) => Readonly<Record<string, string>>
+}
+
+const factName = (name: string) => `fact_${name}`
+
+/** The hidden fields that carry the facts of a question into its form. */
+function factFields<Shown>({ reliesOn }: ReliesOnFacts<Shown>, shown: Shown): readonly Html[] {
+  return Object.entries(reliesOn?.(shown) ?? {}).map(([name, fact]) => hiddenField(factName(name), fact))
+}
+
+/** Whether a form was opened for other facts than those of now, or does not say for which. */
+export function isStale<Shown>(
+  { reliesOn }: ReliesOnFacts<Shown>,
+  shown: Shown,
+  given: Readonly<Record<string, string>>,
+): boolean {
+  return Object.entries(reliesOn?.(shown) ?? {}).some(([name, fact]) => given[factName(name)] !== fact)
 }

@@ -3,9 +3,8 @@ import { z } from 'zod'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query, ServiceName } from '../service-calls/service-call.ts'
 import type { ConsolePage } from './layout.ts'
-import { filterForm, ListQuery, listCard, pageQuery } from './list.ts'
+import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
 import { breakable, emptyState, jsonText, orDash, pageHead, tabs, time } from './parts.ts'
-import type { Column } from './table.ts'
 
 /** An act of somebody, in any service (console reference: Audit of operators). */
 interface Entry {

@@ -3,7 +3,7 @@ import { PAGE_ICON } from '@trestle/common/documents/page-style.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
 import { attribute, type FormProof, proofFields } from './form.ts'
-import { type IconName, icon } from './icons.ts'
+import { type IconName, icon } from './parts.ts'
 import { PATHS } from './paths.ts'
 
 /** The frame of a page of an operator. */

@@ -1,9 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ServiceName } from '../service-calls/service-call.ts'
-import { type IconName, icon } from './icons.ts'
 import type { ConsolePage } from './layout.ts'
-import { badge, breakable, card, emptyState, pageHead, time } from './parts.ts'
+import { badge, breakable, card, emptyState, type IconName, icon, pageHead, time } from './parts.ts'
 import { merchantPath } from './paths.ts'
 
 /** Something that a text leads to, in any service. */

@@ -5,12 +5,12 @@ import {
   type AskedChange,
   type Changeable,
   GivenFields,
+  isStale,
   linkedFields,
   questionPage,
   shownOncePage,
 } from '../pages/asked-change.ts'
 import type { FormProof, Problem } from '../pages/form.ts'
-import { isStale } from '../pages/question-facts.ts'
 import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'

@@ -4,8 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import { formRefused } from '../errors.ts'
-import type { Tokens } from '../sessions/access-tokens.ts'
-import type { AuthTokens } from '../sessions/auth-session.ts'
+import type { AuthTokens, Tokens } from '../sessions/auth-session.ts'
 import { isOver, type Session } from '../sessions/session-seal.ts'
 
 /** The fields that every form of a session carries. */

@@ -1,8 +1,6 @@
 import { z } from 'zod'
-import type { Level } from '../products/level-view.ts'
-import { PRODUCTS_SHOWN, ProductsView } from '../products/product-view.ts'
-import { enveloped, INVENTORY } from '../service-calls/inventory-answer.ts'
-import type { OperatorCalls } from '../service-calls/operator-calls.ts'
+import { type Level, PRODUCTS_SHOWN, ProductsView } from '../products/product-view.ts'
+import { enveloped, INVENTORY, type OperatorCalls } from '../service-calls/operator-calls.ts'
 import { type Location, LocationsView } from '../stock/stock-view.ts'
 
 /** The most locations that forms offer. */

@@ -2,11 +2,10 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
-import { filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { count, emptyState, pageHead, time } from '../pages/parts.ts'
-import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { fieldsOf, fieldText } from './attribute-form.ts'
+import { fieldsOf, fieldText } from './product-form.ts'
 import { type ListedProduct, productPath } from './product-view.ts'
 
 const SUMMARY_FIELDS = 3

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { enveloped } from '../service-calls/inventory-answer.ts'
+import { enveloped } from '../service-calls/operator-calls.ts'
 
 /** A product with its version and times, and its stock over all locations (inventory reference: Products). */
 const Product = z.looseObject({
@@ -48,4 +48,34 @@ export const AuditView: z.ZodType<readonly AuditEntry[]> = enveloped(z.array(Aud
 /** Returns the path of a product. */
 export function productPath(id: number): string {
   return `/products/${id}`
+}
+
+/** A level with the names that people use (inventory reference: Stock levels). Quantities are units of the product. */
+const Level = z.looseObject({
+  productId: z.int(),
+  locationId: z.int(),
+  onHand: z.int(),
+  reserved: z.int(),
+  available: z.int(),
+  updatedAt: z.string().nullable(),
+  sku: z.string(),
+  location: z.string(),
+})
+/** The stock of a product at a location. */
+export type Level = z.infer<typeof Level>
+/** A page of levels. */
+export const LevelsView: z.ZodType<readonly Level[]> = enveloped(z.array(Level))
+
+/** A movement that an operator makes (inventory reference: Movements). */
+export type MovementType = 'receive' | 'count' | 'transfer' | 'ship' | 'adjust'
+
+/** Returns the path of the form for a movement, with the values that are known of it. */
+export function movePath(
+  type: MovementType,
+  known: { readonly productId?: number; readonly locationId?: number } = {},
+): string {
+  const query = new URLSearchParams({ type })
+  if (known.productId !== undefined) query.set('product', String(known.productId))
+  if (known.locationId !== undefined) query.set('location', String(known.locationId))
+  return `/movements/new?${query}`
 }

@@ -1,9 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { DeliveriesQuery, deliveriesPage } from '../deliveries/delivery-list.ts'
-import { deliveryChanges, deliveryPage } from '../deliveries/delivery-page.ts'
-import { DeliveriesView, ShownDelivery } from '../deliveries/delivery-view.ts'
+import {
+  DeliveriesQuery,
+  DeliveriesView,
+  deliveriesPage,
+  deliveryChanges,
+  deliveryPage,
+  ShownDelivery,
+} from '../deliveries/delivery-pages.ts'
 import { pageQuery } from '../pages/list.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'

@@ -6,8 +6,13 @@ import { readWithDecimals } from '../pages/money.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
-import { DisputesQuery, disputesPage } from '../transactions/dispute-list.ts'
-import { disputeChanges, disputePage, type ShownDispute } from '../transactions/dispute-page.ts'
+import {
+  DisputesQuery,
+  disputeChanges,
+  disputePage,
+  disputesPage,
+  type ShownDispute,
+} from '../transactions/dispute-page.ts'
 import { DisputesView, DisputeView } from '../transactions/dispute-view.ts'
 import { TransactionView } from '../transactions/transaction-view.ts'
 

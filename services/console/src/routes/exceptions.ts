@@ -1,9 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { exceptionChanges } from '../exceptions/exception-changes.ts'
-import { ExceptionsQuery, exceptionsPage } from '../exceptions/exception-list.ts'
-import { type Exception, ExceptionAnswer, ExceptionsView } from '../exceptions/exception-view.ts'
+import {
+  type Exception,
+  ExceptionAnswer,
+  ExceptionsQuery,
+  ExceptionsView,
+  exceptionChanges,
+  exceptionsPage,
+} from '../exceptions/exception-list.ts'
 import { pageQuery } from '../pages/list.ts'
 import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { pageQuery } from '../pages/list.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { FraudsQuery, fraudsPage } from '../transactions/dispute-list.ts'
+import { FraudsQuery, fraudsPage } from '../transactions/dispute-page.ts'
 import { FraudsView, readReasons } from '../transactions/dispute-view.ts'
 
 /** The list of fraud alerts. */

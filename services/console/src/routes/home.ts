@@ -1,16 +1,16 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { overviewPage } from '../overview/overview-page.ts'
 import {
   type Overviews,
+  overviewPage,
   type PaymentsOverview,
   type Seen,
   type Told,
   ToldByAuth,
   ToldByInventory,
   ToldByPayments,
-} from '../overview/overview-view.ts'
+} from '../overview/overview-page.ts'
 import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'

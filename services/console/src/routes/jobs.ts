@@ -1,9 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { taskChanges } from '../jobs/job-changes.ts'
-import { JOB_STATES, jobsPage } from '../jobs/job-page.ts'
-import { REGISTRATION_CALL, RegistrationView, type Task, TasksView } from '../jobs/job-view.ts'
+import {
+  JOB_STATES,
+  jobsPage,
+  REGISTRATION_CALL,
+  RegistrationView,
+  type Task,
+  TasksView,
+  taskChanges,
+} from '../jobs/job-page.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'

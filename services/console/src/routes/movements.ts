@@ -8,9 +8,9 @@ import { answerDone, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { readLevel, readLocations } from '../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView, productPath } from '../products/product-view.ts'
-import { OptionalId, RecordId } from '../service-calls/inventory-answer.ts'
-import { movementsPage } from '../stock/movement-list.ts'
+import { OptionalId, RecordId } from '../service-calls/operator-calls.ts'
 import { type MovePlace, movementOf, movePage } from '../stock/stock-forms.ts'
+import { movementsPage } from '../stock/stock-lists.ts'
 import { LocationView, MOVEMENT_TYPES, MOVEMENTS, MovementsView } from '../stock/stock-view.ts'
 
 const MovementsQuery = ListQuery.extend({

@@ -3,12 +3,17 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { LevelsView } from '../products/level-view.ts'
 import { productsPage } from '../products/product-list.ts'
-import { productPage } from '../products/product-page.ts'
-import { AuditView, PRODUCT_INCLUDE, PRODUCTS_SHOWN, ProductsView, ProductView } from '../products/product-view.ts'
-import { INVENTORY, RecordId } from '../service-calls/inventory-answer.ts'
-import type { OperatorCalls } from '../service-calls/operator-calls.ts'
+import { productPage } from '../products/product-pages.ts'
+import {
+  AuditView,
+  LevelsView,
+  PRODUCT_INCLUDE,
+  PRODUCTS_SHOWN,
+  ProductsView,
+  ProductView,
+} from '../products/product-view.ts'
+import { INVENTORY, type OperatorCalls, RecordId } from '../service-calls/operator-calls.ts'
 
 /** The most characters that inventory searches for. */
 const SEARCH_LENGTH = 200

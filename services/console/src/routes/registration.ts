@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { registrationChanges } from '../jobs/job-changes.ts'
-import { REGISTRATION_CALL, type Registration, RegistrationView } from '../jobs/job-view.ts'
+import { REGISTRATION_CALL, type Registration, RegistrationView, registrationChanges } from '../jobs/job-page.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { visitOf } from '../plugins/operator.ts'
 

@@ -5,12 +5,15 @@ import { money } from '../pages/money.ts'
 import { type Found, type Hit, PaymentsHits, ProductHits, searchPage } from '../pages/search-page.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { INVENTORY } from '../service-calls/inventory-answer.ts'
-import type { OperatorCalls } from '../service-calls/operator-calls.ts'
+import { INVENTORY, type OperatorCalls } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
-import { listTransactions } from '../transactions/card-and-amount.ts'
-import { stateBadges } from '../transactions/transaction-list.ts'
-import { cardText, TRANSACTIONS_PATH, transactionPath } from '../transactions/transaction-view.ts'
+import {
+  cardText,
+  listTransactions,
+  stateBadges,
+  TRANSACTIONS_PATH,
+  transactionPath,
+} from '../transactions/transaction-view.ts'
 import { nameOf, USERS_PATH, UsersView, userBadges } from '../users/user-view.ts'
 
 const SearchQuery = z.object({ q: z.string().trim().max(255).default('') })

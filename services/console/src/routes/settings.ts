@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { settingsPage } from '../auth-settings/settings-page.ts'
-import { AuthSettings } from '../auth-settings/settings-view.ts'
+import { AuthSettings, settingsPage } from '../auth-settings/settings-page.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 

@@ -3,8 +3,8 @@ import { ListQuery, pageQuery } from '../pages/list.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { readLocations } from '../plugins/stock-reads.ts'
-import { LevelsView } from '../products/level-view.ts'
-import { OptionalId } from '../service-calls/inventory-answer.ts'
+import { LevelsView } from '../products/product-view.ts'
+import { OptionalId } from '../service-calls/operator-calls.ts'
 import { levelsPage } from '../stock/stock-lists.ts'
 
 const StockQuery = ListQuery.extend({ location: OptionalId })

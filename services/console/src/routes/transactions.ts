@@ -5,12 +5,15 @@ import { readWithDecimals } from '../pages/money.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
-import { listTransactions } from '../transactions/card-and-amount.ts'
 import { readReasons } from '../transactions/dispute-view.ts'
 import { transactionChanges } from '../transactions/transaction-changes.ts'
-import { TransactionsQuery, transactionsPage, transactionsQuery } from '../transactions/transaction-list.ts'
-import { transactionPage } from '../transactions/transaction-pages.ts'
-import { type ShownTransaction, TransactionView } from '../transactions/transaction-view.ts'
+import {
+  TransactionsQuery,
+  transactionPage,
+  transactionsPage,
+  transactionsQuery,
+} from '../transactions/transaction-pages.ts'
+import { listTransactions, type ShownTransaction, TransactionView } from '../transactions/transaction-view.ts'
 
 const LIST = '/operator/transactions'
 const TransactionParams = z.object({ transactionId: z.string().max(64) })

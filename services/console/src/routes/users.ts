@@ -6,10 +6,8 @@ import { ListQuery, pageQuery } from '../pages/list.ts'
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { userChanges } from '../users/user-changes.ts'
-import { hasId } from '../users/user-help.ts'
-import { usersPage } from '../users/user-list.ts'
-import { userPage } from '../users/user-pages.ts'
+import { hasId, userChanges } from '../users/user-changes.ts'
+import { userPage, usersPage } from '../users/user-pages.ts'
 import { MessagesView, ShownUser, UsersView } from '../users/user-view.ts'
 
 /** The most that auth lists at once. */

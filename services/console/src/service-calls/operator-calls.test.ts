@@ -12,7 +12,15 @@ import {
   tooManyRequests,
   valuesInvalid,
 } from '../errors.ts'
-import { type Change, createOperatorCalls, type OperatorCalls } from './operator-calls.ts'
+import {
+  type Change,
+  createOperatorCalls,
+  enveloped,
+  type OperatorCalls,
+  OptionalId,
+  productTag,
+  RecordId,
+} from './operator-calls.ts'
 import { answerWith } from './service-call.ts'
 import { createServiceClient } from './service-client.ts'
 
@@ -247,5 +255,51 @@ describe('change', () => {
   ])('refuses the status %i of a service as an error of the console', async (status, error) => {
     answer = { status }
     await expect(calls.change(ban)).rejects.toThrow(error)
+  })
+})
+
+describe('enveloped', () => {
+  it('reads what stands in the envelope', () => {
+    expect(enveloped(z.array(z.int())).parse({ statusCode: 200, data: [1, 2] })).toEqual([1, 2])
+  })
+
+  it.each([[1, 2], { statusCode: 200 }, { data: ['1'] }, null])('refuses %j, which is no such answer', (body) => {
+    expect(enveloped(z.array(z.int())).safeParse(body).success).toBe(false)
+  })
+})
+
+describe('RecordId', () => {
+  it.each([
+    ['1', 1],
+    ['9007199254740991', 9_007_199_254_740_991],
+  ])('takes %j of an address as %j', (text, id) => {
+    expect(RecordId.parse(text)).toBe(id)
+  })
+
+  it.each(['0', '-1', '1.5', '', ' ', 'x', '..', '1/2', 'Infinity', '9007199254740993'])(
+    'refuses %j, which names no record',
+    (text) => {
+      expect(RecordId.safeParse(text).success).toBe(false)
+    },
+  )
+})
+
+describe('OptionalId', () => {
+  it.each([
+    ['', undefined],
+    [undefined, undefined],
+    ['7', 7],
+  ])('takes %j of a filter as %j', (text, id) => {
+    expect(OptionalId.parse(text)).toBe(id)
+  })
+
+  it.each(['0', 'x', ' '])('refuses %j, which names no record', (text) => {
+    expect(OptionalId.safeParse(text).success).toBe(false)
+  })
+})
+
+describe('productTag', () => {
+  it('is the entity tag that inventory gives the version', () => {
+    expect(productTag(7, 3)).toBe('"p7-3"')
   })
 })

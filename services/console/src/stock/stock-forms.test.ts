@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { MovementType } from '../products/level-view.ts'
+import type { MovementType } from '../products/product-view.ts'
 import { locationPage, type MovePlace, movementOf, movePage, type TypedMovement } from './stock-forms.ts'
 
 const TYPED: TypedMovement = {

@@ -1,5 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import type { Changeable } from '../pages/asked-change.ts'
 import {
   changeForm,
   checkField,
@@ -13,9 +14,8 @@ import {
 } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { askLink, card, count, factList, pageHead, tabs } from '../pages/parts.ts'
-import { type MovementType, movePath } from '../products/level-view.ts'
-import { type Product, productPath } from '../products/product-view.ts'
-import { type Location, locationPath, MOVEMENT_TYPES, MOVEMENTS } from './stock-view.ts'
+import { type MovementType, movePath, type Product, productPath } from '../products/product-view.ts'
+import { type Location, locationPath, MOVEMENT_TYPES, MOVEMENTS, type Reservation } from './stock-view.ts'
 
 /** A form with the proof of its session, and why it was refused. */
 interface Asked {
@@ -189,7 +189,7 @@ function quantityField(type: MovementType, sent: Pick<Field, 'value' | 'problem'
 }
 
 /** The texts in the fields of a location. */
-export type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
+type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
 
 /**
  * The form of a location.
@@ -224,4 +224,60 @@ ${checkField({ name: 'active', label: 'Active', hint: 'An inactive location take
   })}</div>`,
 )}`,
   }
+}
+
+/** The changes of a reservation that operators make after a question. */
+export const reservationChanges: Changeable<Reservation> = {
+  service: 'inventory',
+  section: 'stock',
+  pathOf: ({ id }) => `/reservations/${id}`,
+  shownAt: () => '/reservations',
+  changes: [
+    {
+      name: 'release',
+      action: 'reservations.release',
+      label: 'Release',
+      title: ({ id }) => `Release reservation ${id}`,
+      isDangerous: true,
+      isOffered: ({ status }) => status === 'active',
+      consequences: ({ remaining, reference }) => [
+        `${count(remaining)} that ${reference === null ? 'it keeps' : `${reference} keeps`} can be sold to others at once.`,
+        'Whoever has made the reservation can no longer commit it.',
+        'This cannot be undone.',
+      ],
+      call: ({ id }) => ({ method: 'DELETE', path: `/reservations/${id}` }),
+      done: 'The reservation is released',
+    },
+  ],
+}
+
+/** A location with its version. */
+export interface VersionedLocation {
+  readonly location: Location
+  readonly etag: string
+}
+
+/** The changes of a location that operators make after a question. */
+export const locationChanges: Changeable<VersionedLocation> = {
+  service: 'inventory',
+  section: 'stock',
+  pathOf: ({ location }) => locationPath(location.id),
+  changes: [
+    {
+      name: 'deletion',
+      action: 'locations.change',
+      label: 'Delete',
+      title: ({ location }) => `Delete ${location.code}`,
+      isDangerous: true,
+      consequences: () => [
+        'The location leaves all lists, and its code becomes free.',
+        'A location with stock is not deleted.',
+        'This cannot be undone.',
+      ],
+      fields: ({ etag }) => hiddenField('etag', etag),
+      call: ({ location }, { etag }) => ({ method: 'DELETE', path: locationPath(location.id), ifMatch: etag }),
+      done: ({ location }) => `${location.code} is deleted`,
+      leadsTo: () => '/locations',
+    },
+  ],
 }

@@ -3,20 +3,25 @@ import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
 import { actionNote, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type FilterChoice, filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { type Column, type FilterChoice, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { badge, count, emptyState, orDash, pageHead, quietCount, type Tone, tabs, time } from '../pages/parts.ts'
-import type { Column } from '../pages/table.ts'
-import { type Level, movePath } from '../products/level-view.ts'
-import { productPath } from '../products/product-view.ts'
+import { type Level, movePath, productPath } from '../products/product-view.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { reservationChanges } from './stock-changes.ts'
-import { type ListedReservation, type Location, locationPath, type Reservation, STOCK_PAGES } from './stock-view.ts'
+import { reservationChanges } from './stock-forms.ts'
+import {
+  type ListedReservation,
+  type Location,
+  locationPath,
+  type Movement,
+  type Reservation,
+  STOCK_PAGES,
+} from './stock-view.ts'
 
 /** The query in the address of a list of stock. */
-export type Asked = z.infer<typeof ListQuery> & Readonly<Record<string, string | number | undefined>>
+type Asked = z.infer<typeof ListQuery> & Readonly<Record<string, string | number | undefined>>
 
 /** The parts of a page about stock: its filters, its list and its buttons. */
-export interface StockPage {
+interface StockPage {
   readonly path: (typeof STOCK_PAGES)[number][0]
   readonly role: OperatorRole
   readonly filters?: Html
@@ -25,7 +30,7 @@ export interface StockPage {
 }
 
 /** Writes a page about stock, with links to the other pages about stock. */
-export function stockPage({ path, role, filters, list, actions }: StockPage): ConsolePage {
+function stockPage({ path, role, filters, list, actions }: StockPage): ConsolePage {
   const title = STOCK_PAGES.find(([each]) => each === path)?.[1] ?? 'Stock'
   const move = mayDo(role, 'stock.receive')
     ? [html`<a class="button primary" href="${movePath('receive')}">Move stock</a>`]
@@ -89,7 +94,7 @@ export function levelsPage(
 }
 
 /** A filter by location. */
-export function locationChoice({ location }: Asked, locations: readonly Location[]): FilterChoice {
+function locationChoice({ location }: Asked, locations: readonly Location[]): FilterChoice {
   const options = locations.map(({ id, code }) => [String(id), code] as const)
   return {
     name: 'location',
@@ -224,6 +229,65 @@ export function locationsPage(
       next,
       query: { ...query },
       empty: emptyState('stock', 'There is no location. Create one before stock can be received.'),
+    }),
+  })
+}
+
+const signed = (number: number) => (number > 0 ? `+${count(number)}` : quietCount(number))
+
+const MOVEMENT_COLUMNS: readonly Column<Movement>[] = [
+  {
+    label: 'SKU',
+    cell: ({ productId, sku }) => html`<a class="main-link" href="${productPath(productId)}">${sku}</a>`,
+  },
+  { label: 'Type', kind: 'state', cell: ({ type }) => badge(type) },
+  { label: 'On hand', kind: 'number', cell: ({ onHandDelta }) => signed(onHandDelta) },
+  { label: 'Reserved', kind: 'number', cell: ({ reservedDelta }) => signed(reservedDelta) },
+  { label: 'After', kind: 'number', cell: ({ onHandAfter }) => count(onHandAfter) },
+  { label: 'Location', cell: ({ location }) => html`<span class="long">${location}</span>` },
+  {
+    label: 'Reason and reference',
+    kind: 'spare',
+    cell: ({ reason, reference }) =>
+      orDash(
+        (reason || reference) && html`<span class="long">${[reason, reference].filter(Boolean).join(' · ')}</span>`,
+      ),
+  },
+  { label: 'At', kind: 'when', cell: ({ createdAt }) => time(createdAt) },
+]
+
+const LEDGER_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust', 'reserve', 'release', 'expire'] as const
+
+/** The ledger of stock, the newest first. */
+export function movementsPage(
+  query: Asked,
+  { value, next }: Listed<readonly Movement[]>,
+  { role, locations }: { readonly role: OperatorRole; readonly locations: readonly Location[] },
+): ConsolePage {
+  const path = '/movements'
+  const types = LEDGER_TYPES.map((type) => [type, type] as const)
+  const isFiltered = [query.search, query.location, query.type, query.product].some(Boolean)
+  return stockPage({
+    path,
+    role,
+    filters: filterForm({
+      path,
+      search: query.search,
+      placeholder: 'Reference, whole',
+      choices: [
+        locationChoice(query, locations),
+        { name: 'type', label: 'Type', value: query.type?.toString(), options: [['', 'All types'], ...types] },
+      ],
+      kept: [{ name: 'product', label: `Product ${query.product}`, value: query.product?.toString() }],
+    }),
+    list: listCard({
+      label: 'Movements',
+      path,
+      columns: MOVEMENT_COLUMNS,
+      rows: value,
+      next,
+      query: { ...query },
+      empty: emptyState('stock', isFiltered ? 'No movement matches.' : 'No stock was ever moved.'),
     }),
   })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { MovementType } from '../products/level-view.ts'
-import { enveloped } from '../service-calls/inventory-answer.ts'
+import type { MovementType } from '../products/product-view.ts'
+import { enveloped } from '../service-calls/operator-calls.ts'
 
 /** The movements that operators make, with the words of their buttons. */
 export const MOVEMENTS: Readonly<Record<MovementType, string>> = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { nothingChanged } from '../errors.ts'
-import { changeLinks, type GivenFields, type Viewer } from '../pages/asked-change.ts'
-import { isStale } from '../pages/question-facts.ts'
+import { changeLinks, type GivenFields, isStale, type Viewer } from '../pages/asked-change.ts'
 import { userChanges } from './user-changes.ts'
 import { ShownUser } from './user-view.ts'
 

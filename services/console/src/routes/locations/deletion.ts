@@ -3,8 +3,8 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 import { visitOf } from '../../plugins/operator.ts'
-import { RecordId } from '../../service-calls/inventory-answer.ts'
-import { locationChanges, type VersionedLocation } from '../../stock/stock-changes.ts'
+import { RecordId } from '../../service-calls/operator-calls.ts'
+import { locationChanges, type VersionedLocation } from '../../stock/stock-forms.ts'
 import { LocationView, locationPath } from '../../stock/stock-view.ts'
 
 const Params = z.object({ locationId: RecordId })

@@ -2,10 +2,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import { askedAgain } from '../../plugins/asked-changes.ts'
-import { LocationBody } from '../../plugins/location-form.ts'
+import { LocationBody } from '../../plugins/forms.ts'
 import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
-import { INVENTORY } from '../../service-calls/inventory-answer.ts'
+import { INVENTORY } from '../../service-calls/operator-calls.ts'
 import { locationPage } from '../../stock/stock-forms.ts'
 
 /** The form for a new location, and what it makes. */

@@ -6,8 +6,7 @@ import { isLedToForm, leadAround, requireAction } from '../../plugins/operator.t
 import { sendPage } from '../../plugins/pages.ts'
 import { findProduct, readLevel, readLocations } from '../../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
-import { INVENTORY, OptionalId } from '../../service-calls/inventory-answer.ts'
-import type { OperatorCalls } from '../../service-calls/operator-calls.ts'
+import { INVENTORY, type OperatorCalls, OptionalId } from '../../service-calls/operator-calls.ts'
 import { choosePlacePage, movePage } from '../../stock/stock-forms.ts'
 import { LocationView, MOVEMENT_TYPES } from '../../stock/stock-view.ts'
 

@@ -3,9 +3,9 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 import { visitOf } from '../../plugins/operator.ts'
-import { productChanges } from '../../products/product-changes.ts'
+import { productChanges } from '../../products/product-pages.ts'
 import { PRODUCT_INCLUDE, type Product, ProductView } from '../../products/product-view.ts'
-import { RecordId } from '../../service-calls/inventory-answer.ts'
+import { RecordId } from '../../service-calls/operator-calls.ts'
 
 const Params = z.object({ productId: RecordId })
 

@@ -2,14 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { askedAgain } from '../../plugins/asked-changes.ts'
+import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/forms.ts'
 import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
-import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
-import { fieldsOf } from '../../products/attribute-form.ts'
-import { editProductPage } from '../../products/product-form.ts'
+import { editProductPage, fieldsOf } from '../../products/product-form.ts'
 import { PRODUCT_INCLUDE, type Product, ProductView, productPath } from '../../products/product-view.ts'
-import { productTag, RecordId } from '../../service-calls/inventory-answer.ts'
-import type { Outcome } from '../../service-calls/operator-calls.ts'
+import { type Outcome, productTag, RecordId } from '../../service-calls/operator-calls.ts'
 
 const Params = z.object({ productId: RecordId })
 const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })

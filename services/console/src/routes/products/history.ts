@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../../pages/list.ts'
 import { visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
-import { productHistoryPage } from '../../products/product-history.ts'
+import { productHistoryPage } from '../../products/product-pages.ts'
 import { AuditView, PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
-import { RecordId } from '../../service-calls/inventory-answer.ts'
+import { RecordId } from '../../service-calls/operator-calls.ts'
 
 /** Everything that operators have changed of a product and its stock. */
 export const productHistoryRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -2,12 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { askedAgain } from '../../plugins/asked-changes.ts'
+import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/forms.ts'
 import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
-import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
 import { newProductPage } from '../../products/product-form.ts'
 import { ProductCreatedView, productPath } from '../../products/product-view.ts'
-import { INVENTORY } from '../../service-calls/inventory-answer.ts'
+import { INVENTORY } from '../../service-calls/operator-calls.ts'
 
 const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
 

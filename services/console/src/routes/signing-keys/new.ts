@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { newKeyChanges } from '../../auth-settings/signing-keys.ts'
+import { newKeyChanges } from '../../auth-settings/settings-page.ts'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 
 /** Asks what a new signing key is like, and adds it. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../../pages/list.ts'
 import { visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
-import { LevelsView } from '../../products/level-view.ts'
+import { LevelsView } from '../../products/product-view.ts'
 import { lowStockPage } from '../../stock/stock-lists.ts'
 
 const LowQuery = ListQuery.extend({ below: z.coerce.number().pipe(z.int().min(0)).optional() })

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
-import { newUserChanges } from '../../users/user-list.ts'
+import { newUserChanges } from '../../users/user-pages.ts'
 
 /** Asks whom to invite, and invites them. */
 export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { appChanges, type KnownApp } from '../../../merchants/app-changes.ts'
-import { MerchantView } from '../../../merchants/merchant-view.ts'
+import { appChanges, type KnownApp } from '../../../merchants/app-list.ts'
+import { MerchantView } from '../../../merchants/merchant-changes.ts'
 import { addChangeRoutes, findById } from '../../../plugins/asked-changes.ts'
 import { visitOf } from '../../../plugins/operator.ts'
 

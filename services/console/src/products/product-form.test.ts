@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { FORM_TEXTS } from '../errors.ts'
 import { parseJson } from '../service-calls/service-call.ts'
-import { fieldsOf, fieldText, prettyJson, readFields } from './attribute-form.ts'
+import { fieldsOf, fieldText, prettyJson, readFields } from './product-form.ts'
 
 describe('fieldText', () => {
   it.each<[unknown, string]>([

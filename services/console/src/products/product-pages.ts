@@ -1,17 +1,17 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { actionNote, changeLinks, type Viewer } from '../pages/asked-change.ts'
+import type { z } from 'zod'
+import { actionNote, type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { hiddenField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, type ListQuery, listCard, smallTable } from '../pages/list.ts'
 import { card, copyableId, count, emptyState, factList, pageHead, quietCount, time } from '../pages/parts.ts'
-import { smallTable } from '../pages/table.ts'
-import { fieldsOf, prettyJson } from './attribute-form.ts'
-import { type Level, movePath } from './level-view.ts'
-import { productChanges } from './product-changes.ts'
-import { changeList } from './product-history.ts'
-import { type AuditEntry, type Product, productPath } from './product-view.ts'
+import { type Listed, productTag } from '../service-calls/operator-calls.ts'
+import { fieldsOf, prettyJson } from './product-form.ts'
+import { type AuditEntry, type Level, movePath, type Product, productPath } from './product-view.ts'
 
 /** A product with its stock at each location, and what operators have changed of it. */
-export interface ShownProduct {
+interface ShownProduct {
   readonly product: Product
   readonly levels: readonly Level[]
   readonly history: readonly AuditEntry[]
@@ -107,4 +107,94 @@ function historyCard({ id }: Product, history: readonly AuditEntry[]): Html {
   if (history.length === 0)
     return card('History', emptyState('audit', 'No operator has changed this product or its stock.'))
   return card('History', html`<div class="card-body">${changeList(history)}</div>`, more)
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  'products.change': 'Changed',
+  'products.delete': 'Deleted',
+  'products.import': 'Imported',
+  'stock.receive': 'Received stock',
+  'stock.count': 'Counted stock',
+  'stock.transfer': 'Moved stock',
+  'stock.ship': 'Shipped stock',
+  'stock.adjust': 'Adjusted stock',
+  'reservations.release': 'Released a reservation',
+}
+
+/** The act of a change, in words. The first change of a product has no version: it was created. */
+function wordsOf({ action, changes }: AuditEntry): string {
+  const { version } = changes
+  if (action === 'products.change') return version === undefined ? 'Created' : `Changed to version ${String(version)}`
+  return WORDS[action] ?? action
+}
+
+/**
+ * A list of what operators have changed, each with its time and who did it. The newest comes first, as in the answer of
+ * inventory.
+ */
+function changeList(history: readonly AuditEntry[]): Html {
+  return html`<ol class="timeline">${history.map(
+    (entry) =>
+      html`<li><div>${wordsOf(entry)}</div><div class="hint">${time(entry.created)} · ${entry.actor.email}</div></li>`,
+  )}</ol>`
+}
+
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  { label: 'Change', cell: (entry) => html`<strong>${wordsOf(entry)}</strong>` },
+  { label: 'By', cell: ({ actor, role }) => html`${actor.email} <span class="soft">${role}</span>` },
+  { label: 'At', kind: 'created', cell: ({ created }) => time(created) },
+  {
+    label: 'Details',
+    cell: ({ changes }) =>
+      html`<details><summary>Show</summary><pre tabindex="0">${prettyJson(changes)}</pre></details>`,
+  },
+]
+
+/** Everything that operators have changed of a product and its stock. */
+export function productHistoryPage(
+  { id, sku }: Product,
+  query: z.infer<typeof ListQuery>,
+  { value, next }: Listed<readonly AuditEntry[]>,
+): ConsolePage {
+  const title = `History of ${sku}`
+  return {
+    title,
+    section: 'products',
+    main: html`${pageHead({ title, above: { label: sku, path: productPath(id) } })}
+${listCard({
+  label: title,
+  path: `${productPath(id)}/history`,
+  columns: COLUMNS,
+  rows: value,
+  next,
+  query: { ...query },
+  empty: emptyState('audit', 'No operator has changed this product or its stock.'),
+})}`,
+  }
+}
+
+/** The changes of a product that operators make after a question. */
+export const productChanges: Changeable<Product> = {
+  service: 'inventory',
+  section: 'products',
+  pathOf: ({ id }) => productPath(id),
+  changes: [
+    {
+      name: 'deletion',
+      action: 'products.delete',
+      label: 'Delete',
+      title: ({ sku }) => `Delete ${sku}`,
+      isDangerous: true,
+      consequences: ({ sku }) => [
+        `${sku} leaves the list, exports and the API, and its SKU becomes free.`,
+        'Its movements stay in the ledger.',
+        'A product with stock or an active reservation is not deleted.',
+        'This cannot be undone.',
+      ],
+      fields: ({ version }) => hiddenField('version', version),
+      call: ({ id }, { version }) => ({ method: 'DELETE', path: productPath(id), ifMatch: productTag(id, version) }),
+      done: ({ sku }) => `${sku} is deleted`,
+      leadsTo: () => '/products',
+    },
+  ],
 }

@@ -3,7 +3,12 @@ import { PassThrough, Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { requestMalformed } from '../errors.ts'
-import { readFileForm, readRest } from './file-form.ts'
+import { LocationBody, readFileForm, readRest } from './forms.ts'
+
+it('keeps the name of a location as it is, with blanks around it, so that a form sent as it came renames nothing', () => {
+  const { code, name, active } = LocationBody.parse({ _csrf: 'c', _key: 'k', code: ' VAN ', name: ' The van\u00a0' })
+  expect([code, name, active]).toEqual(['VAN', ' The van\u00a0', false])
+})
 
 describe('readFileForm', () => {
   const request = { headers: { 'content-type': 'multipart/form-data; boundary=b' } } as FastifyRequest
