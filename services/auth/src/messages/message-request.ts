@@ -1,8 +1,11 @@
 import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
+import type { AuthConfig } from '../config.ts'
+import { emailMessagesDisabled, emailSignInsDisabled, phoneCodesDisabled, phoneMessagesDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import { channelUnsupported } from '../request-errors.ts'
+import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
 import { SMS_CHANNELS, type SmsChannel } from './sms-gateway.ts'
 
 const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phone_change'] as const
@@ -92,4 +95,33 @@ export function messageMedium({
 }: Pick<MessageRequest, 'purpose' | 'identifier'>): 'email' | 'sms' {
   const isSms = purpose === 'phone_change' || (purpose === 'confirmation' && identifier.kind === 'phone')
   return isSms ? 'sms' : 'email'
+}
+
+type MessageSwitches = Pick<AuthConfig['signup'], 'emailEnabled' | 'phoneEnabled'>
+
+/** Requires that messages to addresses of a kind are switched on. @throws emailMessagesDisabled, phoneMessagesDisabled */
+export function requireMessagesEnabled({ emailEnabled, phoneEnabled }: MessageSwitches, kind: IdentifierKind): void {
+  if (kind === 'email' && !emailEnabled) throw emailMessagesDisabled()
+  if (kind === 'phone' && !phoneEnabled) throw phoneMessagesDisabled()
+}
+
+/** Requires that codes and links to sign in with are switched on. @throws emailSignInsDisabled, phoneCodesDisabled */
+export function requireOneTimeCodesEnabled(
+  { emailEnabled, phoneEnabled }: MessageSwitches,
+  kind: IdentifierKind,
+): void {
+  if (kind === 'email') requireEmailSignIns({ emailEnabled })
+  if (kind === 'phone' && !phoneEnabled) throw phoneCodesDisabled()
+}
+
+/** Requires that users may sign in by email, by a code or by a password. @throws emailSignInsDisabled */
+export function requireEmailSignIns({ emailEnabled }: Pick<MessageSwitches, 'emailEnabled'>): void {
+  if (!emailEnabled) throw emailSignInsDisabled()
+}
+
+/** The channel that a body asks for. Only Twilio has `whatsapp`. @throws channelUnsupported */
+export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
+  if (!channel || channel === 'sms') return 'sms'
+  if (channel === 'whatsapp' && provider === 'twilio') return channel
+  throw channelUnsupported()
 }

@@ -14,7 +14,8 @@ import {
   recoveryEnrolDisabled,
 } from '../factor-errors.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
-import { generateRecoveryCodes, regenerateRecoveryCodes } from './generate-recovery-codes.ts'
+import { generateRecoveryCodes } from './generate-recovery-codes.ts'
+import { regenerateRecoveryCodes } from './regenerate-recovery-codes.ts'
 
 const test = await openTestApp({
   settings: {

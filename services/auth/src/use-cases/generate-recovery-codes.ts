@@ -87,30 +87,6 @@ function insertRecoveryFactor(
 }
 
 /**
- * Replaces the recovery codes of a user (reference: Recovery codes).
- * @throws factorNotFound where there are none, recoveryEnrolDisabled, enrolNeedsSecondFactor, signInTooOld,
- * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
- */
-export async function regenerateRecoveryCodes(
-  deps: AuditDeps & IssueRecoveryCodesDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
-  { caller, ip }: { readonly caller: TokenUser; readonly ip: string },
-): Promise<RecoveryCodes> {
-  requireRecoveryCodesEnabled(deps.config)
-  return deps.db.transaction().execute(async (trx) => {
-    const active = await lockCaller(trx, deps, caller)
-    const { user, session } = requireFactorOwner(active)
-    const factor = requireFactor(await findRecoveryFactor(trx, user.id))
-    requireAllowed(judgeRecoveryCodes(session.aal))
-    await requireFreshSession(trx, deps, active)
-    const codes = await issueRecoveryCodes(trx, deps, factor.id)
-    await notify(trx, deps, user, { name: 'RECOVERY_CODES_CREATED', variables: {} })
-    const traits = { factor_id: factor.id }
-    await recordAudit(trx, deps, { action: 'factor_updated', actor: user, sessionId: session.id, ip, traits })
-    return { factor, codes }
-  })
-}
-
-/**
  * Counts the recovery codes of the caller: `total` were made together, `remaining` are unused.
  * @throws factorNotFound where there are none, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
  */

@@ -1,6 +1,6 @@
 import { parsePkce } from '../flows/pkce.ts'
 import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
-import { requireMessagesEnabled } from '../messages/message-switches.ts'
+import { requireMessagesEnabled } from '../messages/message-request.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'

@@ -1,6 +1,6 @@
 import { parsePkce } from '../flows/pkce.ts'
 import { type MagicLinkDeps, mailMagicLink } from '../message-requests/one-time-code.ts'
-import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { requireOneTimeCodesEnabled } from '../messages/message-request.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'

@@ -11,7 +11,7 @@ import {
   type WantedCode,
 } from '../message-requests/one-time-code.ts'
 import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
-import { requireChannel, requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { requireChannel, requireOneTimeCodesEnabled } from '../messages/message-request.ts'
 import { issueSmsCode, takeSms } from '../messages/sms-code.ts'
 import type { SmsChannel } from '../messages/sms-gateway.ts'
 import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'

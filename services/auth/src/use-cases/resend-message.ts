@@ -1,8 +1,7 @@
 import type { AuthConfig } from '../config.ts'
 import { parsePkce } from '../flows/pkce.ts'
 import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
-import { type MessagePurpose, messageMedium } from '../messages/message-request.ts'
-import { requireMessagesEnabled } from '../messages/message-switches.ts'
+import { type MessagePurpose, messageMedium, requireMessagesEnabled } from '../messages/message-request.ts'
 import {
   addressMissingAtResend,
   resendEmailMissing,

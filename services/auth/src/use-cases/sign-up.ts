@@ -8,7 +8,7 @@ import { anonymousDisabled, emailSignupsDisabled, phoneSignupsDisabled } from '.
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { askBeforeUserCreated, holdUserCreated } from '../hooks/user-created-job.ts'
 import { type CreateSignUpDeps, createSignUp } from '../message-requests/create-sign-up.ts'
-import { requireChannel } from '../messages/message-switches.ts'
+import { requireChannel } from '../messages/message-request.ts'
 import type { SmsChannel } from '../messages/sms-gateway.ts'
 import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'

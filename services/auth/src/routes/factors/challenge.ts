@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { requireChannel } from '../../messages/message-switches.ts'
+import { requireChannel } from '../../messages/message-request.ts'
 import { CredentialOptions } from '../../passkeys/credential.ts'
 import { noStore } from '../../plugins/answers.ts'
 import { authenticate } from '../../plugins/authenticate.ts'

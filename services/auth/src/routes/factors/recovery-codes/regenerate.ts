@@ -3,7 +3,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { RecoveryCodesView, viewRecoveryCodes } from '../../../factors/enrolment.ts'
 import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
-import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'
+import { regenerateRecoveryCodes } from '../../../use-cases/regenerate-recovery-codes.ts'
 
 /** `POST /factors/recovery-codes/regenerate`: replaces all codes, so that the old codes are void. */
 export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
