@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { fillDemo } from '../packages/stack/src/commands/demo.ts'
 import { fillAuth } from '../packages/stack/src/demo/fill-auth.ts'
 import { readStatus } from '../packages/stack/src/status/status-file.ts'
-import { anyId } from '../packages/testing/src/any-value.ts'
+import { anyId } from '../packages/testing/src/any-text.ts'
 import { type CommandServer, programEnvironment, startCommandServer } from '../packages/testing/src/command-server.ts'
 import { freePort, portOf } from '../packages/testing/src/free-port.ts'
 import {

@@ -1,5 +1,6 @@
+import { defineError } from '../src/errors/define-error.ts'
 import type { ErrorVocabulary } from '../src/errors/error-handler.ts'
-import { plainErrors } from './plain-errors.ts'
+import type { Missing } from '../src/lifecycle/readiness.ts'
 
 /**
  * The errors of a service that exists only in tests, as the vocabulary of a server. An error with the message `gone` means that a
@@ -19,4 +20,26 @@ export const plainVocabulary: ErrorVocabulary = {
   bodyTimedOut: (cause) => plainErrors.slowBody({ cause }),
   unexpected: (cause) => plainErrors.defect({ cause }),
   isUnavailable: (error) => error instanceof Error && error.message === 'gone',
+}
+
+/** Errors of a service that exists only in tests. */
+export const plainErrors = {
+  notFound: defineError(404, 'not_found', 'Not found'),
+  method: defineError(405, 'method_not_allowed', 'Method not allowed'),
+  malformed: defineError(400, 'malformed', 'Malformed request'),
+  invalid: defineError(400, 'invalid', 'Invalid'),
+  tooLarge: defineError(413, 'too_large', 'Too large'),
+  mediaType: defineError(415, 'media_type', 'Unsupported media type'),
+  away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
+  notReady: defineError(
+    503,
+    'away',
+    (missing: Missing) =>
+      'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
+    { 'retry-after': '1' },
+  ),
+  busy: defineError(503, 'busy', 'Busy', { 'retry-after': '1' }),
+  late: defineError(504, 'late', 'Late'),
+  slowBody: defineError(408, 'slow_body', 'Slow body'),
+  defect: defineError(500, 'defect', 'Defect'),
 }

@@ -3,9 +3,16 @@ import { type Kysely, sql } from 'kysely'
 import { type Connections, connectionsOf } from './driver/pool.ts'
 import type { Statement } from './driver/statement-query.ts'
 import { createLanes, type DatabaseMode, type Lanes } from './lanes.ts'
-import { closePool, type DatabaseConfig, openQueries, openServer, openServicePool, type Server } from './open-server.ts'
+import {
+  closePool,
+  type DatabaseConfig,
+  openQueries,
+  openServer,
+  openServicePool,
+  type Server,
+  typeParsers,
+} from './open-server.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
-import { typeParsers } from './timestamps.ts'
 
 /** An open database of a service. */
 export interface Database<Tables> {

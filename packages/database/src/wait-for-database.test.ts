@@ -1,4 +1,4 @@
-import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { openStartupPooler } from '@trestle/testing/cut-wire.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { keepsSettings } from './wait-for-database.ts'

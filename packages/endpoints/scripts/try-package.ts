@@ -5,8 +5,17 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { z } from 'zod'
-import { expectEqual, folder, install, run, work } from './empty-folders.ts'
-import { askQuickStart, listening, quickStart, quickStartInJavaScript } from './quick-start.ts'
+import {
+  askQuickStart,
+  expectEqual,
+  folder,
+  install,
+  listening,
+  quickStart,
+  quickStartInJavaScript,
+  run,
+  work,
+} from './quick-start.ts'
 import { runtimes, tryRuntime } from './try-runtime.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { folder, install, run } from './empty-folders.ts'
-import { askQuickStart, listening, quickStart, quickStartInJavaScript } from './quick-start.ts'
+import { askQuickStart, folder, install, listening, quickStart, quickStartInJavaScript, run } from './quick-start.ts'
 
 const SAVES = 20
 const PATIENCE_MS = 20_000

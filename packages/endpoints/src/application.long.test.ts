@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it, vi } from 'vitest'
-import { framework, moduleFolder } from '../test/module-folder.ts'
+import { framework, moduleFolder } from '../test/start.ts'
 import { errorBody } from '../test/whole-answers.ts'
 import { Application, type ApplicationOptions, Controller } from './endpoints.ts'
 import { Listeners } from './events.ts'

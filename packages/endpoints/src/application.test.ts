@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Lifecycle } from './application.ts'
-import { emptyTable } from './discovery/growing-table.ts'
+import { emptyTable } from './discovery/build-table.ts'
 import { Listeners } from './events.ts'
 import type { RouteTable } from './routing/table.ts'
 

@@ -4,9 +4,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { controllers, framework, moduleFolder } from '../test/module-folder.ts'
-import { portOf } from '../test/port-of.ts'
 import { programEnvironment } from '../test/program-environment.ts'
+import { controllers, framework, moduleFolder, portOf } from '../test/start.ts'
 import { errorBody } from '../test/whole-answers.ts'
 
 const main = join(import.meta.dirname, 'main.ts')

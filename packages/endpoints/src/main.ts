@@ -4,7 +4,7 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { parseCommand, UsageError, usage } from './cli/command.ts'
-import { findModules } from './discovery/find-modules.ts'
+import { findModules } from './discovery/load-modules.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   const command = parseCommand(args, readHost)

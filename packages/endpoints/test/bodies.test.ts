@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { portOf } from './port-of.ts'
+import { portOf } from './start.ts'
 import { errorBody } from './whole-answers.ts'
 
 /** zod checks these bounds by the length of any value, also of values that are not texts. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders, request as nodeRequest, type Se
 import Fastify from 'fastify'
 import { expect } from 'vitest'
 import { Application, type ApplicationOptions, fastifyOptions } from '../src/endpoints.ts'
-import { portOf } from './port-of.ts'
+import { portOf } from './start.ts'
 
 /** A request that is sent by every interface. */
 export interface Ask {

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
-import { portOf } from './port-of.ts'
+import { portOf } from './start.ts'
 
 // The nightly run: FUZZ_REQUESTS=100000 npx vitest run packages/endpoints/test/fuzz.long.test.ts
 const lineCount = Number(process.env.FUZZ_REQUESTS ?? 5_000)

@@ -6,8 +6,8 @@ import Fastify from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fetchListener } from '../src/cli/serve.ts'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
-import { portOf } from './port-of.ts'
 import { modules, quiet } from './shown-request.ts'
+import { portOf } from './start.ts'
 import { errorBody } from './whole-answers.ts'
 
 const closing: (() => unknown)[] = []

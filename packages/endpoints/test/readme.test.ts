@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application } from '../src/endpoints.ts'
-import { framework, moduleFolder } from './module-folder.ts'
+import { framework, moduleFolder } from './start.ts'
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Application } from '../src/endpoints.ts'
-import { framework, moduleFolder } from './module-folder.ts'
+import { framework, moduleFolder } from './start.ts'
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const examplesOf = (text: string, language: string) =>

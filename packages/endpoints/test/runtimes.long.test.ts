@@ -9,8 +9,7 @@ import { Hono } from 'hono'
 import { expect, it } from 'vitest'
 import { Application, fastifyOptions } from '../src/endpoints.ts'
 import type { Answered } from './every-interface.ts'
-import { framework, moduleFolder } from './module-folder.ts'
-import { portOf } from './port-of.ts'
+import { framework, moduleFolder, portOf } from './start.ts'
 
 const files = {
   'controllers/index.ts': `

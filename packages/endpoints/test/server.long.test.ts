@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Application, Controller, fastifyOptions } from '../src/endpoints.ts'
-import { portOf } from './port-of.ts'
+import { portOf } from './start.ts'
 
 const WRITE_TIMEOUT_MS = 200
 const MANY = 32 * 1024 * 1024

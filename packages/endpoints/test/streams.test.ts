@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
-import { portOf } from './port-of.ts'
+import { portOf } from './start.ts'
 
 /** The end of the source of each stream, by the X-Name of the request. */
 const ends = new Map<string, PromiseWithResolvers<string>>()

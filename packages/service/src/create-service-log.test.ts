@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { expect, it } from 'vitest'
 import { createServiceLog } from './create-service-log.ts'

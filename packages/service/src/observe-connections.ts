@@ -1,6 +1,8 @@
 import type { Attributes, Meter } from '@opentelemetry/api'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Connections } from '@trestle/database/driver/pool.ts'
+import type { StandbyConfig } from '@trestle/database/standby.ts'
 
 type Pool = Pick<Database<unknown>, 'connections'>
 
@@ -36,4 +38,28 @@ export function observeConnections(
   reads.addCallback((result) => {
     for (const [server, count] of Object.entries(database.standby()?.reads ?? {})) result.observe(count, { server })
   })
+}
+
+/** The settings of a standby, which payments and inventory read under their own prefixes. */
+interface StandbySettings {
+  /** Undefined: there is no standby. */
+  readonly url: string | undefined
+  readonly lagMsMax: number
+}
+
+/** The standby of a service; undefined when the settings name none. It logs when the standby begins and stops to serve lists. */
+export function standbyOf(
+  { url, lagMsMax }: StandbySettings,
+  logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>,
+): StandbyConfig | undefined {
+  if (url === undefined) return undefined
+  return {
+    url,
+    lagMsMax,
+    onChange: (isUsed, lagMs) => {
+      const known = { lag_ms: lagMs === undefined ? null : Math.round(lagMs) }
+      if (isUsed) logger.info(known, 'the standby serves lists')
+      else logger.warn(known, 'the standby is away or too far behind: the primary serves lists too')
+    },
+  }
 }

@@ -1,6 +1,6 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { openStartupPooler } from '@trestle/testing/cut-wire.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type PrepareDatabaseOptions, prepareDatabase } from './prepare-database.ts'

@@ -1,15 +1,17 @@
 import { once } from 'node:events'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 
 /** A request whose body does not end. */
-export interface HeldBody {
+interface HeldBody {
   readonly method: 'POST' | 'PUT'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** The requests that hold their places. */
-export interface HeldBodies extends AsyncDisposable {
+interface HeldBodies extends AsyncDisposable {
   /** How many of them the server has answered. */
   readonly countAnswered: () => number
 }
@@ -42,4 +44,25 @@ export async function holdBodies(
       await Promise.all(closed)
     },
   }
+}
+
+/** More than a service reads. */
+const HEADER_LENGTH = 16_384
+
+/** An answer to headers that are too long. */
+interface LongHeadersAnswer {
+  readonly status: number | undefined
+  readonly headers: IncomingHttpHeaders
+  /** The JSON of the body. */
+  readonly body: unknown
+}
+
+/** Sends 16 KiB of headers to a server. Its parser refuses them, so `inject` cannot. */
+export async function sendLongHeaders(url: string, method: string): Promise<LongHeadersAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  request(url, { method, headers: { 'x-long': 'a'.repeat(HEADER_LENGTH) } }, resolve)
+    .on('error', reject)
+    .end()
+  const answer = await promise
+  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(await text(answer)) }
 }

@@ -1,7 +1,6 @@
 import { type MigrateOptions, migrateAtStart, migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
-import { compareCatalogues, findDrift } from '@trestle/database/rehearsal/drift.ts'
+import { compareCatalogues, findDrift, readCatalogue } from '@trestle/database/rehearsal/drift.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openWire } from './cut-wire.ts'

@@ -1,6 +1,6 @@
+import type { DocumentedOperation } from '@trestle/common/documents/client-schemas.ts'
 import type { DocumentNotes, HeaderNote } from '@trestle/common/documents/complete-document.ts'
 import { DOCUMENT_TAG, IF_NONE_MATCH, REQUEST_ID } from '@trestle/common/documents/document-headers.ts'
-import type { DocumentedOperation } from '@trestle/common/documents/document-part.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
 

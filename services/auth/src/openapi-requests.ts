@@ -1,5 +1,5 @@
+import { asPart, type DocumentPart, listOf, listOperations } from '@trestle/common/documents/client-schemas.ts'
 import type { Json } from '@trestle/common/documents/complete-document.ts'
-import { asPart, type DocumentPart, listOf, listOperations } from '@trestle/common/documents/document-part.ts'
 import { needs, withTexts } from './requests/documented-fields.ts'
 
 const FORM = 'application/x-www-form-urlencoded'

@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
+import { asPart } from '@trestle/common/documents/client-schemas.ts'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
-import { asPart } from '@trestle/common/documents/document-part.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { createSilentDatabase } from '@trestle/database/driver/hosts.ts'
 import { createNames } from '@trestle/database/names.ts'

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
-import { anyUuid } from '@trestle/testing/any-value.ts'
+import { anyUuid } from '@trestle/testing/any-text.ts'
 import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'

@@ -1,6 +1,6 @@
+import { type DocumentedOperation, listOperations } from '@trestle/common/documents/client-schemas.ts'
 import { completeDocument, type DocumentNotes, type HeaderNote } from '@trestle/common/documents/complete-document.ts'
 import { IF_NONE_MATCH, REQUEST_ID } from '@trestle/common/documents/document-headers.ts'
-import { type DocumentedOperation, listOperations } from '@trestle/common/documents/document-part.ts'
 import { Application, type OpenApiDocument } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { ErrorView, errorBody, exampleOfError } from './error-body.ts'

@@ -1,4 +1,4 @@
-import { anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import { anyTime, anyUuid } from '@trestle/testing/any-text.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 

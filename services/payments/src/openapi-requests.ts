@@ -1,5 +1,5 @@
+import { asPart, type DocumentPart, isPart, listOf, listOperations } from '@trestle/common/documents/client-schemas.ts'
 import type { Json } from '@trestle/common/documents/complete-document.ts'
-import { asPart, type DocumentPart, isPart, listOf, listOperations } from '@trestle/common/documents/document-part.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }

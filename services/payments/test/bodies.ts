@@ -1,4 +1,4 @@
-import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime, anyUuid } from '@trestle/testing/any-text.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 import { completeScenario } from '../src/cards/scenario.ts'

@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'

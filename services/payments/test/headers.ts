@@ -1,4 +1,4 @@
-import { anyUuid } from '@trestle/testing/any-value.ts'
+import { anyUuid } from '@trestle/testing/any-text.ts'
 import { expect } from 'vitest'
 
 /** Headers of an answer by their names in lower case. `undefined` stands for a header that is not sent. */

@@ -1,4 +1,4 @@
-import { anyUuid } from '@trestle/testing/any-value.ts'
+import { anyUuid } from '@trestle/testing/any-text.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'

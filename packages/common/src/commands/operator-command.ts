@@ -1,6 +1,5 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import { type Answer, type AnswerFormat, printAnswer } from './print-answer.ts'
-import type { Terminal } from './table.ts'
+import { type Answer, type AnswerFormat, printAnswer, type Terminal } from './table.ts'
 
 /** How commands of operators open the data of a service, and where they print. */
 export interface Operator<Deps extends OpenDeps> {

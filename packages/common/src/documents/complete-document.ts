@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { STATUS_CODES } from '../server/node-http.ts'
-import { writeForClients } from './client-schemas.ts'
 import {
   asPart,
   type DocumentedOperation,
@@ -9,7 +8,8 @@ import {
   listOf,
   listOperations,
   type OperationPart,
-} from './document-part.ts'
+  writeForClients,
+} from './client-schemas.ts'
 
 /** A part of an OpenAPI document, as JSON. */
 export type Json = Readonly<Record<string, unknown>>

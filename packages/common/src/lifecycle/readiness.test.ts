@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createReadiness } from './readiness.ts'
-
-beforeEach(() => {
-  vi.useFakeTimers()
-})
-afterEach(() => {
-  vi.useRealTimers()
-})
+import { askHealth, createReadiness } from './readiness.ts'
 
 describe('createReadiness', () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
   it('runs a check once for all callers within a second', async () => {
     const pending = Promise.withResolvers<void>()
     const check = vi.fn(() => pending.promise)
@@ -55,5 +55,15 @@ describe('createReadiness', () => {
     expect(await readiness.missing()).toBeUndefined()
     readiness.drain()
     expect(await readiness.missing()).toEqual({ state: 'draining' })
+  })
+})
+
+describe('askHealth', () => {
+  it.each([
+    ['what answers', () => Promise.resolve(), 'ok'],
+    ['what rejects', () => Promise.reject(new Error('refused')), 'does not answer'],
+    ['what never answers', () => new Promise(() => {}), 'does not answer'],
+  ])('tells of %s whether it works, in time', async (_what, ask, expected) => {
+    expect(await askHealth(ask, 'does not answer', 5)).toBe(expected)
   })
 })

@@ -1,13 +1,13 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
 import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { listExecuted, type Migrations } from '../migrations/migrator.ts'
+import { isOwn, migratorTable, migratorTables } from '../migrations/namespace.ts'
 import { createNames } from '../names.ts'
 import { type Callers, closeFunctions, isRightOfCallers } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
-import { type Catalogue, readCatalogue } from './catalogue.ts'
 
 /** An object that differs from the result of the migrations. */
 export interface Difference {
@@ -177,4 +177,137 @@ export async function buildStage(
 /** Drops the schema, even if a killed process left it behind. */
 export async function dropStage(db: Kysely<unknown>, stage: Names): Promise<void> {
   await sql`DROP SCHEMA IF EXISTS ${sql.id(stage.schema)} CASCADE`.execute(db)
+}
+
+/** Definitions of the objects of a service by kind and name, such as `column users.email`. */
+type Catalogue = ReadonlyMap<string, string>
+
+interface CatalogueRow {
+  readonly kind: string
+  readonly name: string
+  readonly definition: string | null
+}
+
+/**
+ * Reads the definitions of a service's objects from the system catalogues, with every name in full. It leaves out the
+ * constraints that PostgreSQL makes for NOT NULL since version 18, and the tables of the migrator.
+ */
+export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'schema' | 'prefix'>): Promise<Catalogue> {
+  const { schema } = place
+  const own = migratorTables.map((table) => migratorTable(place, table))
+  // PostgreSQL then writes names in full, whatever the search path of the user is.
+  await sql`SELECT set_config('search_path', '', true)`.execute(trx)
+  const { rows } = await sql<CatalogueRow>`
+    WITH place AS (
+      SELECT oid, nspowner, nspacl FROM pg_namespace WHERE nspname = ${schema}
+    ), relation AS (
+      SELECT c.* FROM pg_class c JOIN place ON c.relnamespace = place.oid
+      WHERE ${isOwn(sql.ref('c.relname'), place)} AND c.relkind IN ('r', 'p', 'v', 'm', 'c', 'S')
+        AND c.relname <> ALL (${own}::text[])
+    ), function AS (
+      SELECT p.* FROM pg_proc p JOIN place ON p.pronamespace = place.oid
+      WHERE ${isOwn(sql.ref('p.proname'), place)} AND p.prokind <> 'a'
+    )
+    ${sql.join([...PARTS, types(place)], sql` UNION ALL `)}`.execute(trx)
+  return new Map(rows.map(({ kind, name, definition }) => [`${kind} ${name}`, definition ?? '']))
+}
+
+const relations = sql`
+  SELECT CASE relkind WHEN 'c' THEN 'type' WHEN 'S' THEN 'sequence' ELSE 'table' END AS kind, relname::text AS name,
+    concat_ws(' ', relkind, relpersistence, relrowsecurity, relforcerowsecurity, reloptions::text, pg_get_partkeydef(oid),
+      pg_get_expr(relpartbound, oid), CASE WHEN relkind IN ('v', 'm') THEN pg_get_viewdef(oid) END,
+      (SELECT concat_ws(' ', format_type(seqtypid, NULL), seqstart, seqincrement, seqmin, seqmax, seqcache, seqcycle)
+       FROM pg_sequence WHERE seqrelid = oid)) AS definition
+  FROM relation`
+
+const columns = sql`
+  SELECT 'column', r.relname || '.' || a.attname,
+    concat_ws(' ', CASE r.relkind WHEN 'c' THEN a.attnum::text END, format_type(a.atttypid, a.atttypmod),
+      CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation::text END,
+      CASE WHEN a.attnotnull THEN 'NOT NULL' END, nullif(a.attidentity, ''), nullif(a.attgenerated, ''),
+      (SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(a.attoptions) AS option
+       WHERE starts_with(option, 'n_distinct')),
+      (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = a.attrelid AND adnum = a.attnum))
+  FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
+    JOIN pg_type t ON t.oid = a.atttypid
+  WHERE r.relkind <> 'S'`
+
+const constraints = sql`
+  SELECT 'constraint', r.relname || '.' || c.conname,
+    concat_ws(' ', pg_get_constraintdef(c.oid), CASE WHEN NOT c.convalidated THEN 'NOT VALID' END)
+  FROM relation r JOIN pg_constraint c ON c.conrelid = r.oid WHERE c.contype <> 'n'`
+
+const indexes = sql`
+  SELECT 'index', i.indexrelid::regclass::text,
+    concat_ws(' ', pg_get_indexdef(i.indexrelid), CASE WHEN NOT i.indisvalid THEN 'INVALID' END)
+  FROM relation r JOIN pg_index i ON i.indrelid = r.oid`
+
+const functions = sql`
+  SELECT 'function', proname || '(' || pg_get_function_identity_arguments(oid) || ')', pg_get_functiondef(oid)
+  FROM function`
+
+const triggers = sql`
+  SELECT 'trigger', r.relname || '.' || t.tgname, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text
+  FROM relation r JOIN pg_trigger t ON t.tgrelid = r.oid AND NOT t.tgisinternal`
+
+const rules = sql`
+  SELECT 'rule', r.relname || '.' || w.rulename, pg_get_ruledef(w.oid)
+  FROM relation r JOIN pg_rewrite w ON w.ev_class = r.oid AND w.rulename <> '_RETURN'`
+
+const policies = sql`
+  SELECT 'policy', r.relname || '.' || p.polname, concat_ws(' ', p.polcmd, p.polpermissive, p.polroles::regrole[]::text,
+    pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
+  FROM relation r JOIN pg_policy p ON p.polrelid = r.oid`
+
+const statistics = sql`
+  SELECT 'statistics', r.relname || '.' || s.stxname, pg_get_statisticsobjdef(s.oid)
+  FROM relation r JOIN pg_statistic_ext s ON s.stxrelid = r.oid`
+
+const comments = sql`
+  SELECT 'comment', concat_ws('.', r.relname, a.attname), d.description
+  FROM relation r JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = r.oid
+    LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = d.objsubid AND d.objsubid > 0
+  UNION ALL
+  SELECT 'comment', f.oid::regprocedure::text, d.description
+  FROM function f JOIN pg_description d ON d.classoid = 'pg_proc'::regclass AND d.objoid = f.oid`
+
+/** Rights of everybody except the owner, who has all rights. */
+const rights = sql`
+  SELECT 'right', g.name || ' to ' || coalesce(grantee.rolname, 'PUBLIC'),
+    string_agg(x.privilege_type || CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END, ', ' ORDER BY x.privilege_type)
+  FROM (
+    SELECT relname::text AS name, relowner AS owner,
+      coalesce(relacl, acldefault(CASE relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", relowner)) AS acl
+    FROM relation WHERE relkind <> 'c'
+    UNION ALL
+    SELECT r.relname || '.' || a.attname, r.relowner, a.attacl FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid
+    UNION ALL
+    SELECT oid::regprocedure::text, proowner, coalesce(proacl, acldefault('f', proowner)) FROM function
+    UNION ALL
+    SELECT 'the schema', nspowner, coalesce(nspacl, acldefault('n', nspowner)) FROM place
+  ) g CROSS JOIN aclexplode(g.acl) x LEFT JOIN pg_roles grantee ON grantee.oid = x.grantee
+  WHERE x.grantee <> g.owner
+  GROUP BY g.name, grantee.rolname`
+
+const PARTS: readonly RawBuilder<unknown>[] = [
+  relations,
+  columns,
+  constraints,
+  indexes,
+  functions,
+  triggers,
+  rules,
+  policies,
+  statistics,
+  comments,
+  rights,
+]
+
+function types(place: Pick<Names, 'schema' | 'prefix'>): RawBuilder<unknown> {
+  return sql`
+    SELECT 'type', t.typname::text, concat_ws(' ', t.typtype, CASE t.typtype WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod) END,
+      (SELECT string_agg(e.enumlabel, ', ' ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid),
+      (SELECT string_agg(pg_get_constraintdef(c.oid), ' ' ORDER BY c.conname) FROM pg_constraint c WHERE c.contypid = t.oid))
+    FROM pg_type t JOIN place ON t.typnamespace = place.oid
+    WHERE t.typtype IN ('e', 'd') AND ${isOwn(sql.ref('t.typname'), place)}`
 }

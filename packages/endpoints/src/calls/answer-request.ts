@@ -1,5 +1,4 @@
-import type { Answer } from '../answers/answer.ts'
-import { errorBody, errorEnvelope, isFault, toCallError } from '../answers/error-answer.ts'
+import { type Answer, errorBody, errorEnvelope, isFault, toCallError } from '../answers/answer.ts'
 import { RawJson } from '../answers/raw-json.ts'
 import { isWebResponse, ResponseState } from '../answers/response-state.ts'
 import {
@@ -24,8 +23,7 @@ import { type Found, type Resolution, resolve } from '../routing/resolve.ts'
 import type { Route, RouteTable } from '../routing/table.ts'
 import { parseTarget, type Target } from '../routing/target.ts'
 import { allowedVerbs, VERBS } from '../routing/verbs.ts'
-import { type Call, endpointOf, report } from './call.ts'
-import { encodeCall } from './encode-call.ts'
+import { type Call, encodeCall, endpointOf, report } from './encode-call.ts'
 
 /** Answers a request. Never rejects: an error becomes an answer. */
 export async function answerRequest(core: Core, incoming: Incoming): Promise<Answer> {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
-import { portOf } from '../../test/port-of.ts'
+import { portOf } from '../../test/start.ts'
 import { errorBody } from '../../test/whole-answers.ts'
 import { Conflict, Controller } from '../endpoints.ts'
 

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
-import { framework, moduleFolder } from '../../test/module-folder.ts'
 import { programEnvironment } from '../../test/program-environment.ts'
+import { framework, moduleFolder } from '../../test/start.ts'
 
 const main = join(import.meta.dirname, '../main.ts')
 const env = programEnvironment()

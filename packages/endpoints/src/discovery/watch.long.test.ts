@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
-import { framework, moduleFolder } from '../../test/module-folder.ts'
 import { programEnvironment } from '../../test/program-environment.ts'
+import { framework, moduleFolder } from '../../test/start.ts'
 
 const main = join(import.meta.dirname, '../main.ts')
 const environment = programEnvironment()

@@ -1,8 +1,7 @@
 import type { FSWatcher } from 'node:fs'
 import type { ApplicationOptions } from '../config/options.ts'
-import { findModules } from './find-modules.ts'
 import { followImports, forget, type ImportGraph } from './import-graph.ts'
-import { prefixesOf } from './load-modules.ts'
+import { findModules, prefixesOf } from './load-modules.ts'
 
 const SETTLE_MS = 50
 

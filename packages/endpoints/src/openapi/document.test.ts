@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { moduleFolder } from '../../test/module-folder.ts'
+import { moduleFolder } from '../../test/start.ts'
 import { errorBody } from '../../test/whole-answers.ts'
 import {
   Application,

@@ -3,7 +3,7 @@ import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { type Supervised, supervise } from '../processes/supervise.ts'
+import { type Supervised, supervise } from '../processes/child.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { chooseAccount, chooseHome, createPrivateFolder, findBinaries, type PostgresHome } from './home.ts'
 import { endLeftoverServer, serverEndSteps, startServer } from './server.ts'

@@ -6,7 +6,7 @@ import {
   type OperatorCommand,
   toCommand,
 } from '@trestle/common/commands/operator-command.ts'
-import type { Answer } from '@trestle/common/commands/print-answer.ts'
+import type { Answer } from '@trestle/common/commands/table.ts'
 import { parseDuration } from '@trestle/common/config/duration.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { JWKS_MAX_AGE_SECONDS, POLL_MS } from '../access-tokens/key-ring.ts'

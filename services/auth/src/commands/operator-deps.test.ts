@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { openStartupPooler } from '@trestle/testing/cut-wire.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'

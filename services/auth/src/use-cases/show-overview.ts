@@ -1,4 +1,4 @@
-import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
+import { askHealth, type Health } from '@trestle/common/lifecycle/readiness.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { toRfc3339 } from '@trestle/database/open-server.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
-import { toRfc3339 } from '@trestle/database/timestamps.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, IdentitiesTable } from '../database.ts'
 import type { Factor } from '../factors/factor.ts'

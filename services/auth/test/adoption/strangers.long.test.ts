@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { openStartupPooler } from '@trestle/testing/cut-wire.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findObstacles } from '../../src/adoption/check/find-obstacles.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
+import { readCatalogue } from '@trestle/database/rehearsal/drift.ts'
 import { sql } from 'kysely'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { sendLongHeaders } from '@trestle/testing/send-long-headers.ts'
+import { sendLongHeaders } from '@trestle/testing/hold-bodies.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { afterAll, describe, expect, it } from 'vitest'
 import * as generalErrors from '../../src/errors.ts'

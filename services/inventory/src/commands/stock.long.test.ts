@@ -1,6 +1,6 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
-import { anyTime } from '@trestle/testing/any-value.ts'
-import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
+import { openStartupPooler } from '@trestle/testing/cut-wire.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'

@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { envelopeOf, expectBody, invalidBody, refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'

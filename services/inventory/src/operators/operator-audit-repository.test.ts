@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'

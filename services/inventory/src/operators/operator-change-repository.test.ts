@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'

@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addLocations, addProducts, openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { findLevel, findLongProductStock, findProductStock, listLevels } from './level-repository.ts'

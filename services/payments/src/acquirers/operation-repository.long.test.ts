@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'

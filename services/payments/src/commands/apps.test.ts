@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { refusals, statusAndBody } from '../../test/bodies.ts'

@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'

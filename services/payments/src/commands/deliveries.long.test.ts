@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'

@@ -1,4 +1,4 @@
-import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime, anyUuid } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { shownMerchant } from '../../test/bodies.ts'

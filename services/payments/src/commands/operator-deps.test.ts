@@ -1,4 +1,4 @@
-import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
+import { openStartupPooler } from '@trestle/testing/cut-wire.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { expect, it, onTestFinished } from 'vitest'

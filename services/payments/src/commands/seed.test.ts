@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { shownCard, shownMerchant, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { basic, createdOf, operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'

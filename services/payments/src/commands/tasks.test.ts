@@ -1,5 +1,5 @@
 import { createNames } from '@trestle/database/names.ts'
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'

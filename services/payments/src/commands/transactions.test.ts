@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { countStatements } from '../../test/counted-statements.ts'
 import { customerPayment } from '../../test/customer-payment.ts'

@@ -1,4 +1,4 @@
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'

@@ -1,4 +1,4 @@
-import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
+import { anyId, anyUuid } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callerOf, credentialsOf } from '../../test/caller.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'

@@ -1,5 +1,5 @@
 import { type LimiterStore, memoryStore } from '@trestle/rate-limits/limiter-store.ts'
-import { anyUuid } from '@trestle/testing/any-value.ts'
+import { anyUuid } from '@trestle/testing/any-text.ts'
 import { holdBodies } from '@trestle/testing/hold-bodies.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, statusAndBody } from '../../test/bodies.ts'

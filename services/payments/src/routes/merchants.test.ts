@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
+import { anyId, anyUuid } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'

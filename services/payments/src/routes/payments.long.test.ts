@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { errorBodies, paidOrder, shownCard, shownTransaction } from '../../test/bodies.ts'

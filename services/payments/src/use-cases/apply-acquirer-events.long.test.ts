@@ -1,5 +1,5 @@
 import { createNoopMeter } from '@opentelemetry/api'
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'

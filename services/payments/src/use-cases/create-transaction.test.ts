@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { callerOf } from '../../test/caller.ts'

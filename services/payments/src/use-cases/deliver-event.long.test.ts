@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import {
   type StubAnswer,
   type StubProvider,

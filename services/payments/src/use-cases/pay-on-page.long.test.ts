@@ -1,5 +1,5 @@
 import type { Lane } from '@trestle/database/lanes.ts'
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import type { PaymentLink } from '../payment-links/link.ts'

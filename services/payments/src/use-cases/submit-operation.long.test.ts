@@ -1,4 +1,4 @@
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { createLiveMerchant } from '../../test/live-merchant.ts'

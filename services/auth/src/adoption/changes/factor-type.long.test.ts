@@ -1,5 +1,5 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
+import { readCatalogue } from '@trestle/database/rehearsal/drift.ts'
 import { expect, it } from 'vitest'
 import { adopt, prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
 import { runSql } from '../../../test/adoption/restored-database.ts'

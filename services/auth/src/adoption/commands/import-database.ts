@@ -1,4 +1,4 @@
-import { printAnswer } from '@trestle/common/commands/print-answer.ts'
+import { printAnswer } from '@trestle/common/commands/table.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { Command, Option } from 'commander'
 import type { AdoptionDeps, OpenAdoptionDeps } from '../adoption-record.ts'

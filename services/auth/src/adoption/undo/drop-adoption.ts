@@ -1,7 +1,6 @@
 import { listOverloads } from '@trestle/database/migrations/installed-functions.ts'
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
-import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
-import { rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
+import { readCatalogue, rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { dropSchema, hasRelation } from '../../schema/catalog.ts'

@@ -1,4 +1,4 @@
-import { askHealth } from '@trestle/common/lifecycle/ask-health.ts'
+import { askHealth } from '@trestle/common/lifecycle/readiness.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'

@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectBody, statusAndBody } from '../../../test/bodies.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'

@@ -1,4 +1,4 @@
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, shownCard, shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'

@@ -1,4 +1,4 @@
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import { anyTime, anyUuid } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../../../test/audit.ts'

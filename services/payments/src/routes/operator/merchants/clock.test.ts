@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { customerPayment } from '../../../../test/customer-payment.ts'

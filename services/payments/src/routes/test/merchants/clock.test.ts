@@ -1,4 +1,4 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime } from '@trestle/testing/any-text.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { refusals, statusAndBody } from '../../../../test/bodies.ts'

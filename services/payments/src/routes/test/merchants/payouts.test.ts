@@ -1,4 +1,4 @@
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId } from '@trestle/testing/any-text.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, statusAndBody } from '../../../../test/bodies.ts'

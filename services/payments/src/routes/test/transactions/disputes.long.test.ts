@@ -1,4 +1,4 @@
-import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import { toDate, toRfc3339 } from './timestamps.ts'
+import { toDate, toRfc3339 } from './open-server.ts'
 
 describe('toRfc3339', () => {
   it.each([

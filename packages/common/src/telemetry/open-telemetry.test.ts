@@ -8,8 +8,8 @@ import { z } from 'zod'
 import { HttpError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-handler.ts'
 import { createServer } from '../server/create-server.ts'
+import { startTracing } from './open-telemetry.ts'
 import { braceRoute } from './path-of.ts'
-import { startTracing } from './tracing.ts'
 
 const Attribute = z.object({ key: z.string(), value: z.record(z.string(), z.unknown()) })
 const Sent = z.object({

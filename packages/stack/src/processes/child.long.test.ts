@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
-import { type Child, startChild } from './child.ts'
+import { type Child, startChild, supervise } from './child.ts'
 import { isAlive } from './process-identity.ts'
-import { supervise } from './supervise.ts'
 
 removeFoldersAtEnd()
 
