@@ -1,7 +1,7 @@
 // Fails for a commit that breaks the rules of CONTRIBUTING: `node scripts/check-commits.ts [base]` reads the commits that
 // HEAD has and the base has not. The base is the one that COMMITS_SINCE names, or else origin/main, or else main. When HEAD
-// adds nothing, as in a new clone, it reads the newest commits. In CI, a clone without a base fails: nobody would know which
-// commits are the change.
+// adds nothing, as in a new clone, it reads the newest commits. In CI, a clone without a base fails, because the commits
+// of the change are unknown there.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -94,7 +94,7 @@ function hasCommit(root: string, name: string): boolean {
 }
 
 /**
- * Checks the commits since the first base that is in the clone, or the newest ones, and says what it has done.
+ * Checks the commits since the first base that is in the clone, or the newest ones, and reports the result.
  * @param demand `named`: the base that the caller demands; undefined for the usual ones. `isCi`: whether a clone without a base
  * fails
  */
@@ -116,7 +116,7 @@ export function judgeCommits(
 
 if (import.meta.main) {
   const { CI, COMMITS_SINCE } = process.env
-  // An empty variable is what CI gives when an event has no earlier commit.
+  // CI gives an empty variable when an event has no earlier commit.
   const named = process.argv[2] ?? (COMMITS_SINCE || undefined)
   const { passed, lines } = judgeCommits(join(import.meta.dirname, '..'), { named, isCi: Boolean(CI) })
   for (const line of lines) console.log(line)

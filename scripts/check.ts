@@ -11,14 +11,14 @@ import { z } from 'zod'
 const root = join(import.meta.dirname, '..')
 const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
 const compileCache = join(root, 'node_modules/.cache/node')
-/** The memory of the compiler about a project: the next run reads only what has changed. */
+/** The file in which the compiler remembers a project, so that the next run reads only changed files. */
 const buildInfoOf = (project: string): string =>
   join(root, 'node_modules/.cache/tsc', `${project.replaceAll('/', '-') || 'root'}.tsbuildinfo`)
 
 function staticSteps(): readonly Step[] {
   const projects = globSync('{.,examples/*,packages/*,services/*}/tsconfig.json', { cwd: root })
   return [
-    // The cache is in node_modules/.cache: the next run parses only what has changed.
+    // The cache is in node_modules/.cache, so that the next run parses only changed files.
     { name: 'unused files, exports, dependencies', command: tool('knip'), args: ['--no-progress', '--cache'] },
     { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },
     { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },

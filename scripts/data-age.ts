@@ -1,4 +1,4 @@
-// Fails when data that others change are older than a year, as the `doctor` of auth and of payments does.
+// Fails when data that others change are older than a year, like `doctor` of auth and payments.
 import { findOldData } from '../packages/common/src/commands/run-checks.ts'
 import { PHONE_DATA } from '../services/auth/src/requests/identifier.ts'
 import { MONEY_DATA } from '../services/payments/src/commands/money-checks.ts'

@@ -27,7 +27,7 @@ const documents = globSync(
 ).sort()
 const examples = documents.flatMap((document) => examplesIn(root, document))
 
-/** An example is a module, members of an object, or members of a class. `…` stands for what is left out. */
+/** An example is a module, members of an object, or members of a class. `…` stands for omitted code. */
 function parseTypeScript(example: string): void {
   const text = example.replaceAll('…', '')
   const forms = [text, `void {${text}}`, `class Example {${text}}`]
@@ -54,7 +54,7 @@ const parsed = examples.filter(({ language }) => PARSERS[language])
 const shellProblems = findShellProblems(parsed.flatMap(({ language, text }) => (language === 'sh' ? [text] : [])))
 
 /**
- * Returns what bash says of each text, which it reads and does not run. One bash forks itself for each text: to start one from
+ * Returns the messages of bash about each text, which bash reads and does not run. One bash forks itself for each text: to start one from
  * here would copy the page tables of this large process each time.
  */
 function findShellProblems(texts: readonly string[]): ReadonlyMap<string, string> {

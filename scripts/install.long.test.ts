@@ -60,18 +60,18 @@ it('npm start -- stop, status and logs use the packages of the running stack', a
   expect(await statusOf('stop')).toBe(1)
 })
 
-it('an install waits for another one, and takes the turn of one that was killed', async () => {
+it('an install waits for another one, and takes the lock of one that was killed', async () => {
   const folder = newCheckout()
-  const turn = join(folder, '.installing')
-  writeFileSync(turn, String(process.pid))
+  const lock = join(folder, '.installing')
+  writeFileSync(lock, String(process.pid))
   const waiting = install(folder)
   const [told] = await once(waiting.stderr, 'data')
   expect(String(told)).toBe('Another command installs the packages: waiting for it.\n')
   expect(existsSync(join(folder, 'node_modules', '.installed'))).toBe(true)
   // No process has this id.
-  writeFileSync(turn, '2147483647')
+  writeFileSync(lock, '2147483647')
   await once(waiting, 'close')
-  expect([existsSync(join(folder, 'node_modules', '.installed')), existsSync(turn)]).toEqual([false, false])
+  expect([existsSync(join(folder, 'node_modules', '.installed')), existsSync(lock)]).toEqual([false, false])
 })
 
 it('npm install, which cannot install the workspace, says in one line what to run instead', async () => {

@@ -18,8 +18,8 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
 }
 
 /**
- * Whether the words after `npm start --` end the stack or ask about it. Then the packages with which it was started will do, also
- * when the lock file has changed meanwhile.
+ * Whether the words after `npm start --` end the stack or ask about it. Then the packages with which the stack was started
+ * suffice, even if the lock file has changed meanwhile.
  *
  * @param {readonly string[]} words
  * @returns {boolean}
@@ -71,17 +71,17 @@ function installPackages(lock) {
 
 /**
  * Waits until no other process installs: `npm start -- status --wait` may run beside the first `npm start`, and two installs at
- * once would write the same files. A process that was killed has no turn any more.
+ * once would write the same files. The lock of a killed process does not count.
  *
- * @param {string} file Names the process whose turn it is.
- * @returns {() => void} Ends the turn.
+ * @param {string} file Names the process that holds the lock.
+ * @returns {() => void} Releases the lock.
  */
 function takeTurn(file) {
   const own = `${file}.${process.pid}`
   let isTold = false
   let isOver = false
   const giveTurn = () => {
-    // The next process may have its turn by the end of this one.
+    // The next process may hold the lock before this one ends.
     if (!isOver) rmSync(file, { force: true })
     isOver = true
   }

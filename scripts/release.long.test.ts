@@ -95,7 +95,7 @@ describe('a release', () => {
       '  package.json',
       '  packages/database/package.json',
       '  services/auth/package.json',
-      'would date the changelog, and write the OpenAPI documents anew',
+      'would date the changelog, and write the OpenAPI documents again',
       'would commit "chore(repo): release 0.2.0" and tag it v0.2.0',
       'pushing the tag would then test, build and publish images and the framework, and publish these notes:',
       '',

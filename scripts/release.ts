@@ -1,6 +1,6 @@
 // Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The
-// version follows from the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints what would
-// happen, and changes nothing. `node scripts/release.ts --notes 0.2.0 --base <URL>` prints the changelog's
+// version follows from the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints the steps,
+// and changes nothing. `node scripts/release.ts --notes 0.2.0 --base <URL>` prints the changelog's
 // section for the page of a release, whose relative links then begin with the URL. It needs only Node.js and
 // git.
 import { execFileSync } from 'node:child_process'
@@ -83,7 +83,7 @@ export function describeRelease({ current, version, tag, manifests, notes }: Rel
   return [
     `would set the version ${version} (now ${current}) in ${manifests.length} manifests:`,
     ...manifests.map((path) => `  ${path}`),
-    'would date the changelog, and write the OpenAPI documents anew',
+    'would date the changelog, and write the OpenAPI documents again',
     `would commit "chore(repo): release ${version}" and tag it ${tag}`,
     'pushing the tag would then test, build and publish images and the framework, and publish these notes:',
     '',
@@ -102,7 +102,7 @@ function versionOf(path: string): string {
   return String(manifest.version)
 }
 
-/** Lets the relative links of notes begin with a URL, because the page of a release is elsewhere than the changelog. */
+/** Lets the relative links of notes begin with a URL, because the page of a release is not where the changelog is. */
 export function linkNotes(notes: string, base: string): string {
   return notes.replaceAll(/\]\((?![a-z]+:|#)/g, `](${base}/`)
 }
@@ -122,7 +122,7 @@ export function sectionOf(changelog: string, version: string): string | undefine
 }
 
 /**
- * Turns what is unreleased into the section of `version`, dated by the UTC day of `now`, and opens an empty one above.
+ * Turns the unreleased part into the section of `version`, dated by the UTC day of `now`, and opens an empty one above.
  * @throws Error when nothing is unreleased or the version has a section already
  */
 export function releaseChangelog(changelog: string, version: string, now: Date): string {
@@ -148,7 +148,7 @@ const NEW = /^### (Added|Changed|Deprecated)$/m
 const BREAKING = /^### Removed$|^- .*\bBREAKING\b/m
 
 /**
- * The next version, by what has changed. Before 1.0.0, a breaking change raises the minor version.
+ * The next version, by the kinds of changes. Before 1.0.0, a breaking change raises the minor version.
  * @param section the unreleased part of the changelog
  * @see https://semver.org, https://keepachangelog.com
  */

@@ -27,7 +27,7 @@ const loaders = { auth: loadAuthConfig, payments: loadPaymentsConfig, inventory:
 const STAND_INS =
   'apt-get auth citus-drill console createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
 
-/** Takes the place of each of them: writes down its name and arguments, and does what the next command of a runbook needs. */
+/** Stands in for each program: writes down its name and arguments, and leaves the result that the next command needs. */
 const STAND_IN = `#!/usr/bin/env bash
 { printf '%s\\037' "\${0##*/}" "$@"; printf '\\036'; } >>"$CALLS"
 case "\${0##*/} \${*}" in

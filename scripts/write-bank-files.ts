@@ -1,5 +1,5 @@
-// Writes ten batches of payouts in both versions of pain.001, and what a reader must find in them, as `scripts/try-bank-files`
-// compares it by tools of others: the schemas of sepaxml judge each file, and xmlschema and pyiso20022 read it back.
+// Writes ten batches of payouts in both versions of pain.001, and the payments that a reader must find in them. By tools of others,
+// `scripts/try-bank-files` compares both: the schemas of sepaxml judge each file, and xmlschema and pyiso20022 read it back.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nextBankDay } from '../services/payments/src/payouts/bank-days.ts'

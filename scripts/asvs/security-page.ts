@@ -59,7 +59,7 @@ function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, 
   return requirements.includes(id) && services.includes(service)
 }
 
-/** The check needs a test for what the strict profile closes, as for a requirement that is met. */
+/** Whether a test must show the standing: the requirement is met, or the strict profile closes the deviation. */
 function needsTest(standing: ServiceStanding): boolean {
   if (typeof standing === 'string') return standing === 'met'
   return 'deviation' in standing && standing.strict !== undefined

@@ -21,7 +21,7 @@ const ours = /^@trestle\//
  * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A
  * service never imports another service, not even in a test, a package never imports a service,
  * packages/common imports no other package, a migration imports Kysely alone, and no relative import leaves
- * its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all
+ * its workspace package. A noun defines the type of its needs: the type of `deps.ts` would tie it to all
  * other nouns.
  */
 export const arrows: Rule = (tree) => {
@@ -98,7 +98,7 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
   return upperFolders.has(targetFolder) ? `a folder of a noun never imports ${targetFolder}` : undefined
 }
 
-/** Beside its file, and what stands in `services/…/test/`. */
+/** A test beside its file, or a file in `services/…/test/`. */
 function isTestOfService({ path }: SourceFile): boolean {
   return path.startsWith('services/') && path.endsWith('.ts') && isTest(path)
 }
@@ -109,12 +109,12 @@ function folderOfService(path: string, specifier: string): string | undefined {
   return /^services\/([^/]+)\//.exec(posix.join(posix.dirname(path), specifier))?.[1]
 }
 
-/** Tests too: a package that needs a service in its tests is no package of its own. */
+/** Tests count: a package that needs a service in its tests is no package of its own. */
 function isOfPackage({ path }: SourceFile): boolean {
   return path.startsWith('packages/') && path.endsWith('.ts')
 }
 
-/** `migrations/auth/0001-create-users.ts`, but not what reads and lists such files. */
+/** A file such as `migrations/auth/0001-create-users.ts`, but not those that read and list such files. */
 function isOfOneService({ path }: SourceFile): boolean {
   return path.split('/').length > 2
 }

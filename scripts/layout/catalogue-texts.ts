@@ -4,12 +4,12 @@ import { commentsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
 /** The catalogue of a service. */
 const CATALOGUE = /^services\/[^/]+\/src\/([a-z]+-)*errors\.ts$/
-/** The catalogue of a service, and what no client of HTTP reads: settings, and commands with the files that they read. */
+/** The catalogue of a service, and files whose texts no client of HTTP reads: settings, and commands with their input files. */
 const EXEMPT = /^services\/[^/]+\/src\/(errors\.ts|[a-z-]+-errors\.ts|config\.ts|config\/|commands\/|seed\/)/
 /** The catalogue of the framework, whose texts a service answers with that imports it. */
 const FRAMEWORK_TEXTS = 'packages/endpoints/src/error-texts.ts'
 const TEXT = String.raw`(['"\`])[^'"\`\n]* [^'"\`\n]*`
-/** The places where a schema or a check states what is wrong with a value, and where an error is made. */
+/** The places where a schema or a check states the problem of a value, and where an error is created. */
 const PLACES = [
   new RegExp(String.raw`\b(?:error|problem):\s*(?:\([^()]*\) => )?${TEXT}`, 'g'),
   new RegExp(String.raw`\baddIssue\(\{[^}]*\bmessage:\s*${TEXT}`, 'g'),
@@ -23,8 +23,8 @@ const ELSEWHERE = 'the text of an error stands in the catalogue: errors.ts, or a
 /**
  * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it
  * there. It stands whole in the line of its error: neither in a constant of several errors, nor put together
- * from pieces. A service has each text once: where a text has several statuses or codes, a function of the
- * catalogue has the text, and takes what differs. A service that is built on the framework takes the text of
+ * from pieces. A service has each text once: if a text has several statuses or codes, a function of the
+ * catalogue has the text, and takes the status or the code. A service that is built on the framework takes the text of
  * the framework, and has no line of its own for it.
  */
 export const catalogueTexts: Rule = (tree) => {
@@ -117,8 +117,8 @@ function repeatedTexts(catalogues: readonly SourceFile[]): readonly Problem[] {
 }
 
 /**
- * The texts of a catalogue, of its errors and of its tables of texts, as they are written, whatever the names of what they fill
- * in. What has fewer than two words is a code or a separator.
+ * The texts of the errors and of the tables of a catalogue, as they are written, with one name for every value that is filled in. A
+ * text of fewer than two words is a code or a separator.
  */
 function wholeTexts(file: SourceFile): readonly { readonly text: string; readonly start: number }[] {
   const texts: { readonly text: string; readonly start: number }[] = []
@@ -139,7 +139,7 @@ function wholeTexts(file: SourceFile): readonly { readonly text: string; readonl
   return texts
 }
 
-/** Constants of a catalogue. */
+/** The constants of a catalogue. */
 interface Declared {
   /** The names of constants that are a text, and of functions that return one. */
   readonly texts: ReadonlySet<string>

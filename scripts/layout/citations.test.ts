@@ -137,7 +137,7 @@ describe('a citation of a reference', () => {
 
   it('is refused when it names no reference', async () => {
     expect(await judge('bench/src/load.ts', '// (reference: Refresh tokens)')).toEqual([
-      'bench/src/load.ts:1 cites "Refresh tokens" of no reference: write whose it is',
+      'bench/src/load.ts:1 cites "Refresh tokens" of no reference: write the name of the reference before it',
     ])
   })
 

@@ -31,8 +31,8 @@ interface Joined {
 type References = ReadonlyMap<string, readonly string[]>
 
 /**
- * A citation leads to what a reader can open. `reference: Refresh tokens` is that heading of the service's own file in
- * docs/reference; outside the service it is `auth reference: Refresh tokens`. `decision 8` is a file of docs/decisions.
+ * A citation leads to a page that a reader can open. `reference: Refresh tokens` is that heading of the service's own page in
+ * docs/reference. Outside the service, the citation is `auth reference: Refresh tokens`. `decision 8` is a file of docs/decisions.
  */
 export const citations: Rule = (tree) => {
   const references = readReferences(tree)
@@ -78,11 +78,12 @@ function unresolvedReferences(joined: Joined, references: References): readonly 
   return [...matchesInComments(joined, REFERENCE)].flatMap(({ 0: text, 1: lead = '', 2: rest = '', index }) => {
     const heading = headingOf(rest)
     const isNamed = references.has(lead.trim())
-    // Prose may say `a reference: whatever` too.
+    // Prose may contain `a reference: …` too.
     if (!isNamed && (file.path.endsWith('.md') || (lead !== '(' && !/^[A-Z]/.test(heading)))) return []
     const place = { path: file.path, line: lineAt(file.text, index) }
     const name = isNamed ? lead.trim() : ownReference(file)
-    if (name === undefined) return [{ ...place, message: `cites "${heading}" of no reference: write whose it is` }]
+    if (name === undefined)
+      return [{ ...place, message: `cites "${heading}" of no reference: write the name of the reference before it` }]
     const restAt = index + text.length - rest.length
     // A citation without brackets may end at the end of its line.
     const [firstLine = ''] = lead === '(' ? [] : file.text.slice(restAt, restAt + rest.length).split('\n')
@@ -117,7 +118,7 @@ function unknownDecisions({ file, text }: Joined, decisions: ReadonlySet<number>
   )
 }
 
-/** Nobody can cite a heading that occurs twice, or that contains what ends a citation. */
+/** A heading cannot be cited if it occurs twice, or has a character that ends a citation. */
 function uncitableHeadings(references: References): readonly Problem[] {
   return [...references].flatMap(([name, headings]) =>
     headings

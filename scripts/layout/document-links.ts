@@ -60,7 +60,7 @@ function readAnchors(text: string): ReadonlySet<string> {
 
 /**
  * The README of a service writes paths from its `src/`, its own folder, or the root. Other documents may
- * leave out the beginning of a path. They also name what a command makes, such as `dist/` and `results.json`.
+ * leave out the beginning of a path. They also name files that a command writes, such as `dist/` and `results.json`.
  */
 function findMissingPaths(tree: SourceTree, path: string, content: string): readonly string[] {
   if (OF_READERS.has(path)) return []

@@ -18,7 +18,7 @@ const naming = new Set(['id', 'local'])
 
 /**
  * Numbers have no gaps and do not repeat. Each service lists all its files in order, under their own names. A migration begins
- * with the reason for what it makes, and the names that it makes are short.
+ * with the reason for its tables, and the names that it creates are short.
  */
 export const migrationFiles: Rule = (tree) => {
   const lists = productionFiles(tree, 'migrations').filter(({ path }) => /^migrations\/[^/]+\.ts$/.test(path))
@@ -63,7 +63,7 @@ function missingReason({ path, text }: SourceFile): readonly Problem[] {
   return text.startsWith('// ') ? [] : [{ path, message: 'does not begin with a comment that says why' }]
 }
 
-/** Databases record a migration by its name, so another file under that name would never run. */
+/** A database records a migration by its name, so another file under the same name would never run. */
 function importProblems(list: SourceFile): readonly Problem[] {
   const folder = posix.basename(list.path, '.ts')
   return entriesOf(list)

@@ -23,8 +23,8 @@ const CHANGES_OF_FIRST = /^(assign|definePropert(y|ies)|set|setPrototypeOf|delet
 
 /**
  * No module keeps state: a `let`, a Map or Set that it changes or lets others change, or an object or array
- * that it changes. Test files share modules, so state of one file would reach the next. A WeakMap is no such
- * state: what it keeps belongs to an object and goes with it.
+ * that it changes. Test files share modules, so state of one file would reach the next. A WeakMap is
+ * allowed: an entry ends with the object that it belongs to.
  */
 export const moduleState: Rule = (tree) => {
   const found = productionFiles(tree, 'services', 'packages', 'migrations')

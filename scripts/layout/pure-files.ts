@@ -16,10 +16,10 @@ const OUTER =
 const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
 
 /**
- * Every file of a service, outside of the folders that tie it together, decides by its arguments alone: neither it nor what it
- * imports uses the disk, the network, the database, the clock, the environment, the terminal or randomness. A file that does is
- * a repository, a job or the like by its name, or the list names it. A type of an outer module counts only in the file itself:
- * a function that takes a connection as an argument asks the database.
+ * Every file of a service, except in the folders that tie a service together, decides by its arguments alone. Neither the file nor
+ * its imports use the disk, the network, the database, the clock, the environment, the terminal or randomness. A file that does has
+ * the name of a repository, a job or the like, or the list names it. A type of an outer module counts only in the file itself: a
+ * function that takes a connection as an argument uses the database.
  */
 export const pureFiles: Rule = (tree) => {
   const folders = Object.values(Reasons.parse(JSON.parse(tree.read(LIST) ?? '{}'))).flatMap(Object.entries<string[]>)
@@ -66,8 +66,7 @@ function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => 
 }
 
 /**
- * Returns the files from which the values come that a file imports. The entry of a package only passes on what its files
- * declare.
+ * Returns the files that declare the values which a file imports. The entry of a package only passes on the exports of its files.
  */
 function valuesFrom(file: SourceFile, files: ReadonlyMap<string, SourceFile>): readonly string[] {
   return importsOf(file)

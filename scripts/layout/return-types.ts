@@ -6,8 +6,8 @@ import { lineAt, programOf } from './syntax.ts'
 const MIGRATION = /^migrations\/[^/]+\/\d{4}-[^/]+\.ts$/
 
 /**
- * An exported function states what it returns: a reader learns it from the signature, and a change of the body cannot change it
- * unseen. A constant with a type of its own, such as `const rule: Rule`, states it too.
+ * An exported function states its return type. A reader learns the type from the signature, and a change of the body cannot change
+ * it unnoticed. A constant with a type, such as `const rule: Rule`, states the return type too.
  */
 export const returnTypes: Rule = (tree) =>
   productionFiles(tree, 'bench', 'migrations', 'packages', 'scripts', 'services')

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { isSource, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 
-/** A small tree that keeps every rule: a service, what it needs, and its migrations. */
+/** A small tree that keeps every rule: a service, its packages and its migrations. */
 export const shop = {
   'services/shop/README.md':
     '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n\n' +

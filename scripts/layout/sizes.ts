@@ -21,7 +21,7 @@ const LONGER_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ],
 ])
 
-/** Files and functions are short enough to be read at once. All lines count, blank ones and comments too. */
+/** Files and functions are short enough to be read at once. Blank lines and comments count. */
 export const sizes: Rule = (tree) => [...longSqlFunctions(tree), ...longSources(tree)]
 
 /** A function as it is installed, with the fragments that it includes. */
@@ -54,7 +54,7 @@ function longSources(tree: SourceTree): readonly Problem[] {
       const lines = file.text.split('\n').length - 1
       const max = ofTests ? TEST_LINES_MAX : FILE_LINES_MAX
       const long = lines > max ? [{ path: file.path, message: `has ${lines} lines, more than ${max}` }] : []
-      // The function of a test is its story. What several tests share is code like any other.
+      // A test may be long. A function that several tests share may not.
       return file.path.endsWith('.test.ts') ? long : [...long, ...longFunctions(file)]
     })
 }

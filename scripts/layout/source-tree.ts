@@ -36,7 +36,7 @@ export function isSource(name: string): boolean {
   return /\.(ts|m?js|md|sql)$/.test(name)
 }
 
-/** Reads sources and documents under `root`, except what is installed, generated or hidden. */
+/** Reads sources and documents under `root`, except installed, generated and hidden files. */
 export function readSourceTree(root: string): SourceTree {
   const files: SourceFile[] = []
   const read = (path: string): string => readFileSync(join(root, path), 'utf8')

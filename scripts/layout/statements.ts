@@ -1,7 +1,7 @@
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { importsOf, lineAt, visitSyntax } from './syntax.ts'
 
-/** Files that decide what happens, in which order, or how it is answered. */
+/** Files that decide the order of steps, or form the answer. */
 const WITHOUT_STATEMENTS = /^services\/[^/]+\/src\/(use-cases|routes|controllers)\//
 /** The methods of a connection by which a query begins. */
 const BEGINNINGS = /^(selectFrom|selectNoFrom|insertInto|replaceInto|updateTable|deleteFrom|mergeInto|executeQuery)$/
@@ -38,16 +38,15 @@ function queriesOf(file: SourceFile): readonly Problem[] {
   return problems
 }
 
-function messageOf(what: string): string {
-  return `${what} stands in a repository, or in a file of the noun that owns the table: call it from here`
+function messageOf(code: string): string {
+  return `${code} stands in a repository, or in a file of the noun that owns the table: call it from here`
 }
 
 const BEYOND_ASCII = /[^\0-\x7f]/g
 
 /**
- * SQL that a program sends has ASCII alone, in its comments too: PostgreSQL translates a whole text into the
- * encoding of the database, and refuses one with a character that the encoding lacks. Others have made the
- * databases that we adopt.
+ * SQL that a program sends is ASCII, its comments too. PostgreSQL converts the whole text to the encoding of the database, and
+ * refuses a text with a character that the encoding lacks. Adopted databases may have any encoding.
  */
 export const asciiSql: Rule = (tree) => [
   ...tree.files

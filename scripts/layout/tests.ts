@@ -5,9 +5,9 @@ import { lineAt, visitSyntax } from './syntax.ts'
 const PARTIAL: ReadonlySet<string> = new Set(['toMatchObject', 'objectContaining', 'arrayContaining'])
 
 /**
- * Tests compare whole values: a matcher of a part lets a member pass that nobody expects, such as a secret.
- * What differs from run to run is any value of its form (`expect.stringMatching(…)`, `anyId`). Where one
- * member is the guarantee, the test takes it out.
+ * Tests compare whole values, because a matcher of a part accepts unexpected members, such as a secret. A value that differs from
+ * run to run is compared by its form (`expect.stringMatching(…)`, `anyId`). If one member is the guarantee, the test takes that
+ * member out.
  */
 export const wholeValues: Rule = (tree) =>
   tree.files.filter(({ path }) => path.endsWith('.ts')).flatMap(partialMatchersOf)
@@ -24,7 +24,7 @@ function partialMatchersOf(file: SourceFile): readonly Problem[] {
   return problems
 }
 
-/** A route or a controller has its guarantees beside it: `x.test.ts` beside `x.ts`, or `x.long.test.ts` where they take long. */
+/** A route or a controller has its test beside it: `x.test.ts` beside `x.ts`, or `x.long.test.ts` if the test takes long. */
 export const testsBeside: Rule = (tree) => {
   const paths = new Set(tree.files.map(({ path }) => path))
   const services = serviceNames(tree)

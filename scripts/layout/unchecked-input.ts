@@ -22,7 +22,7 @@ const SHAPE = 'states the members of a value: parse it with a schema, or give it
 const MEMBER = 'Reflect.get(…) is any, which switches the compiler off: call it unknown, or parse it with a schema'
 
 /**
- * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or
+ * Data from outside has no type until a schema has read it. So no code states the type of `JSON.parse(…)` or
  * `response.json()`, nor the members of a value, such as a row, with `as { … }`. Nothing is `any`, nor
  * `Object(…)`, whose result is `any`. Outside of tests the JSON is not read either: it goes to a schema, into
  * a variable of type unknown, or out of a function that returns unknown. Only the `parse`

@@ -20,7 +20,7 @@ interface Registration {
 
 /** Functions that register a URL, which is their second argument, and the methods that they register. */
 const REGISTRARS: ReadonlyMap<string, readonly string[]> = new Map([
-  // A question before a change of the console, and the change.
+  // The console asks before a change, and then makes it.
   ['addChangeRoutes', ['GET', 'POST']],
   ['addOperationRoute', ['POST']],
   ['addOperatorOperationRoute', ['POST']],

@@ -2,7 +2,7 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 import { commentsOf, lineAt, visitSyntax } from './syntax.ts'
 
 const USE_CASE = /^services\/[^/]+\/src\/use-cases\//
-/** An `authorization` is also what an acquirer gives, and a CSV file has a `header`: other names with these words stay. */
+/** An acquirer gives an `authorization` too, and a CSV file has a `header`, so longer names with these words are allowed. */
 const NAME = /^(?:headers|authorization)$|[Cc]ookies?(?![a-z])/
 const TEXT = /^(?:set-cookie|(?:content|accept|if|x)-[a-z-]+|(?:application|text|image|multipart)\/[a-z.+-]+)$/i
 const COMMENT = /\b[Cc]ookies?\b|\b[Hh]eaders?\b|`Authorization`|\bX-[A-Z]\w+|\b[45]\d\d\b/

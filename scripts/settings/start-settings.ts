@@ -4,7 +4,7 @@ import { group } from '../../packages/common/src/config/setting-description.ts'
 import { LOG_LEVELS } from '../../packages/common/src/telemetry/logger.ts'
 import { databaseUrl } from '../../packages/service/src/database-settings.ts'
 
-/** The operator keys of Docker Compose for development, by role, and what the services know of them. */
+/** The operator keys of Docker Compose for development, by role, and the digests that the services know. */
 const DEVELOPMENT_KEYS =
   'viewer:development-only-operator-key-viewer,support:development-only-operator-key-support,admin:development-only-operator-key-admin'
 const DEVELOPMENT_DIGESTS = DEVELOPMENT_KEYS.split(',')
@@ -86,7 +86,7 @@ export const startSettings = {
         ),
       OPERATOR_KEYS: text()
         .prefault(DEVELOPMENT_DIGESTS)
-        .describe('What the services know of these keys, as `name:role:SHA-256,name:role:SHA-256`.'),
+        .describe('The digests of these keys, which the services know, as `name:role:SHA-256,name:role:SHA-256`.'),
       SHUTDOWN_DELAY: duration()
         .prefault('2s')
         .describe(

@@ -147,7 +147,7 @@ export async function buy(
   return { order, link: String(answer.headers.get('location')) }
 }
 
-/** Reads what the shop's page says of the newest order with this product. */
+/** Reads the newest order with this product from the page of the shop. */
 export async function read(stack: ExampleStack, { cookie }: Customer, product: string): Promise<string | undefined> {
   const page = await (await fetch(shopUrl(stack), { headers: { cookie } })).text()
   const orders = /<section id="orders"(.*?)<\/section>/s.exec(page)?.[1] ?? ''
