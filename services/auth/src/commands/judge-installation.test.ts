@@ -66,7 +66,7 @@ describe('auth doctor --env', () => {
       'note    AUTH_PROFILE is unset and GOTRUE_API_HOST is set: the profile is supabase',
       'note    AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network',
       'note    GOTRUE_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups',
-      'note    GOTRUE_SMS_AUTOCONFIRM is true: whoever signs up with the phone of somebody else has it',
+      'note    GOTRUE_SMS_AUTOCONFIRM is true: anyone who signs up with the phone of another person gets it',
       'ok      the service starts with these settings',
     ])
   })

@@ -41,8 +41,8 @@ const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: strin
 ]
 
 /**
- * Prints what becomes of each setting of an installation of Supabase: taken, taken with another meaning, or without effect, and
- * whether that is safe. Calls nobody. Returns false when the service would not start, or something is lost.
+ * Prints for each setting of an installation of Supabase whether it is taken, taken with another meaning, or without effect, and
+ * whether that is safe. Opens no connection. Returns false when the service would not start, or something is lost.
  * @throws Error what `readInstallation` throws, and ConfigError of `readSettings` never, since it reads no file
  */
 export function judgeInstallation(path: string, print: (line: string) => void): boolean {

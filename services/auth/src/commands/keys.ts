@@ -38,7 +38,7 @@ const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
  * @param pause waits for so many milliseconds; tests can skip it
  */
 export function keysCommand(operator: Operator<OperatorDeps>, pause: (ms: number) => Promise<unknown>): Command {
-  const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets anew'
+  const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets again'
   return commandGroup(operator, 'keys', description, commandsOf(operator.print, pause))
 }
 
@@ -68,7 +68,7 @@ function commandsOf(print: Print, pause: (ms: number) => Promise<unknown>): read
     {
       usage: 'promote <kid>',
       description: 'sign with a waiting key; the one before verifies until its last token has expired',
-      options: [['--now', 'do not wait until everybody has read the key set anew']],
+      options: [['--now', 'do not wait until other services have read the new key set']],
       run: async (deps, { words: [kid = ''], options, format }) => {
         const wait = { print: format === 'json' ? () => undefined : print, pause }
         const lines = await (options.now ? promoteNow(deps, kid, wait) : promote(deps, kid))
@@ -237,7 +237,7 @@ async function reseal(
   const results = await resealSecrets(deps)
   const columns = results.map(({ place: { table, column }, sealed }) => ({ table, column, sealed }))
   for (const { table, column, sealed } of format === 'json' ? [] : columns) {
-    if (sealed > 0) print(`${table}.${column}: ${sealed} sealed anew`)
+    if (sealed > 0) print(`${table}.${column}: ${sealed} sealed again`)
   }
   const left = results.reduce((sum, result) => sum + result.left, 0)
   if (left > 0) throw new Error(`${left} secrets were being changed meanwhile: run it again`)

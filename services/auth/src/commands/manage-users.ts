@@ -30,7 +30,7 @@ const secureUserCommand: OperatorCommand<OperatorDeps> = {
   usage: 'secure <user>',
   description: 'end the sessions, passkeys, second factors and recovery codes that were made since a time',
   options: [
-    new Option('--since <time>', 'when somebody else may have got in, such as 2026-01-02T03:04:05Z')
+    new Option('--since <time>', 'when an attacker may have got in, such as 2026-01-02T03:04:05Z')
       .argParser(readSince)
       .makeOptionMandatory(),
   ],

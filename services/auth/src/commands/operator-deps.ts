@@ -25,9 +25,8 @@ export async function createQuietDeps(
 
 /**
  * Opens what an operator's command needs: what the routes of admins work with.
- * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would
- * drop the role and the search path, in a schema in which others may create functions, or while migrations
- * are pending
+ * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and
+ * the search path, in a schema in which others may create functions, or while migrations are pending
  */
 export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps> {
   const log = createOperatorLog(config)
@@ -96,7 +95,7 @@ export async function requireUserId(
   return getUserId(deps, name)
 }
 
-/** @throws Error when nobody has the email or phone number, or the text is neither of them and no id */
+/** @throws Error for an unknown email or phone number, and for a text that is neither of them and no id */
 export async function getUserId(deps: PhoneDeps, name: string): Promise<string> {
   const id = parseId(name)
   if (id !== undefined) return id

@@ -26,7 +26,7 @@ const outbound = (list: string) => ({ AUTH_SECURITY_OUTBOUND_ALLOWED_HOSTS: list
 
 const warningsOf = (env: Record<string, string>) => loadAuthConfig({ ...REQUIRED, ...env }).warnings
 const beside = (name: string) =>
-  `AUTH_MAILER_AUTOCONFIRM is true beside ${name}: whoever signs in there with the address of somebody else has their account`
+  `AUTH_MAILER_AUTOCONFIRM is true beside ${name}: anyone who signs in there with the address of another user gets that account`
 const anyHost = (glob: string) =>
   `AUTH_URI_ALLOW_LIST has ${glob}, which takes hosts of anybody: links sign people in at pages of strangers`
 const wide = (network: string) =>
@@ -35,7 +35,7 @@ const wide = (network: string) =>
 it.each<readonly [object, readonly string[]]>([
   [{ ...AUTOCONFIRM, ...SPOTIFY }, [beside('AUTH_EXTERNAL_SPOTIFY_ENABLED')]],
   [{ ...AUTOCONFIRM, ...CUSTOM }, [beside('AUTH_CUSTOM_OAUTH_ENABLED')]],
-  [PHONES, ['AUTH_SMS_AUTOCONFIRM is true: whoever signs up with the phone of somebody else has it']],
+  [PHONES, ['AUTH_SMS_AUTOCONFIRM is true: anyone who signs up with the phone of another person gets it']],
   [TEST_CODE, ['AUTH_SMS_TEST_OTP has no end, AUTH_SMS_TEST_OTP_VALID_UNTIL: its codes sign in for ever']],
   [redirects('**'), [anyHost('**')]],
   [redirects('https://app.example.com/x,https://**'), [anyHost('https://**')]],

@@ -36,10 +36,10 @@ export function dangerousSettings(values: DangerValues): readonly string[] {
   return [
     ...trustedProviders(values).map(
       (name) =>
-        `AUTH_MAILER_AUTOCONFIRM is true beside ${name}: whoever signs in there with the address of somebody else has their account`,
+        `AUTH_MAILER_AUTOCONFIRM is true beside ${name}: anyone who signs in there with the address of another user gets that account`,
     ),
     ...(values.SMS_AUTOCONFIRM && values.EXTERNAL_PHONE_ENABLED
-      ? ['AUTH_SMS_AUTOCONFIRM is true: whoever signs up with the phone of somebody else has it']
+      ? ['AUTH_SMS_AUTOCONFIRM is true: anyone who signs up with the phone of another person gets it']
       : []),
     ...(values.SMS_TEST_OTP.size > 0 && values.SMS_TEST_OTP_VALID_UNTIL === undefined
       ? ['AUTH_SMS_TEST_OTP has no end, AUTH_SMS_TEST_OTP_VALID_UNTIL: its codes sign in for ever']

@@ -181,7 +181,7 @@ const TENANT = /^https:\/\/login\.microsoftonline\.com\/([^/]+)\/?$/i
 /** The id of a tenant, or a name that stands for many tenants or for a known one. */
 const TENANT_ID = /^[0-9a-f-]{36}$|^(?:common|organizations|consumers)$/i
 
-/** Returns the warnings about URLs that have no effect, or let nobody sign in (reference: Environment). */
+/** Returns the warnings about URLs that have no effect, or make sign-ins impossible (reference: Environment). */
 export function externalWarnings(values: ExternalValues): string[] {
   const fixed = FIXED.filter((provider) => values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined)
   const [, tenant] = TENANT.exec(values.EXTERNAL_AZURE_URL ?? '') ?? []

@@ -114,7 +114,7 @@ export function roleProblem({
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,
 }: Pick<JwtValues, 'JWT_ADMIN_ROLES' | 'JWT_DEFAULT_GROUP_NAME'>): string | undefined {
   return admins.includes(role)
-    ? `AUTH_JWT_ADMIN_ROLES has ${role}, the role of new users: whoever signs up is an admin`
+    ? `AUTH_JWT_ADMIN_ROLES has ${role}, the role of new users: anyone who signs up is an admin`
     : undefined
 }
 

@@ -29,7 +29,7 @@ const USUAL_NOTIFICATIONS = [
   'MFA_FACTOR_UNENROLLED',
 ] as const
 /**
- * Events after which another person may be able to sign in, or the user may not. The profile supabase notifies nobody of them.
+ * Events after which another person may be able to sign in, or the user may not. The profile supabase sends no notifications of them.
  */
 const GUARDED_NOTIFICATIONS = [
   'PASSKEY_ADDED',
@@ -152,7 +152,7 @@ export interface MailConfig {
   /** Undefined where no server is set, and mails are dropped (reference: Environment). */
   readonly smtp: SmtpConfig | undefined
   readonly autoconfirm: boolean
-  /** Whether users may sign in with an email that nobody has verified. */
+  /** Whether users may sign in with an unverified email. */
   readonly allowsUnverified: boolean
   readonly codeLifetimeSeconds: number
   /** In digits. */

@@ -134,7 +134,7 @@ describe('AUTH_PROFILE=strict', () => {
     { AUTH_JWT_ADMIN_ROLES: 'service_role,authenticated' },
     { AUTH_JWT_DEFAULT_GROUP_NAME: 'staff', AUTH_JWT_ADMIN_ROLES: 'staff' },
   ])('refuses to make every user an admin, and the compatible profile warns: %o', (roles) => {
-    const message = expect.stringMatching(/^AUTH_JWT_ADMIN_ROLES has \w+, the role of new users: whoever signs up/)
+    const message = expect.stringMatching(/^AUTH_JWT_ADMIN_ROLES has \w+, the role of new users: anyone who signs up/)
     expect(problems({ ...STRICT, ...roles })).toEqual([message])
     expect(loadAuthConfig({ ...REQUIRED, ...roles }).warnings).toContainEqual(message)
   })

@@ -23,7 +23,7 @@ const operatorSettings = group('Operators', {
     .describe('Operators with the role admin may make links that sign in as a user. Never as an operator.'),
 })
 
-/** The keys of calls by operators. Without keys, nobody does. */
+/** The keys of calls by operators. Without keys, operators cannot call. */
 export interface OperatorsConfig {
   readonly keys: readonly OperatorKey[]
   /** Whether the sign-in must have shown a second factor. */

@@ -88,12 +88,10 @@ interface ByOperator {
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made
- * (console reference: Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the
- * same. The operator was judged before the body was read, which may take long, so whoever gets a stored
- * answer is judged again; `run` judges them when it makes the change.
- * @throws idempotencyKeyMissing, idempotencyKeyMalformed, idempotencyKeyReused, operatorChangeRunning when a
- * lock was not available in time, operatorUnauthorized, and what `requireSameOperator` and `run` throw
+ * Answers a change of an operator (console reference: Changes): by `run`, or by the stored answer of the first request with the
+ * same key. The database keeps the encrypted bytes of the answer, so a repeat gets the same bytes. The operator was judged before
+ * the body was read, which may take long. So the operator is judged again: here before a stored answer, in `run` before a change.
+ * @throws idempotencyKeyMissing, idempotencyKeyMalformed, operatorChangeRunning when a lock was not available in time
  */
 export async function answerChange(
   request: FastifyRequest,

@@ -16,10 +16,7 @@ export const authenticate = fp(
   { name: 'authenticate' },
 )
 
-/**
- * The user whose access token a request carries.
- * @throws noAuthorization, badJwt, badJwtSubject, badJwtIssuer, badJwtWithoutSubject, badJwtSession
- */
+/** The user whose access token a request carries. */
 export function readCaller(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   { headers }: FastifyRequest,

@@ -73,10 +73,11 @@ export const clientAddress = fp<{ readonly config: Config }>(
     let warned = addresses.limitsBy === 'nothing'
     app.decorateRequest('clientAddress')
     app.addHook('onRequest', (request, _reply, done) => {
-      const told = isOfConsole(request) ? readOperatorAddress(config.operators.keys, request.headers) : undefined
-      request.clientAddress = told === undefined ? connectionAddress(addresses, request) : browserAddress(told, request)
+      const forwarded = isOfConsole(request) ? readOperatorAddress(config.operators.keys, request.headers) : undefined
+      request.clientAddress =
+        forwarded === undefined ? connectionAddress(addresses, request) : browserAddress(forwarded, request)
       request.logFields = { remote_addr: request.clientAddress.ip }
-      if (!warned && told === undefined && request.clientAddress.limitKey === undefined) {
+      if (!warned && forwarded === undefined && request.clientAddress.limitKey === undefined) {
         warned = true
         app.log.warn({ header: config.rateLimits.header }, 'a request came without the header of the rate limits')
       }
@@ -87,10 +88,10 @@ export const clientAddress = fp<{ readonly config: Config }>(
 )
 
 /**
- * The address of a browser that a console calls for. Limits count by it, because all come from the address of the console. The
- * refreshes of a console are not limited: others at the address, who try passwords or send cookies of sessions that have ended,
- * must not stop its operators, and it sends only tokens that auth has made. Failed passwords count apart from those of a client
- * at the address: whoever holds a key names any address, and must not keep a user there from signing in.
+ * The address of the browser for which a console calls. Limits count by it, because all requests come from the address of the
+ * console. The refreshes of a console are not limited: a client at the address that tries passwords, or sends cookies of ended
+ * sessions, must not stop its operators, and a console sends only tokens that auth has made. Failed passwords count apart from
+ * those of a client at the address: the holder of a key may name any address, and must not keep a user there from signing in.
  */
 function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
   const key = operatorLimitKey(ip)
@@ -98,7 +99,7 @@ function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
 }
 
 /**
- * Whether a console calls the route. Elsewhere, as where a mail is asked for, whoever holds a key alone must not choose the
+ * Whether a console calls the route. On other routes, such as those that send mails, the holder of a key must not choose the
  * client that limits count.
  */
 function isOfConsole({ routeOptions }: FastifyRequest): boolean {

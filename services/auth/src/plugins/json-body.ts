@@ -57,7 +57,7 @@ export function isForm(request: FastifyRequest): boolean {
 
 /**
  * Parses a form body. Programs disagree on which value of a repeated field counts (RFC 6749, 3.2).
- * @throws formNotUtf8, tooManyFormFields, formFieldRepeated, unstorableText
+ * @throws formNotUtf8, tooManyFormFields, formFieldRepeated
  */
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.

@@ -63,7 +63,7 @@ export interface OperatorPage {
   readonly after: Cursor | undefined
 }
 
-/** The page that a query asks for. @throws pageOutOfRange, cursorMalformed also for the cursor of another list */
+/** The page that a query asks for. */
 export function readOperatorPage(list: OperatorList, { limit, cursor, order }: OperatorListFields): OperatorPage {
   const rows = parseCount('limit', limit, { usual: ROWS_DEFAULT, max: ROWS_MAX })
   return { list, limit: rows + 1, direction: order, after: cursor === undefined ? undefined : readCursor(list, cursor) }

@@ -18,11 +18,9 @@ export interface AssignConsoleRoleInput extends ManagedUser {
 }
 
 /**
- * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All
- * sessions of the user end, because their access tokens have the former role, and so do links and codes that
- * wait: somebody else may have made them. The same role again changes nothing.
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws userNotFound, consoleUserProtected
+ * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All sessions of the user
+ * end, because their access tokens have the former role. Pending links and codes end too, because an attacker may have requested
+ * them. The same role again changes nothing.
  */
 export async function assignConsoleRole<Answer>(
   deps: AuditDeps & { readonly db: Db },

@@ -11,7 +11,6 @@ type CallHookDeps = { readonly db: Db; readonly hooks: Hooks; readonly now: () =
 /**
  * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue hears of it. The next
  * attempt calls again, with the `uuid` of this job.
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 async function callUserCreatedHook(
   { db, hooks, now }: CallHookDeps,

@@ -54,11 +54,7 @@ interface Question {
   readonly credential: CredentialRequest | undefined
 }
 
-/**
- * Challenges a second factor (reference: Challenges). Sends a phone a code.
- * @throws factorNotFound, smsTooSoon, tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed, totpVerifyDisabled,
- * phoneVerifyDisabled, webauthnVerifyDisabled, smsProviderMissing, overSmsRateLimit
- */
+/** Challenges a second factor (reference: Challenges). Sends a phone a code. */
 export async function challengeFactor(
   deps: ChallengeFactorDeps,
   input: ChallengeFactorInput,

@@ -26,10 +26,7 @@ interface ChangeFactorAsAdminInput extends ManagedFactor {
   readonly phone: string | undefined
 }
 
-/**
- * Renames a factor of a user, or changes its phone.
- * @throws userNotFound, consoleUserProtected, factorNotFound, factorNameTaken, phoneMalformed, phoneFactorExists
- */
+/** Renames a factor of a user, or changes its phone. */
 export async function changeFactorAsAdmin(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names },
   { admin, factorId, ip, friendlyName, phone, ...managed }: ChangeFactorAsAdminInput,
@@ -53,11 +50,7 @@ export async function changeFactorAsAdmin(
   })
 }
 
-/**
- * Unenrols a factor of a user. The result is the factor as it was.
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws userNotFound, consoleUserProtected, factorNotFound
- */
+/** Unenrols a factor of a user. The result is the factor as it was. */
 export async function unenrolFactorAsAdmin<Answer>(
   deps: AuditDeps & { readonly db: Db },
   { admin, factorId, ip, ...managed }: ManagedFactor,

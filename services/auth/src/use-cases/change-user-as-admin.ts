@@ -43,9 +43,7 @@ interface ChangeUserAsAdminInput extends ManagedUser {
 
 /**
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws userNotFound, consoleUserProtected, consoleRoleReserved, passwordHashAtUpdate, emailExists, phoneExistsForAdmin,
- * metadataTooLarge, phoneMalformed, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
+ * @throws passwordHashAtUpdate
  */
 export async function changeUserAsAdmin<Answer>(
   deps: AuditDeps &
@@ -81,8 +79,8 @@ export async function changeUserAsAdmin<Answer>(
 }
 
 /**
- * Bans a user, or ends a ban. A ban ends no session. It ends what sessions have started, so that nobody finishes that after the
- * ban.
+ * Bans a user, or ends a ban. A ban ends no session. It ends the flows that sessions have started, so that none
+ * can be finished after the ban.
  */
 async function ban(trx: Trx, { id }: User, banMs: number): Promise<void> {
   await updateBan(trx, id, banMs)
@@ -97,7 +95,7 @@ interface AdminChange {
   readonly at: Date
 }
 
-/** Changes all but the addresses and the ban. @throws metadataTooLarge, consoleRoleReserved */
+/** Changes all but the addresses and the ban. */
 function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promise<User> {
   const { user, wanted, passwordHash, at } = change
   const appMetadata = wanted.appMetadata && requireOwnConsoleRole(wanted.appMetadata, user.consoleRole)
@@ -209,11 +207,7 @@ export interface DeleteUserAsAdminInput extends ManagedUser {
   readonly ip: string
 }
 
-/**
- * Deletes a user (reference: Deletion).
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws userNotFound, consoleUserProtected
- */
+/** Deletes a user (reference: Deletion). */
 export async function deleteUserAsAdmin<Answer>(
   deps: AuditDeps & { readonly db: Db },
   { admin, manner, ip, ...managed }: DeleteUserAsAdminInput,

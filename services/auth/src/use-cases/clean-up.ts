@@ -32,8 +32,8 @@ const RUN_MS = 20_000
  */
 const SPARSE_BATCHES_MAX = 1_000
 /**
- * The most rows of a table that a run tries in vain: each costs a statement. The next run continues after them, and once all were
- * tried, the walk begins anew.
+ * The most rows of a table that a run tries in vain: each costs a statement. The next run continues after them. When all
+ * were tried, the walk begins again.
  */
 const REFUSED_ROWS_MAX = 1_000
 
@@ -58,7 +58,7 @@ export interface CleanUpRuns {
   readonly sparseBatchesMax?: number | undefined
   /** Default: REFUSED_ROWS_MAX. */
   readonly refusedRowsMax?: number | undefined
-  /** Is told of the rows of a table that a run could not delete. */
+  /** Reports the rows of a table that a run could not delete. */
   readonly reportRefusedRows?: (table: string, refused: RefusedRows) => void
 }
 

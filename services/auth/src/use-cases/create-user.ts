@@ -39,10 +39,7 @@ export interface CreateUserInput {
 /**
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws addressMissingForUser, passwordWithHash, userIdTaken, emailExists, phoneExistsForAdmin, metadataTooLarge,
- * consoleRoleReserved, serverBusy, and what `readWantedPhone`, `requireAcceptedHash`, `hashNewPassword` and
- * `requireShortPassword` throw
+ * @throws addressMissingForUser, passwordWithHash, userIdTaken
  */
 export async function createUser<Answer>(
   deps: CreateUserDeps,
@@ -64,7 +61,7 @@ export async function createUser<Answer>(
   }
 }
 
-/** A user without a password gets the hash of a password that nobody knows. */
+/** A user without a password gets the hash of a random password. */
 async function hashWantedPassword(
   deps: Pick<CreateUserDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
   { password, passwordHash }: AdminUser,

@@ -11,7 +11,7 @@ export interface DeletePasskeyAsAdminInput extends ManagedUser {
   readonly ip: string
 }
 
-/** Deletes a passkey of a user. @throws userNotFound, consoleUserProtected, passkeyNotFound */
+/** Deletes a passkey of a user. */
 export async function deletePasskeyAsAdmin(
   deps: AuditDeps & { readonly db: Db },
   { admin, passkeyId, ip, ...managed }: DeletePasskeyAsAdminInput,

@@ -16,8 +16,6 @@ export interface EndSessionsAsAdminInput extends ManagedUser {
 /**
  * Ends one session of a user, or all. The result is how many there were. Their access tokens stay valid until
  * they expire. What the ended sessions have started ends too, and so do the passkeys that they have registered.
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws userNotFound, listedSessionNotFound, and what `requireMayManage` of the admin throws
  */
 export function endSessionsAsAdmin<Answer>(
   deps: AuditDeps & { readonly db: Db },

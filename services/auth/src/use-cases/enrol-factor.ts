@@ -66,8 +66,6 @@ interface EnrolledFactor {
 /**
  * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent
  * requests cannot exceed them.
- * @throws what `requireEnrolEnabled` throws, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
- * phoneMalformed, factorNameTaken, tooManyFactors, enrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
  */
 export async function enrolFactor(
   deps: EnrolFactorDeps,
@@ -143,8 +141,7 @@ async function insertUnverifiedFactor(
  * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor
  * (reference: Unenrolment).
  * @returns its id
- * @throws factorNotFound, unenrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
- * anonymousNotAllowed
+ * @throws unenrolNeedsSecondFactor
  */
 export async function unenrolFactor(
   deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },

@@ -85,8 +85,8 @@ export type FinishedAuthorization = { readonly redirectTo: string } & (
 /**
  * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST
  * /callback): takes the flow, signs in, and signs the access token.
- * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired, and what
- * `readContext` throws: the page that began the flow does not learn of these errors
+ * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired, and what `readContext` throws: the
+ * page that began the flow does not learn of these errors
  */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,
@@ -107,7 +107,7 @@ export async function finishAuthorization(
 
 /**
  * Takes the flow of a `state`, once.
- * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired
+ * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired
  */
 async function takeAuthorization(
   deps: Pick<FinishAuthorizationDeps, 'config' | 'db' | 'now'>,
@@ -141,9 +141,7 @@ interface TakenFlow {
 
 /**
  * Signs in by the answer of a provider. Asks the provider before any lock is taken.
- * @throws providerNotSupported, answerOfOtherProvider, profileWithoutEmail, stateUnknown, and what `askProvider`,
- * `askBeforeExternalUser`, `linkExternalIdentity`, `acceptInvitation`, `signInExternally`, `runHooked`, `refuseUnverified` and
- * `mailConfirmation` throw
+ * @throws providerNotSupported, profileWithoutEmail, stateUnknown
  */
 async function signInByAnswer(
   deps: FinishAuthorizationDeps,
@@ -172,7 +170,7 @@ async function signInByAnswer(
 }
 
 /**
- * Whether the exchange of the code links the identity, rather than the callback. An attacker may lead somebody else to the
+ * Whether the exchange of the code links the identity, rather than the callback. An attacker may lead another user to the
  * provider, but the exchange needs the verifier, which only the browser that began the flow has.
  */
 function linksAtExchange({ config }: Pick<FinishAuthorizationDeps, 'config'>): boolean {

@@ -14,8 +14,7 @@ const USUAL_NAME = 'Passkey'
 /**
  * Registers the passkey that an authenticator has made (reference: Passkeys). Checks the number of the user's
  * passkeys under the user's lock.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists, tokenUserNotFound,
- * userBanned, sessionNotFound, ssoPasskey, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
+ * @throws passkeyExists
  */
 export async function finishPasskeyRegistration(
   deps: AuditDeps & CeremonyDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },

@@ -23,8 +23,6 @@ export interface FinishPasskeySignInInput extends SessionOrigin {
 /**
  * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature. Both
  * have an entry in the audit log.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned, hookFailed, hookRejected, hookTimeout,
- * hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function finishPasskeySignIn(
   deps: FinishPasskeySignInDeps,
@@ -43,8 +41,8 @@ export async function finishPasskeySignIn(
 }
 
 /**
- * Begins a session of the owner of a passkey. @returns undefined where the passkey is gone, or its counter shows a copy of it
- * @throws userBanned
+ * Begins a session of the owner of a passkey.
+ * @returns undefined where the passkey is gone, or its counter shows a copy of it
  */
 function beginSession(
   deps: FinishPasskeySignInDeps,

@@ -24,10 +24,7 @@ interface FollowedLink {
 /** The answer to the first of the two addresses that must confirm a change of email. Nobody signs in. */
 export const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
-/**
- * Uses a link that a browser has followed (reference: GET /verify, Verification redirects).
- * @throws linkWithoutPkce, mailTypeUnsupported, and what `redeemLink` and `signNewSession` throw
- */
+/** Uses a link that a browser has followed (reference: GET /verify, Verification redirects). */
 export async function followLink(
   deps: FollowLinkDeps,
   { link, context }: { readonly link: ParsedLink; readonly context: RequestContext },

@@ -48,8 +48,7 @@ export interface GenerateLinkInput {
 /**
  * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
  * links).
- * @throws emailExists, emailUnknown, consoleUserProtected, secureChangeOff, metadataTooLarge, serverBusy, and what
- * `askBeforeOwnUser`, `refuseBreached`, `requireSignUpPassword` and `requirePassword` throw
+ * @throws emailUnknown, secureChangeOff
  */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (LINK_RULES[input.type].makesUser)
@@ -92,8 +91,7 @@ interface Search extends Omit<GenerateLinkInput, 'admin'> {
 
 /**
  * Gets or creates the user of a link, and locks the user (reference: Generated links).
- * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
- * weakPassword, and what `getOrCreate` throws
+ * @throws emailUnknown, secureChangeOff
  */
 function getOrCreateLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
   return getOrCreate(async () => (await searchLinkOwner(trx, deps, search)) ?? 'taken')
@@ -120,10 +118,7 @@ async function searchLinkOwner(
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
 }
 
-/**
- * Ignores staged users and users of another audience. A link that may make a user refuses an address that is taken.
- * @throws emailExists
- */
+/** Ignores staged users and users of another audience. A link that may make a user refuses an address that is taken. */
 async function lockKnownUser(
   trx: Trx,
   { now }: Pick<GenerateLinkDeps, 'now'>,

@@ -31,8 +31,7 @@ type GenerateRecoveryCodesDeps = AuditDeps &
 
 /**
  * Makes the first set of recovery codes of a user (reference: Recovery codes).
- * @throws recoveryEnrolDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrolNeedsSecondFactor,
- * recoveryCodesExist, factorNameTaken, signInTooOld, tokenUserNotFound, userBanned
+ * @throws recoveryCodesAlone, recoveryCodesExist
  */
 export async function generateRecoveryCodes(
   deps: GenerateRecoveryCodesDeps,
@@ -86,10 +85,7 @@ function insertRecoveryFactor(
   })
 }
 
-/**
- * Counts the recovery codes of the caller: `total` were made together, `remaining` are unused.
- * @throws factorNotFound where there are none, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
- */
+/** Counts the recovery codes of the caller: `total` were made together, `remaining` are unused. */
 export async function getRecoveryCodeCounts(
   deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,

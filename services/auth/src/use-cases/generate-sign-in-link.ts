@@ -16,7 +16,7 @@ const LIFETIME_MS = 600_000
  * Generates a link that signs in as a user, once and within ten minutes (console reference: Routes of auth).
  * It takes the place of a magic link or a recovery that waits.
  * @param runWork runs the work in the transaction, and makes the answer of the link
- * @throws userNotFound, signInLinkImpossible, and what `requireMayManage` of the manager throws
+ * @throws signInLinkImpossible
  */
 export async function generateSignInLink<Answer>(
   deps: MailTokenDeps & AuditDeps & { readonly config: AuthConfig; readonly db: Db },

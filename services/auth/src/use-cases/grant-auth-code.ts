@@ -40,8 +40,7 @@ type AuthCodeSession = SessionView & ProviderTokens
  * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). A code works once, because only one of several
  * concurrent requests deletes the flow. A wrong verifier leaves the flow as it is. In the strict profile the exchange links the
  * identity of a linking flow.
- * @throws authCodeMissing, flowStateNotFound, flowStateExpired, badCodeVerifier, signInUserBanned, and what
- * `linkExternalIdentity`, `refuseUnverified` and `signNewSession` throw
+ * @throws authCodeMissing, flowStateNotFound, flowStateExpired, badCodeVerifier
  */
 export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCodeInput): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = input

@@ -74,12 +74,8 @@ export interface GrantIdTokenInput {
 
 /**
  * Signs in by an id_token that an app got from a provider (reference: Id token grant).
- * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
- * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
- * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`,
- * `requireLinkable`, `requireIdentityOwner`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified`, `refuseUnverifiedEmail`,
- * `mailConfirmation` and `signNewSession` throw
+ * @throws idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing, idTokenNonceRequired,
+ * idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign, idTokenWithoutEmail, serviceUnavailable
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
@@ -234,7 +230,7 @@ function refuseProvider(
   throw providerDisabled({ issuer: known ? issuerOf(known) : name })
 }
 
-/** Refuses a provider whose id_tokens nobody can sign in by. @throws idTokensUnsupported */
+/** Refuses a provider whose id_tokens are not accepted. @throws idTokensUnsupported */
 function refuseUnsupported(provider: string): never {
   throw idTokensUnsupported({ provider })
 }

@@ -53,9 +53,7 @@ export type GrantPasswordDeps = AttemptHookDeps &
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
  * user, a user without a password, a wrong password and too many attempts cost the same and look the same
  * (reference: Password grant).
- * @throws twoAddressesAtSignIn, emailSignInsDisabled, addressMissingAtSignIn, phoneSignInsDisabled, invalidCredentials,
- * signInUserBanned, emailNotConfirmed, phoneNotConfirmed, serverBusy, and what `requirePhone`, `judgePasswordAttempt` and
- * `signNewSession` throw
+ * @throws twoAddressesAtSignIn, addressMissingAtSignIn, phoneSignInsDisabled, emailNotConfirmed, phoneNotConfirmed
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = await readSignInIdentifier(deps, input)
@@ -75,7 +73,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
 interface VerifiedPassword {
   readonly user: PasswordUser
   readonly verifiedHash: string
-  /** Whether the password is hashed anew. */
+  /** Whether the password must be hashed again. */
   readonly isOutdated: boolean
   readonly provider: IdentifierKind
 }
@@ -92,7 +90,7 @@ async function checkPassword(
     user,
   }: {
     readonly identifier: UserIdentifier
-    /** Undefined where nobody has the identifier. */
+    /** Undefined for an unknown identifier. */
     readonly user: PasswordUser | undefined
   },
 ): Promise<VerifiedPassword | undefined> {
@@ -101,17 +99,17 @@ async function checkPassword(
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
   // Look at the failed checks after the verification, so that concurrent guesses see each other's.
   const blocked = await isBlocked(deps, check)
-  // Where an unconfirmed user is not told so, a right password of theirs counts as wrong: it would reveal the account.
+  // If the settings hide unconfirmed accounts, treat the correct password as wrong. A different answer would reveal the account.
   const mayRevealUnconfirmed = deps.config.signup.revealsUnconfirmed || user?.isConfirmed === true
   if (user && verifiedHash !== null && matches && !blocked && mayRevealUnconfirmed)
     return { user, verifiedHash, isOutdated, provider: identifier.kind }
   await recordFailedCheck(deps, check)
-  // Also for an unknown address: an entry takes time, which would tell who has an account.
+  // Also for an unknown address: an entry takes time, which would reveal who has an account.
   await recordAudit(deps.db, deps, signInFailure(user?.id ?? null, identifier, { ip }))
   return undefined
 }
 
-/** The entry of the audit log for a sign-in that fails. It has no address that nobody has. */
+/** The entry of the audit log for a sign-in that fails. It has no address of an unknown account. */
 function signInFailure<Id extends string | null>(
   id: Id,
   { kind, value }: UserIdentifier,
@@ -121,7 +119,7 @@ function signInFailure<Id extends string | null>(
   return { action: 'login_failed', actor, ip, traits: { provider: kind } } as const
 }
 
-/** Refuses a banned user even for a wrong password, in a profile that shows the ban first. @throws signInUserBanned */
+/** Refuses a banned user even for a wrong password, in a profile that shows the ban first. */
 function refuseBanFirst({ config, now }: Pick<GrantPasswordDeps, 'config' | 'now'>, user: PasswordUser): void {
   if (config.behaviours.showBanBeforePassword && isBanned(user, now())) refuseBannedSignIn()
 }

@@ -69,8 +69,7 @@ export type GrantRefreshTokenDeps = AuditDeps &
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
  * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
- * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `buildClaims`
- * and `signSessionView` throw
+ * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes
  */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,

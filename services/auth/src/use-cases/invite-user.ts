@@ -16,12 +16,7 @@ export interface InviteUserInput extends InvitedUser {
   readonly admin: Admin
 }
 
-/**
- * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws emailExists for a confirmed user, consoleUserProtected, overEmailRateLimit, metadataTooLarge,
- * hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
- */
+/** Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again. */
 export async function inviteUser<Answer>(
   deps: InviteUserDeps,
   input: InviteUserInput,

@@ -26,7 +26,6 @@ export interface IssuedToken {
  * the database changes. The hook CUSTOM_ACCESS_TOKEN is not asked. The token of a user is signed as the
  * tokens of sessions are. The token of a role, which may live for years, is signed with JWT_SECRET, because
  * it must outlive the rotation of signing keys.
- * @throws userNotFound, also for a deleted user; Error when JWT_VALID_METHODS refuses what JWT_SECRET signs
  */
 export async function issueToken(
   deps: IssueTokenDeps,

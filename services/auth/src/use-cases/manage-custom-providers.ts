@@ -37,7 +37,7 @@ type CreateCustomProviderDeps = AuditDeps &
 /**
  * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer and
  * the same claim of the subject alone while its identities are there.
- * @throws customProviderExists, customProviderInUse, tooManyCustomProviders, and what `completeSettings` throws
+ * @throws customProviderExists, tooManyCustomProviders
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
@@ -70,9 +70,9 @@ export async function createCustomProvider(
 
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
- * identifier, and their ids belong to that type of provider. Nor can the issuer or the claim of the subject while identities
- * exist: a subject would name somebody else.
- * @throws customProviderNotFound, customProviderChanged, customProviderInUse, and what `completeSettings` throws
+ * identifier, and their ids belong to that type of provider. While identities exist, the issuer and the
+ * claim of the subject cannot change either, because a subject would then name another user.
+ * @throws customProviderChanged
  */
 export async function changeCustomProvider(
   deps: AuditDeps &
@@ -108,7 +108,7 @@ export async function changeCustomProvider(
   })
 }
 
-/** Removes a provider (reference: Custom providers). @throws customProviderNotFound */
+/** Removes a provider (reference: Custom providers). */
 export async function removeCustomProvider(
   deps: AuditDeps & { readonly db: Db },
   { identifier, admin, ip }: { readonly identifier: string; readonly admin: Admin; readonly ip: string },

@@ -16,8 +16,7 @@ import type { TokenUser } from '../sessions/token-user.ts'
 
 /**
  * Renames a passkey of the caller.
- * @throws friendlyNameMissing for an empty name, passkeyNotFound, tokenUserNotFound, userBanned, sessionNotFound,
- * anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
+ * @throws friendlyNameMissing for an empty name
  */
 export async function renameOwnPasskey(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
@@ -39,11 +38,7 @@ export async function renameOwnPasskey(
   })
 }
 
-/**
- * Deletes a passkey of the caller.
- * @throws passkeyNotFound, tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor,
- * signInTooOld
- */
+/** Deletes a passkey of the caller. */
 export async function deleteOwnPasskey(
   deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   { caller, passkeyId, ip }: { readonly caller: TokenUser; readonly passkeyId: string; readonly ip: string },
@@ -57,10 +52,7 @@ export async function deleteOwnPasskey(
   })
 }
 
-/**
- * Lists the passkeys of the caller in the order of their ids (reference: Passkeys).
- * @throws sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
- */
+/** Lists the passkeys of the caller in the order of their ids (reference: Passkeys). */
 export async function listOwnPasskeys(
   deps: ActiveCallerDeps & { readonly db: Db },
   caller: TokenUser,

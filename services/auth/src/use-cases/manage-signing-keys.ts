@@ -20,7 +20,6 @@ import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
 /**
  * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid
  * has been used before.
- * @param runWork what the caller does in the same transaction
  */
 export async function addSigningKey<Answer>(
   deps: AuditDeps & {
@@ -67,7 +66,6 @@ interface PromoteSigningKeyInput {
 /**
  * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
  * promoted again while it still verifies.
- * @param runWork what the caller does in the same transaction
  * @throws Error when the row of the key has a state that this release does not know
  */
 export async function promoteSigningKey<Answer>(
@@ -127,7 +125,6 @@ interface RetireSigningKeyInput {
 
 /**
  * Retires a key. It signs no more, unless it is promoted again while it still verifies.
- * @param runWork what the caller does in the same transaction
  * @throws Error when its row has a state that this release does not know
  */
 export async function retireSigningKey<Answer>(

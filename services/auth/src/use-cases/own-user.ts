@@ -50,9 +50,7 @@ export interface OwnChanges extends OwnAddresses, UserChanges {
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
- * @throws appMetadataForAdmins, consoleRoleReserved, anonymousPassword, emailExists, phoneExists, reauthenticationNotValid,
- * currentPasswordInvalid, metadataTooLarge, and what `readWantedPhone`, `findCaller`, `requireGuardedChange`, `preparePassword`,
- * `takeMessageAllowances` and `changeOwnAddresses` throw
+ * @throws appMetadataForAdmins, anonymousPassword
  */
 export async function changeOwnUser(
   deps: ChangeOwnUserDeps,
@@ -152,7 +150,7 @@ async function changePassword(
 /**
  * Requires that a caller may make the changes (reference: PUT /user). The order of the checks decides which error the client
  * sees.
- * @throws anonymousPassword, emailExists, phoneExists, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld
+ * @throws anonymousPassword
  */
 async function requireAllowed(
   deps: Pick<ChangeOwnUserDeps, 'config' | 'db' | 'now'>,
@@ -184,7 +182,7 @@ async function requireFreeAddresses(
 /**
  * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
  * is set (reference: Live sessions). A ban takes effect at once.
- * @throws tokenUserNotFound, userBanned, sessionNotFound, audienceMismatch
+ * @throws audienceMismatch
  */
 export async function getOwnUser(
   deps: { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },

@@ -31,8 +31,7 @@ export interface SentNonce {
 
 /**
  * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
- * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, overEmailRateLimit,
- * tokenUserNotFound, userBanned, sessionNotFound, smsProviderMissing, overSmsRateLimit, emailTooSoon, smsTooSoon
+ * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified
  */
 export async function reauthenticate(
   deps: ReauthenticateDeps,

@@ -15,8 +15,7 @@ export interface RecoverFields {
 /**
  * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal
  * whether the address has an account.
- * @throws addressMissingAtRecover, and what `requireMessagesEnabled`, `requireEmail`, `parsePkce`, `readContext` and
- * `requestMessage` throw
+ * @throws addressMissingAtRecover
  */
 export async function recoverAccount(
   deps: MessageRequestDeps,

@@ -13,11 +13,7 @@ import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-/**
- * Replaces the recovery codes of a user (reference: Recovery codes).
- * @throws factorNotFound where there are none, recoveryEnrolDisabled, enrolNeedsSecondFactor, signInTooOld,
- * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
- */
+/** Replaces the recovery codes of a user (reference: Recovery codes). */
 export async function regenerateRecoveryCodes(
   deps: AuditDeps & IssueRecoveryCodesDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   { caller, ip }: { readonly caller: TokenUser; readonly ip: string },

@@ -16,8 +16,7 @@ export interface MagicLinkFields {
 
 /**
  * Requests a mail with a link and a code to sign in with, as `POST /otp` does for an email (reference: POST /magiclink).
- * @throws magicLinkWithoutEmail, metadataTooLarge, and what `requireOneTimeCodesEnabled`, `requireEmail`, `parsePkce`,
- * `readContext` and `mailMagicLink` throw
+ * @throws magicLinkWithoutEmail
  */
 export async function requestMagicLink(
   deps: MagicLinkDeps,

@@ -39,16 +39,13 @@ export interface OneTimeCodeFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** The medium of the code. An SMS has an id of ours, also where nobody gets it. */
+/** The medium of the code. An SMS has an id of ours, even if it is not sent. */
 export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
 
 /**
  * Sends what a user signs in with: a link and a code by mail, or a code by SMS (reference: POST /otp). The order of the checks
  * decides which error a client sees.
- * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp, metadataTooLarge, channelUnsupported,
- * smsTooSoon, smsSendFailed, and what `readContext`, `requireOneTimeCodesEnabled`, `requireIdentifier`,
- * `parsePkce`, `mailMagicLink`, `decideStaging`, `signUpUnlessKnown`, `askBeforeOwnUser`, `takeSms` and
- * `runHooked` throw
+ * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp
  */
 export async function requestOneTimeCode(
   deps: OneTimeCodeDeps,

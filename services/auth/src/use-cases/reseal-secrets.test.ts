@@ -94,7 +94,7 @@ describe('auth keys reseal', () => {
       await expect(reseal()).rejects.toThrow('1 secrets were being changed meanwhile: run it again')
     })
     expect(await reseal()).toEqual([
-      'mfa_factors.sealed_secret: 1 sealed anew',
+      'mfa_factors.sealed_secret: 1 sealed again',
       `every secret is sealed with key ${alone.current.id}`,
     ])
     const columns = sealedPlaces.map(({ table, column }) => ({ table, column, sealed: 0 }))

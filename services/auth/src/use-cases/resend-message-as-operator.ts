@@ -47,9 +47,7 @@ const REQUESTED_PURPOSES: Readonly<Record<Message['kind'], Readonly<Record<strin
 /**
  * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It
  * counts as any message, but no interval keeps it back.
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws messageNotFound, userNotFound, messageOver where its cause is over, overEmailRateLimit, overSmsRateLimit, and what
- * `admin.requireMayManage` and `runHooked` throw
+ * @throws messageNotFound, messageOver where its cause is over
  */
 export async function resendMessageAsOperator<Answer>(
   deps: ResendDeps,
@@ -83,7 +81,7 @@ interface Resent extends ResendMessageAsOperatorInput {
   readonly newId: string
 }
 
-/** @throws userNotFound, messageOver */
+/** @throws messageOver */
 async function resend(trx: Trx, deps: Repeatable<ResendDeps>, again: Resent): Promise<Message> {
   const { admin, message, newId } = again
   const user = requireUser(await lockUserById(trx, message.userId))

@@ -40,9 +40,7 @@ export interface ResentMessage {
 
 /**
  * Requests the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending.
- * @throws resendTypeUnsupported, resendEmailMissing, resendPhoneMissing, twoAddressesAtResend,
- * addressMissingAtResend, emailMessagesDisabled, phoneMessagesDisabled, and what `requireIdentifier`,
- * `parsePkce`, `readContext` and `requestMessage` throw
+ * @throws resendTypeUnsupported, resendEmailMissing, resendPhoneMissing, twoAddressesAtResend, addressMissingAtResend
  */
 export async function resendMessage(
   deps: MessageRequestDeps,

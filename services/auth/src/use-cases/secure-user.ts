@@ -10,7 +10,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsSince } from '../sessions/listed-session-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A user whose account somebody else may have used, and when that began. */
+/** A user whose account an attacker may have used, and when that began. */
 export interface SecureUserInput extends ManagedUser {
   readonly admin: Admin
   readonly since: Date
@@ -27,8 +27,7 @@ export interface SecuredUser {
 /**
  * Ends the sessions, passkeys, factors and recovery codes of a user that were made at a time or later, and what any session has
  * started. The user is notified (reference: Securing an account).
- * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws sinceInFuture, userNotFound, and what `requireMayManage` of the admin throws
+ * @throws sinceInFuture
  */
 export async function secureUser<Answer>(
   deps: AuditDeps & NotifyDeps & { readonly db: Db },

@@ -40,7 +40,7 @@ export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number
   })
 }
 
-/** @returns why nobody is to send the mail; undefined once it is sent @throws DeadJob, Error when it could not be sent */
+/** @returns why the mail is dropped; undefined once it is sent @throws DeadJob, Error when it could not be sent */
 async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason | undefined> {
   const at = deps.now()
   if (job.onlyIfFree && (await isIdentifierKept(deps.db, { kind: 'email', value: job.to })))
@@ -51,8 +51,8 @@ async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason
 }
 
 /**
- * Starts to send the mails of the queue. A mail to a wanted address that somebody has by then is not sent, and is given back to
- * the limit of all clients. Other mails that are dropped may be ones that the limit does not count.
+ * Starts to send the mails of the queue. If another user has taken the wanted address meanwhile, the mail is dropped and given
+ * back to the limit of all clients. The limit may not have counted other dropped mails.
  */
 export async function startMails(deps: SendMailDeps & Pick<MessageRequestDeps, 'jobs' | 'rateLimits'>): Promise<void> {
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
@@ -98,8 +98,8 @@ async function giveSmsBack(
 }
 
 /**
- * Sends the message of a request, if it has a recipient. The share of the client counts the message either way. The limit of all
- * clients gets a message back that nobody is there to get: a stranger must not use it up without a message.
+ * Sends the message of a request, if it has a recipient. The limit of the client counts the message either way. Without a
+ * recipient, the message is given back to the limit of all clients, so that a stranger cannot use that limit up.
  *
  * A process may die after the commit and before the queue hears of it. The next attempt then sends the message again, with a new
  * code in place of the earlier one. It sends the message of a change of address again only once the interval is over, and while

@@ -47,7 +47,7 @@ export const UserForOperatorView = z.object({
 /** How many entries each list shows. */
 const NEWEST = { direction: 'desc', limit: 10, after: undefined } as const
 
-/** Shows a user to operators, also a deleted one. @throws userNotFound */
+/** Shows a user to operators, also a deleted one. */
 export async function showUserToOperator(
   {
     config,

@@ -14,7 +14,7 @@ const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
 /**
  * Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be
  * repeated.
- * @throws logoutScopeUnsupported, tokenUserNotFound, userBanned, sessionNotFound
+ * @throws logoutScopeUnsupported
  */
 export async function signOut(
   deps: Pick<AuditDeps, 'logger'> & { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },

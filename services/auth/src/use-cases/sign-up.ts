@@ -45,9 +45,7 @@ type SignUpResult =
 
 /**
  * Signs a user up by email or phone (reference: POST /signup).
- * @throws signupDisabled, passwordMissingAtSignUp, twoAddressesAtSignUp, channelUnsupported, pkceAtPhoneSignUp,
- * emailSignupsDisabled, phoneSignupsDisabled, metadataTooLarge, and what `requireNewPassword`, `parsePkce`,
- * `requireIdentifier`, `readContext`, `createSignUp` and `signFirstSession` throw
+ * @throws twoAddressesAtSignUp, pkceAtPhoneSignUp, emailSignupsDisabled, phoneSignupsDisabled
  */
 export async function signUp(
   deps: SignUpDeps,
@@ -101,8 +99,7 @@ type SignInAnonymouslyDeps = AuditDeps &
 
 /**
  * Creates a user without an identifier, and signs them in (reference: Anonymous users).
- * @throws anonymousDisabled, signupDisabled, overRequestRateLimit, metadataTooLarge, and what `readContext`,
- * `askBeforeUserCreated` and `signFirstSession` throw
+ * @throws anonymousDisabled
  */
 export async function signInAnonymously(
   deps: SignInAnonymouslyDeps,
@@ -126,7 +123,7 @@ export async function signInAnonymously(
 /**
  * Counts a request by the limit of anonymous sign-ins. It was counted as a sign-up before its body was read,
  * so that count is given back first.
- * @throws anonymousDisabled, signupDisabled, overRequestRateLimit
+ * @throws anonymousDisabled
  */
 async function checkAnonymousSignIn(
   { config, rateLimits }: Pick<SignInAnonymouslyDeps, 'config' | 'rateLimits'>,

@@ -35,7 +35,7 @@ export interface StartAuthorizationInput {
 /**
  * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
  * @returns the URL that the browser goes to
- * @throws providerUnnamed, providerUnknown, userNotFound, exchangeFailed, tokenUserNotFound, userBanned, sessionNotFound
+ * @throws providerUnnamed, providerUnknown
  */
 export async function startAuthorization(
   deps: StartAuthorizationDeps,
@@ -76,7 +76,7 @@ async function storeFlow(
   })
 }
 
-/** The hash of the token of an invitation that is still valid. @throws userNotFound */
+/** The hash of the token of an invitation that is still valid. */
 async function findInvitation(
   { db, now }: Pick<StartAuthorizationDeps, 'db' | 'now'>,
   token: string | undefined,

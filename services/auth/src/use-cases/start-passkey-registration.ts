@@ -9,8 +9,6 @@ import type { TokenUser } from '../sessions/token-user.ts'
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored
  * for an account that a concurrent request deletes.
- * @throws tooManyPasskeys, tokenUserNotFound, userBanned, ssoPasskey, sessionNotFound, anonymousNotAllowed,
- * passkeysNeedSecondFactor, signInTooOld
  */
 export async function startPasskeyRegistration(
   deps: ActiveCallerDeps & CeremonyDeps & { readonly config: AuthConfig; readonly db: Db },

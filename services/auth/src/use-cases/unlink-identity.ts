@@ -20,8 +20,7 @@ type UnlinkIdentityDeps = AuditDeps &
 
 /**
  * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
- * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound,
- * emailConflict, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld
+ * @throws foreignAudience, singleIdentity, identityNotFound, emailConflict
  */
 export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,

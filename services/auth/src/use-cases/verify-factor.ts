@@ -91,10 +91,7 @@ interface ChallengedFactor {
  * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares
  * the answer without a lock. Then one transaction consumes the challenge, accepts the factor and raises the
  * session, or changes nothing.
- * @throws factorNotFound, challengeNotFound, challengeMismatch, challengeExpired, totpCodeWrong, phoneFactorCodeWrong,
- * webauthnFactorWrong, tooManyFactors, enrolNeedsSecondFactor, sessionNotFound, and what `findCaller`,
- * `requireFactorOwner`, `requireLiveSession`, `requireVerifyEnabled`, `judgeFactorAttempt`,
- * `prepareRaisedClaims` and `signSessionView` throw
+ * @throws challengeMismatch, challengeExpired, totpCodeWrong, phoneFactorCodeWrong, webauthnFactorWrong
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))

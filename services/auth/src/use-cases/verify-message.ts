@@ -40,14 +40,14 @@ export interface VerifiedSession {
   readonly type: string | undefined
 }
 
-/** A session, or `other-address-left`: a change of email waits for its other address, and nobody signs in. */
+/** A session, or `other-address-left`: a change of email waits for its other address, so there is no session. */
 export type VerifiedMessage =
   | ({ readonly verdict: 'session' } & VerifiedSession)
   | { readonly verdict: 'other-address-left' }
 
 /**
  * Exchanges the code or the link token of a message for a session (reference: POST /verify).
- * @throws otpExpired, and what `parseVerifyBody`, `requirePhone`, `redeemLink`, `redeemMessage` and `signNewSession` throw
+ * @throws otpExpired
  */
 export async function verifyMessage(
   deps: VerifyMessageDeps,
@@ -72,7 +72,7 @@ async function readPhone(deps: VerifyMessageDeps, { kind, value }: UserIdentifie
   return { kind, value: kind === 'phone' ? await requirePhone(deps, value) : value }
 }
 
-/** A code that somebody has typed, and the address to which it was sent. */
+/** A typed code, and the address to which it was sent. */
 interface VerifyCodeInput {
   readonly type: VerifyType
   /** The address that got the code. For a change of email or phone it is not the user's own yet. */
@@ -83,9 +83,9 @@ interface VerifyCodeInput {
 }
 
 /**
- * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong
- * code. A ban refuses only a right code, since its refusal reveals that the account exists.
- * @throws otpExpired, and what `redeemMessage` throws
+ * Verifies a typed code. An unknown address gets the same answer as a wrong code, after the same work. A ban refuses only a
+ * correct code, since its refusal reveals that the account exists.
+ * @throws otpExpired
  */
 async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
@@ -156,7 +156,7 @@ async function guessCode(
   const token = matchCode(deps, input, owner, candidates)
   if (token) return token
   await recordFailedCheck(deps, failedCheckOf(input))
-  // Also for an unknown address: an entry takes time, which would tell who has an account.
+  // Also for an unknown address: an entry takes time, which would reveal who has an account.
   const { type, context } = input
   const event = {
     action: 'verification_failed',

@@ -41,9 +41,7 @@ export interface VerifyRecoveryCodeInput extends SessionOrigin {
 
 /**
  * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
- * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong, sessionNotFound, and what
- * `findCaller`, `requireFactorOwner`, `requireLiveSession`, `judgeFactorAttempt`,
- * `prepareRaisedClaims` and `signSessionView` throw
+ * @throws recoveryVerifyDisabled, recoveryCodesLocked, recoveryCodeWrong
  */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,

@@ -10,7 +10,7 @@ export const signUpBehaviours = {
   },
   revealTakenAddress: {
     subject: 'A sign-up with the address of a confirmed user, without autoconfirm',
-    compatible: is(false, 'cannot be told from a fresh one'),
+    compatible: is(false, 'looks like a fresh one'),
     supabase: is(true, '200 with `identities: []` and `role: ""`'),
     reason: 'Applications test `data.user.identities.length === 0` to say that the address is taken.',
   },
@@ -87,7 +87,7 @@ export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
 export const signInBehaviours = {
   keepOutdatedHashes: {
     subject: 'A right password whose hash has another algorithm or cost than new ones',
-    compatible: is(false, 'is hashed anew'),
+    compatible: is(false, 'is hashed again'),
     supabase: is(true, 'keeps its hash'),
     reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
   },
@@ -267,7 +267,7 @@ export const keptUserBehaviours: readonly KeptBehaviour[] = [
     subject: 'A pending change of address that a new password has ended, and one of a deleted user',
     ours: 'Absent',
     theirs: '`new_email` and `new_phone` stay, though no code confirms them; hashes of a deleted user',
-    reason: 'A fault of theirs.',
+    reason: 'A fault of supabase/auth.',
   },
   {
     subject: 'A sign-up under autoconfirm in the audit log',

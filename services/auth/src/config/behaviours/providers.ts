@@ -85,7 +85,7 @@ export const keptProviderBehaviours: readonly KeptBehaviour[] = [
     subject: 'Verified members of identities, providers after an address was added, factors after their verification',
     ours: 'What is so after the request',
     theirs: 'What was so before it',
-    reason: 'Faults of theirs.',
+    reason: 'Faults of supabase/auth.',
   },
   {
     subject: 'What an admin has given an invited user who accepts by an account at a provider with the invited email',

@@ -83,7 +83,7 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
     subject: 'Values out of form in bodies, queries and tokens',
     ours: 'Refused with 400 or 403',
     theirs: 'Ignored, or 500',
-    reason: 'A mistake is told where it is made.',
+    reason: 'A mistake is reported where it is made.',
   },
   {
     subject: 'Bodies that are no JSON, members of a wrong type',
@@ -120,7 +120,7 @@ export const messageBehaviours = {
       true,
       'start the interval that a mail of their kind would: confirmation, recovery (with magic links) or change of email',
     ),
-    reason: 'One interval covers all links of a kind, whoever asks for them.',
+    reason: 'One interval covers all links of a kind, for every client.',
   },
   shareRecoveryInterval: {
     subject: '`POST /recover`, and a magic link to the same email',
@@ -283,13 +283,13 @@ export const keptHookBehaviours: readonly KeptBehaviour[] = [
     subject: 'The user in the payload of hooks',
     ours: 'Filled',
     theirs: '`role: ""`, times of the year 1',
-    reason: 'A fault of theirs.',
+    reason: 'A fault of supabase/auth.',
   },
   {
     subject: '`claims.aud` in the first call of CUSTOM_ACCESS_TOKEN after a start',
     ours: 'A text, as in every call',
     theirs: 'A list; a text once a token has been signed',
-    reason: 'A fault of theirs.',
+    reason: 'A fault of supabase/auth.',
   },
   {
     subject: 'The status of the answer of a hook',
@@ -307,7 +307,7 @@ export const keptHookBehaviours: readonly KeptBehaviour[] = [
     subject: 'AFTER_USER_CREATED',
     ours: 'Called once for each new user',
     theirs: 'Not for sign-ups under autoconfirm; again for each repeated sign-up of an unconfirmed user',
-    reason: 'A fault of theirs.',
+    reason: 'A fault of supabase/auth.',
   },
   {
     subject: 'Notifications by SEND_EMAIL, such as of a new password',

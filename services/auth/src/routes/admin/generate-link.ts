@@ -73,7 +73,6 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** @throws metadataTooLarge */
 function readWanted(config: MetadataRules, type: LinkType, body: z.output<typeof LinkBody>) {
   return {
     type,

@@ -78,7 +78,7 @@ function toAddition(key: SigningKeyStatus | undefined): OperatorEffect {
   return toKeyEffect(key, { algorithm: key.alg, state: 'next' }, 201)
 }
 
-/** @throws signingKeyNotFound, signingKeyInUse */
+/** @throws signingKeyInUse */
 function toRetirement(result: Retirement): OperatorEffect {
   if (result.verdict === 'unknown') return refuseUnknownKey()
   if (result.verdict === 'in-use') throw signingKeyInUse()

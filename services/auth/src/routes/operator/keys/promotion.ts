@@ -34,7 +34,7 @@ export const operatorKeyPromotionRoutes: FastifyPluginAsyncZod = async (app) => 
   )
 }
 
-/** @throws signingKeyNotFound, signingKeyOver, signingAlgorithmOff, signingKeyTooYoung */
+/** @throws signingKeyOver, signingAlgorithmOff, signingKeyTooYoung */
 function toPromotion(result: Promotion): OperatorEffect {
   switch (result.verdict) {
     case 'promoted':
