@@ -135,7 +135,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     breaks: 'a hint counts in its own session of the checkout alone',
-    file: 'services/payments/src/checkout/hint.ts',
+    file: 'services/payments/src/checkout/authentication.ts',
     text: 'hint.sessionId === sessionId',
     replacement: "hint.sessionId !== ''",
     test: 'services/payments/src/checkout/hint.test.ts',

@@ -1,4 +1,4 @@
-import type { Step } from '../src/checkout/enrolment.ts'
+import type { Step } from '../src/checkout/authentication.ts'
 import type { TestPayments } from './payments-app.ts'
 
 /** The fields of all answers of the checkout. Each answer has some of them. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { insertAppInvitation } from '../src/apps/app-repository.ts'
-import { NOT_ENROLLED } from '../src/checkout/enrolment.ts'
+import { NOT_ENROLLED } from '../src/checkout/authentication.ts'
 import { insertSession } from '../src/checkout/session-repository.ts'
 import { hashToken } from '../src/members/invitation.ts'
 import { countLockWaits } from './lock-waits.ts'

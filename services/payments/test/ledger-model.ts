@@ -1,10 +1,14 @@
 import { currencyExponent } from '../src/money/currencies.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
-import { exchange } from '../src/money/exchange.model.ts'
+import { divideHalfEven, exchange } from '../src/money/exchange.model.ts'
 import { rateOfDay } from '../src/money/rates.model.ts'
-import { divideHalfEven } from '../src/money/rounding.model.ts'
-import { type Amounts, authorized, runOperation } from '../src/transactions/amounts.model.ts'
-import { type CapturedAmount, capturedValue } from '../src/transactions/reversal.model.ts'
+import {
+  type Amounts,
+  authorized,
+  type CapturedAmount,
+  capturedValue,
+  runOperation,
+} from '../src/transactions/amounts.model.ts'
 import type { OperationKind } from '../src/transactions/transaction.ts'
 
 /** The fees of new merchants in tests: 135 basis points and EUR 0.25. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { NOT_ENROLLED } from '../src/checkout/enrolment.ts'
+import { NOT_ENROLLED } from '../src/checkout/authentication.ts'
 import { insertSession } from '../src/checkout/session-repository.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
 

@@ -1,8 +1,18 @@
 import { describe, expect, it } from 'vitest'
 import { conflict, forbidden, idempotencyKeyUsed, invalidFields, notFound, unauthorized } from '../errors.ts'
 import type { Caller } from './caller.ts'
-import { type Problem, type RequestInput, valid } from './request-input.ts'
-import { keyMacOf, refuseRunning, requireAccess, requireObject, requireOutcome } from './require-access.ts'
+import {
+  keyMacOf,
+  mapInput,
+  type Problem,
+  type RequestInput,
+  refuseRunning,
+  requireAccess,
+  requireObject,
+  requireOutcome,
+  valid,
+  valuesOrNull,
+} from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
 const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, repeat: undefined })
@@ -117,4 +127,24 @@ describe('keyMacOf', () => {
     const mac = Buffer.alloc(32)
     expect(keyMacOf(callerOf(mac))).toBe(mac)
   })
+})
+
+const refused: RequestInput<{ readonly amount: number }> = {
+  verdict: 'refused',
+  problem: {
+    stage: 'validation',
+    error: invalidFields([{ field: 'amount', message: 'is required', code: 'REQUIRED' }]),
+  },
+}
+
+it('gives valid values another form, and leaves a refused request its problem', () => {
+  const double = ({ amount }: { readonly amount: number }) => amount * 2
+  expect([mapInput(valid({ amount: 1 }), double), mapInput(refused, double)]).toEqual([
+    { verdict: 'valid', values: 2 },
+    refused,
+  ])
+})
+
+it('has the values of a valid request for a statement, and null for a refused one', () => {
+  expect([valuesOrNull(valid({ amount: 1 })), valuesOrNull(refused)]).toEqual([{ amount: 1 }, null])
 })

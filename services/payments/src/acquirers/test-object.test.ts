@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { completeScenario } from '../cards/scenario.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 import { cardRefusal } from './simulator.ts'
-import { scenarioOfNumber } from './test-numbers.ts'
-import { scenarioOfPayment, TestObject } from './test-object.ts'
+import { scenarioOfNumber, scenarioOfPayment, TestObject } from './test-object.ts'
 
 const plain = '1000000000000000'
 

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { schemeOf } from './card-number.ts'
-import { hasCheckDigit } from './check-digit.ts'
+import { digitsIn, hasCheckDigit } from './check-digit.ts'
 import { hasCardNumber, hasCardNumberDeep } from './clear-number.ts'
-import { digitsIn } from './digits.ts'
 
 /** The Luhn check digit by its definition: each second digit from the right is doubled. */
 function withCheckDigit(digits: string): string {

@@ -1,7 +1,6 @@
 import { isPayableIban, normaliseIban } from '../merchants/iban.ts'
 import { schemeOf } from './card-number.ts'
-import { checkDigitsIn } from './check-digit.ts'
-import { valueOfDigit } from './digits.ts'
+import { checkDigitsIn, valueOfDigit } from './check-digit.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19

@@ -1,4 +1,6 @@
-import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
+import { z } from 'zod'
+import type { Scenario } from '../cards/scenario.ts'
+import type { TextSeal } from '../vault/text-seal.ts'
 
 /** The progress of the authentication of a payment. */
 export interface Authentication {
@@ -75,4 +77,81 @@ export function tdsVerdict(status: TdsStatus, mode: 'attempt' | 'full'): TdsVerd
   if (status === 'authenticated') return { verdict: 'accepted', tds: 'full' }
   if (mode === 'full') return { verdict: 'refused', statusCode: 'TDSECURE_REQUIRED' }
   return { verdict: 'accepted', tds: status === 'attempted' ? 'attempt' : null }
+}
+
+/** The steps of a payment, in order (reference: Challenges). */
+export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'] as const
+/** A step of a payment, before the acquirer is asked. */
+export type Step = (typeof STEPS)[number]
+
+/** The outcome of the authentication of the customer by their bank. */
+export type TdsStatus = Scenario['tdsStatus']
+
+/** The 3-D Secure enrolment of a card, as the lookup finds it. */
+export interface Enrolment {
+  /** The steps that are offered after the lookup. */
+  readonly steps: readonly Step[]
+  /** The steps whose frame never answers. */
+  readonly silent: readonly Step[]
+  /** Whether to ask the customer out of band. */
+  readonly polls: boolean
+  /** The bank's answer: at once without a challenge, otherwise when the customer approves. */
+  readonly status: TdsStatus
+}
+
+/** There is no directory of live cards, so no customer can be authenticated. */
+export const NOT_ENROLLED: Enrolment = { steps: [], silent: [], polls: false, status: 'unavailable' }
+
+/** The enrolment of a card of the simulator (reference: Test object). */
+export function simulatedEnrolment(scenario: Scenario): Enrolment {
+  const { fingerprint, tdsFingerprint, tdsChallenge, tdsStatus: status, polls } = scenario
+  return {
+    steps: [
+      'device-fingerprint',
+      ...(tdsFingerprint === 'unavailable' ? [] : (['tds-fingerprint'] as const)),
+      ...(tdsChallenge ? (['tds-challenge'] as const) : []),
+    ],
+    silent: [
+      ...(fingerprint === 'timeout' ? (['device-fingerprint'] as const) : []),
+      ...(tdsFingerprint === 'timeout' ? (['tds-fingerprint'] as const) : []),
+    ],
+    polls,
+    status,
+  }
+}
+
+/** The proof that a client has done a step of a payment. */
+interface Hint {
+  readonly sessionId: string
+  readonly step: Step
+}
+
+const Content = z.object({ sessionId: z.string(), step: z.enum(STEPS) })
+
+/** A hint as a text for the client. It opens for the same order only. */
+export function sealHint(hints: TextSeal, digest: Buffer, { sessionId, step }: Hint): string {
+  return hints.seal({ sessionId, step }, placeOf(digest))
+}
+
+/** The session that an order continues, and the steps that were done in it. */
+interface Progress {
+  readonly sessionId: string
+  readonly done: ReadonlySet<Step>
+}
+
+/**
+ * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders, and other
+ * texts, are ignored. Undefined without the hint of a card lookup.
+ * @param digest what the hints must be sealed for: `orderDigest` of the order
+ */
+export function readHints(hints: TextSeal, digest: Buffer, texts: readonly string[]): Progress | undefined {
+  const read = texts.flatMap((text) => Content.safeParse(hints.open(text, placeOf(digest))).data ?? [])
+  const sessionId = read.findLast(({ step }) => step === 'card-lookup')?.sessionId
+  if (sessionId === undefined) return undefined
+  const own = read.filter((hint) => hint.sessionId === sessionId)
+  return { sessionId, done: new Set(own.map(({ step }) => step)) }
+}
+
+function placeOf(digest: Buffer): string {
+  return `hint/${digest.toString('base64')}`
 }

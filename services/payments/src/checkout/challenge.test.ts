@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import type { Step } from './authentication.ts'
 import { type Challenge, challengesOf } from './challenge.ts'
-import type { Step } from './enrolment.ts'
 
 const FRAME = { name: 'tds-challenge', type: 'iframe', path: '/payments/challenges/tds-challenge' } as const
 const REDIRECT = {

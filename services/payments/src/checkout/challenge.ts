@@ -1,7 +1,8 @@
-import type { Step } from './enrolment.ts'
+import { z } from 'zod'
+import { STEPS, type Step } from './authentication.ts'
 
 /** The ways to take a step: by a request, in a frame, by a redirect of the customer, or by polling. */
-export const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
+const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
 /** The kind of a step that a customer takes before paying (reference: Challenges). */
 export type ChallengeType = (typeof CHALLENGE_TYPES)[number]
 
@@ -32,3 +33,22 @@ function toChallenge(name: Step, type: ChallengeType): Challenge {
   const path = `/payments/challenges/${name}`
   return { name, type, path: type === 'redirect' || type === 'poll' ? `${path}/${type}` : path }
 }
+
+/** The ways to continue a payment, best first. */
+export const ChallengesView = z.object({
+  challenges: z.array(z.object({ name: z.enum(STEPS), type: z.enum(CHALLENGE_TYPES), path: z.string() })).readonly(),
+})
+
+/** The task of a client for a step. Members that do not belong to the type are absent (reference: Tasks). */
+export const ChallengeTaskView = z.object({
+  hints: z.array(z.string()).readonly(),
+  action: z.string().optional(),
+  url: z.string().optional(),
+  method: z.literal('POST').optional(),
+  fields: z.record(z.string(), z.string()).optional(),
+  width: z.int().optional(),
+  height: z.int().optional(),
+  timeout: z.int().optional(),
+  notBefore: z.iso.datetime().optional(),
+  interval: z.int().optional(),
+})

@@ -2,9 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Repeat } from '../access/caller.ts'
-import { type RateState, rateState } from '../money/exchange-repository.ts'
-import type { Authentication } from './authentication.ts'
-import type { Enrolment, Step } from './enrolment.ts'
+import { type RateState, rateState } from '../money/rate-repository.ts'
+import type { Authentication, Enrolment, Step } from './authentication.ts'
 
 /** The fields of a merchant that decide how an order is paid. */
 export interface Payee {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { decimalMoneyShape } from '../money/decimal-money.ts'
-import { anyCustom } from '../requests/custom.ts'
-import { anyText, isHttpUrl, reference, text, URL_PATTERN, withText } from '../requests/fields.ts'
+import { decimalMoneyShape } from '../money/decimal.ts'
+import { anyCustom, anyText, isHttpUrl, reference, text, URL_PATTERN, withText } from '../requests/fields.ts'
 import { falseIsAbsent } from '../requests/validate-input.ts'
 
 const HINTS_MAX = 50

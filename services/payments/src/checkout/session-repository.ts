@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
-import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
+import type { Enrolment, Step, TdsStatus } from './authentication.ts'
 
 /** Identifies the session of an order among all merchants. */
 export interface SessionKey {

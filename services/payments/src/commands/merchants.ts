@@ -1,8 +1,7 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
-import { TEST_MERCHANT } from '../merchants/merchant.ts'
-import { viewMerchant } from '../merchants/merchant-view.ts'
+import { TEST_MERCHANT, viewMerchant } from '../merchants/merchant.ts'
 import {
   findMerchant,
   listAllMerchants,

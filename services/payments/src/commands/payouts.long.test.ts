@@ -21,7 +21,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import type { PaymentsTables } from '../database.ts'
-import { payOutDaily } from '../use-cases/pay-out-daily.ts'
+import { payOutDaily } from '../use-cases/pay-out-merchants.ts'
 import { merchantsCommand } from './merchants.ts'
 import { payoutsCommand } from './payouts.ts'
 

@@ -8,7 +8,7 @@ import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../a
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import { type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import { ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
-import type { Dispute } from './dispute.ts'
+import type { Dispute, NewDispute } from './dispute.ts'
 
 interface DisputeColumns {
   id: string
@@ -27,18 +27,6 @@ interface DisputeColumns {
 
 const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, excess, reason_code, reason_title, due, status, resolved, created`
 const source = { table: 'disputes', columns: () => columnsOfRow('r', COLUMNS) }
-
-/** The amount that is disputed, and the reason, by the numbers of the reference (reference: Disputes). */
-export interface NewDispute {
-  /** Minor units. Absent: all that can be disputed. */
-  readonly amount?: number | undefined
-  /** Absent: that of the transaction. */
-  readonly currency?: string | undefined
-  readonly reasonCode: number
-  readonly reasonTitle: string
-  /** The acquirer's reference, without the name of the acquirer. A dispute with the same reference is opened once. */
-  readonly acquirerRef?: string | undefined
-}
 
 /** A dispute to open. `dispute` is null when only access is checked. */
 export interface OpenDisputeCall extends CallerColumns {

@@ -1,3 +1,7 @@
+import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
+import { amount } from '../requests/fields.ts'
+
 /** A dispute about a transaction. */
 export interface Dispute {
   readonly id: string
@@ -14,6 +18,18 @@ export interface Dispute {
   readonly status: 'open' | 'won' | 'lost'
   readonly resolved: Date | null
   readonly created: Date
+}
+
+/** The amount that is disputed, and the reason, by the numbers of the reference (reference: Disputes). */
+export interface NewDispute {
+  /** Minor units. Absent: all that can be disputed. */
+  readonly amount?: number | undefined
+  /** Absent: that of the transaction. */
+  readonly currency?: string | undefined
+  readonly reasonCode: number
+  readonly reasonTitle: string
+  /** The acquirer's reference, without the name of the acquirer. A dispute with the same reference is opened once. */
+  readonly acquirerRef?: string | undefined
 }
 
 /** Why a customer disputes a payment, or why a scheme takes one for fraud. */
@@ -42,4 +58,56 @@ export const DISPUTE_REASONS: readonly Reason[] = [
 /** The title of a reason (reference: Disputes). Undefined for an unknown code. */
 export function reasonTitle(code: number): string | undefined {
   return DISPUTE_REASONS.find((reason) => reason.code === code)?.title
+}
+
+const reasonCode = z
+  .int()
+  .refine((code) => reasonTitle(code) !== undefined, { error: FIELD_TEXTS.notReason, params: { code: 'UNKNOWN' } })
+  .meta({ enum: DISPUTE_REASONS.map(({ code }) => code) })
+
+/** A new dispute, as requests name it (reference: Test endpoints). */
+export const DisputeBody = z.object({
+  amount: amount().optional(),
+  reason: z.object({ code: reasonCode.optional() }).optional(),
+})
+
+/** The dispute that a request asks for. A reason that it does not give is the default one. */
+export function toNewDispute({ amount, reason }: z.output<typeof DisputeBody>): NewDispute {
+  const code = reason?.code ?? DEFAULT_REASON.reasonCode
+  return { amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
+}
+
+/** The JSON of a dispute, the same in lists and alone (reference: Other objects). */
+export const DisputeView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    transactionId: z.string(),
+    created: z.iso.datetime(),
+    amount: z.int(),
+    currency: z.string(),
+    excess: z.int().optional(),
+    reason: z.object({ code: z.int(), title: z.string() }),
+    due: z.iso.datetime(),
+    status: z.enum(['open', 'won', 'lost']),
+    resolved: z.iso.datetime().optional(),
+  })
+  .meta({ id: 'Dispute' })
+
+/** Makes the JSON of a dispute. An open dispute has no `resolved`, and a dispute without an excess has no `excess`. */
+export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
+  const { id, merchantId, transactionId, created, amount, currency, excess, reason, due, status, resolved } = dispute
+  return {
+    id,
+    merchantId,
+    transactionId,
+    created: created.toISOString(),
+    amount: Number(amount),
+    currency,
+    ...(excess === 0n ? {} : { excess: Number(excess) }),
+    reason: { code: reason.code, title: reason.title },
+    due: due.toISOString(),
+    status,
+    ...(resolved === null ? {} : { resolved: resolved.toISOString() }),
+  }
 }

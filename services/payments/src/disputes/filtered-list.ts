@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RequestInput } from '../access/request-input.ts'
+import type { RequestInput } from '../access/require-access.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/page-query.ts'
 import { id, ListQuery } from '../requests/fields.ts'
 

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Reason } from './dispute.ts'
 
 /** A notice of a scheme that a payment was fraud. It moves no money. */
@@ -26,3 +27,34 @@ const TITLES = [
 
 /** The reasons of schemes, from code 0 on (reference: Fraud alerts). */
 export const FRAUD_REASONS: readonly Reason[] = TITLES.map((title, code) => ({ code, title }))
+
+/** The JSON of a fraud alert, the same in lists and alone (reference: Other objects). */
+export const FraudView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    transactionId: z.string(),
+    created: z.iso.datetime(),
+    reported: z.iso.datetime().optional(),
+    reason: z.int().min(0).max(8).optional(),
+  })
+  .meta({ id: 'FraudAlert' })
+
+/** Makes the JSON of a fraud alert, without what was not reported. */
+export function viewFraud({
+  id,
+  merchantId,
+  transactionId,
+  created,
+  reported,
+  reason,
+}: Fraud): z.infer<typeof FraudView> {
+  return {
+    id,
+    merchantId,
+    transactionId,
+    created: created.toISOString(),
+    ...(reported === null ? {} : { reported: reported.toISOString() }),
+    ...(reason === null ? {} : { reason }),
+  }
+}

@@ -1,3 +1,6 @@
+import { z } from 'zod'
+import { CHARGEABLE } from './currencies.ts'
+
 /** An exact decimal number: `digits` · 10^−`scale`. */
 export interface Decimal {
   readonly digits: bigint
@@ -17,4 +20,30 @@ export function printDecimal({ digits, scale }: Decimal): string {
   const fraction = text.slice(text.length - scale).replace(/0+$/, '')
   const whole = text.slice(0, text.length - scale)
   return fraction === '' ? whole : `${whole}.${fraction}`
+}
+
+/**
+ * Money as the checkout writes it: `value` · 10^−`exponent` major units. The client chooses the exponent; it may differ from
+ * the decimals of the currency (reference: Amounts of orders).
+ */
+export interface DecimalMoney {
+  readonly exponent: number
+  readonly value: number
+}
+
+/** The fields of such money. The reader judges whether the currency is listed. */
+export const decimalMoneyShape = {
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .meta({ pattern: undefined, enum: [...CHARGEABLE] }),
+  exponent: z.int().min(0).max(10),
+}
+
+/** Minor units of a currency with so many decimals. Money that is finer than the currency is rounded up. */
+export function toMinorUnits({ exponent, value }: DecimalMoney, currencyExponent: number): bigint {
+  const shift = currencyExponent - exponent
+  if (shift >= 0) return BigInt(value) * 10n ** BigInt(shift)
+  const unit = 10n ** BigInt(-shift)
+  return (BigInt(value) + unit - 1n) / unit
 }

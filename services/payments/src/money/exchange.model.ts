@@ -1,8 +1,7 @@
 import { type Decimal, printDecimal, readDecimal } from './decimal.ts'
-import { divideHalfEven } from './rounding.model.ts'
 
 /** The currency of one side of an exchange, by its decimals and its rate. */
-export interface Quote {
+interface Quote {
   /** Decimals of the minor unit. */
   readonly exponent: number
   /** Units for one euro, as decimal text. */
@@ -10,7 +9,7 @@ export interface Quote {
 }
 
 /** An amount to exchange, with the rates of both currencies. */
-export interface ExchangeRequest {
+interface ExchangeRequest {
   /** Minor units of `from`, not negative. */
   readonly amount: bigint
   readonly from: Quote
@@ -42,4 +41,15 @@ export function exchange({ amount, from, to, marginBasisPoints }: ExchangeReques
 
 function tenTo(power: Decimal['scale']): bigint {
   return 10n ** BigInt(power)
+}
+
+/**
+ * The integer nearest to n/d; of two equally near integers, the even one. All rounding of money is done so. `n` is not
+ * negative, `d` is positive; callers apply signs afterwards. The model of the SQL function `round_half_even` (reference:
+ * Rounding).
+ */
+export function divideHalfEven(n: bigint, d: bigint): bigint {
+  const [quotient, remainder] = [n / d, n % d]
+  if (2n * remainder === d) return quotient + (quotient % 2n)
+  return 2n * remainder > d ? quotient + 1n : quotient
 }

@@ -1,8 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { ChallengeState } from '../checkout/frame-state.ts'
 import type { OpenChallenge } from '../checkout/session-repository.ts'
-import { formatLocalMoney } from './local-money.ts'
-import type { PageLocale } from './locale.ts'
+import { formatLocalMoney, type PageLocale } from './locale.ts'
 import { factList, type Page, renderPage, sumOf } from './page.ts'
 import { type TextName, translatorOf } from './texts.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { choosePageLocale, preferredPageLocale } from './locale.ts'
+import { choosePageLocale, formatLocalMoney, preferredPageLocale } from './locale.ts'
 
 it.each([
   ['da', undefined, 'da', 'da'],
@@ -23,4 +23,16 @@ it.each([
 it('prefers no locale when the browser asks for none that the pages have', () => {
   expect(preferredPageLocale('is, *;q=0.5')).toBeUndefined()
   expect(preferredPageLocale('is, da-DK;q=0.5')).toEqual({ language: 'da', tag: 'da-DK' })
+})
+
+it.each([
+  ['EUR', 123_456, 'en', '€1,234.56'],
+  ['EUR', 123_456, 'da', '1.234,56 €'],
+  ['JPY', 1_000, 'en', '¥1,000'],
+  ['KWD', 1_234, 'en', 'KWD 1.234'],
+  ['ISK', 5, 'is', '0,05 kr.'],
+  ['EUR', 999_999_999_999, 'de', '9.999.999.999,99 €'],
+])('formatLocalMoney: %s %i in %s is %s', (currency, amount, locale, text) => {
+  // The spaces that keep an amount on one line.
+  expect(formatLocalMoney({ currency, amount }, locale).replaceAll(/\s/g, ' ')).toBe(text)
 })

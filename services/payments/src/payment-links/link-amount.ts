@@ -1,8 +1,8 @@
-import { asciiDigits, digitsIn } from '../cards/digits.ts'
+import { asciiDigits, digitsIn } from '../cards/check-digit.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { type Decimal, readDecimal } from '../money/decimal.ts'
 import type { Money } from '../money/minor-units.ts'
-import { localFormsOf } from '../pages/local-money.ts'
+import { localFormsOf } from '../pages/locale.ts'
 
 /** Why a text is no amount. */
 export type AmountProblem = 'invalid' | 'too-large'

@@ -1,7 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import { formatLocalMoney } from '../pages/local-money.ts'
-import type { PageLocale } from '../pages/locale.ts'
+import { formatLocalMoney, type PageLocale } from '../pages/locale.ts'
 import { factList, type Page, renderPage, sumOf } from '../pages/page.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { type PaymentLink, redirectAfter } from './link.ts'

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
-import { type RateState, rateState } from '../money/exchange-repository.ts'
+import { type RateState, rateState } from '../money/rate-repository.ts'
 
 /** The merchant of a link, for its page. */
 export interface LinkPayee {

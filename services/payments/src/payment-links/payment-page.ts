@@ -1,6 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { formatLocalMoney } from '../pages/local-money.ts'
-import type { PageLocale } from '../pages/locale.ts'
+import { formatLocalMoney, type PageLocale } from '../pages/locale.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { CARD_FIELDS, type CardField, type FieldProblems } from './card-form.ts'
 import type { PayableLink } from './link.ts'

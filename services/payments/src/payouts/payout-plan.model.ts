@@ -1,4 +1,4 @@
-import { type CapturedAmount, capturedValue } from '../transactions/reversal.model.ts'
+import { type CapturedAmount, capturedValue } from '../transactions/amounts.model.ts'
 import type { PayoutSkip } from './payout.ts'
 
 /** The figures that decide a payout, in minor units of the merchant's currency. */

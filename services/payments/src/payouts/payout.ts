@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** A transfer of a merchant's balance to its bank account, in minor units of `currency`. */
 export interface Payout {
   readonly id: string
@@ -13,3 +15,34 @@ export interface Payout {
 
 /** Why a merchant is not paid out. */
 export type PayoutSkip = 'events_waiting' | 'negative' | 'below_minimum' | 'no_iban'
+
+/** The JSON of a payout, the same in lists and alone (reference: Other objects). */
+export const PayoutView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    created: z.iso.datetime(),
+    amount: z.int(),
+    currency: z.string(),
+    status: z.enum(['created', 'exported', 'settled', 'failed']),
+    lineId: z.string(),
+    bank: z.object({ iban: z.string() }),
+    test: z.boolean(),
+  })
+  .meta({ id: 'Payout' })
+
+/** Makes the JSON of a payout. */
+export function viewPayout(payout: Payout): z.infer<typeof PayoutView> {
+  const { id, merchantId, created, amount, currency, status, lineId, iban, test } = payout
+  return {
+    id,
+    merchantId,
+    created: created.toISOString(),
+    amount: Number(amount),
+    currency,
+    status,
+    lineId,
+    bank: { iban },
+    test,
+  }
+}

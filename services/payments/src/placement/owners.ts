@@ -3,7 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { sqlFragment } from '../access/sql-fragment.ts'
-import { tagOf } from '../merchants/tag.ts'
+import { tagOf } from '../merchants/merchant.ts'
 
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
 // the merchant. The merchant of an id is looked up first, and its rows may move.

@@ -13,8 +13,8 @@ import { idempotencyKeyMissing, serviceUnavailable } from '../errors.ts'
 import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { malformedKey, repeatOf } from './idempotency-key.ts'
+import { refuseBeyond } from './limit-effects.ts'
 import { requireEndpoint } from './read-request.ts'
-import { refuseBeyond } from './refuse-beyond.ts'
 
 /** The two schemes by which an operator authenticates, for the API document: both together. */
 export const OPERATOR_SCHEMES = {

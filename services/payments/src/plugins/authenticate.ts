@@ -7,7 +7,7 @@ import { refuseUnknown } from '../access/require-access.ts'
 import { rememberKeyUse } from '../apps/app-key-repository.ts'
 import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
-import { refuseBeyond } from './refuse-beyond.ts'
+import { refuseBeyond } from './limit-effects.ts'
 
 /** The schemes by which an app or a user authenticates, for the API document: one of them. */
 export const KEY_SCHEMES = {

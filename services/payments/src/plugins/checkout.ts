@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Problem, RequestInput } from '../access/request-input.ts'
+import type { Problem, RequestInput } from '../access/require-access.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { refuseOrder } from '../checkout/order.ts'
 import type { Order } from '../checkout/payment-body.ts'
 import { bodyInvalid, versionMissing, versionUnsupported } from '../errors.ts'
+import { refuseBeyond } from './limit-effects.ts'
 import { requireValues } from './read-request.ts'
-import { refuseBeyond } from './refuse-beyond.ts'
 
 /** Any page may call the checkout, without credentials (reference: Checkout). */
 const CORS_HEADERS = {

@@ -1,7 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { createRefusal } from '../rate-limits/create-refusal.ts'
-import type { RateLimit } from '../rate-limits/rate-limit.ts'
-import { type TakenEvent, takeEvent } from '../rate-limits/take-event.ts'
+import { createRefusal, type RateLimit, type TakenEvent, takeEvent } from '../rate-limits/rate-limits.ts'
 
 /** An event of a limit, and the key under which it counts. */
 export interface CountedEvent {
@@ -10,7 +8,7 @@ export interface CountedEvent {
 }
 
 /** The limits of what requests cause. A request that causes nothing uses up nothing. */
-export interface EffectLimit {
+interface EffectLimit {
   /** Refuses a request that has no event left. Counts nothing, so a stranger adds no key. @throws rateLimited */
   requireLeft(events: readonly CountedEvent[]): Promise<void>
   /**
@@ -53,5 +51,17 @@ export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
         if (!isEffective) await Promise.all(taken.map((event) => event.giveBack()))
       }
     },
+  }
+}
+
+/**
+ * Makes what counts an event under a key. A refusal is counted under `scope`.
+ * @throws rateLimited beyond the limit, with Retry-After
+ */
+export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {
+  const refuse = createRefusal(app.deps.meter, scope)
+  return async (key) => {
+    const seconds = await limit.consume(key)
+    if (seconds !== undefined) refuse(seconds)
   }
 }

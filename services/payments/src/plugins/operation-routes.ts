@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { errorAnswers, operationForbidden, operatorAnswers, refundForbidden } from '../error-body.ts'
-import { pathId } from '../requests/fields.ts'
+import { amount, descriptor, pathId, reference, text } from '../requests/fields.ts'
 import type { Operation } from '../transactions/operation-group.ts'
 import type { OperationKind } from '../transactions/transaction.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
@@ -75,3 +75,24 @@ export function addOperatorOperationRoute(
 function capitalized(kind: OperationKind): string {
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`
 }
+
+/** The body of a capture (reference: Operations). */
+export const CaptureBody = z.object({
+  amount: amount(),
+  currency: text().trim().meta({ pattern: '^[A-Z]{3}$' }).optional(),
+  descriptor: descriptor().optional(),
+  reference: reference().optional(),
+})
+
+/** The body of a refund. */
+export const RefundBody = z.object({
+  amount: amount(),
+  descriptor: descriptor().optional(),
+  reference: reference().optional(),
+})
+
+/** The body of a void. */
+export const VoidBody = z.object({
+  amount: amount(),
+  reference: reference().optional(),
+})

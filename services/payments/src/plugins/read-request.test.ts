@@ -10,7 +10,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import type { RequestInput } from '../access/request-input.ts'
+import type { RequestInput } from '../access/require-access.ts'
 import { bodyMalformed } from '../errors.ts'
 import { pathId } from '../requests/fields.ts'
 import { ParsedInput } from '../requests/validate-input.ts'

@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import { type Problem, type RequestInput, valid } from '../access/request-input.ts'
+import { type Problem, type RequestInput, valid } from '../access/require-access.ts'
 import { endpointNotFound, invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { PathValues } from '../requests/fields.ts'

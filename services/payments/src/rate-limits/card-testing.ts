@@ -1,9 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
-import { createRefusal } from './create-refusal.ts'
-import type { RateLimits } from './rate-limits.ts'
-import { type TakenEvent, takeEvent } from './take-event.ts'
+import { createRefusal, type RateLimits, type TakenEvent, takeEvent } from './rate-limits.ts'
 
 /**
  * Decides a live payment from an address, and counts a refusal. So somebody who tries stolen cards must wait after

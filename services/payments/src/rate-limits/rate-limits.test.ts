@@ -1,8 +1,7 @@
 import { memoryStore, openLimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
-import type { RateLimit } from './rate-limit.ts'
-import { createRateLimits } from './rate-limits.ts'
+import { createRateLimits, type RateLimit } from './rate-limits.ts'
 
 const config = {
   requestsPerSecond: 1,

@@ -1,6 +1,9 @@
+import type { Meter } from '@opentelemetry/api'
+import { addressKey } from '@trestle/common/server/address-key.ts'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { LimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import type { RateLimitConfig } from '../config/rate-limits.ts'
-import { byAddress, createRateLimit, type RateLimit } from './rate-limit.ts'
+import { rateLimited } from '../errors.ts'
 
 /** The limits of the service. An IPv6 address counts by its network (reference: Rate limits). */
 export interface RateLimits {
@@ -47,4 +50,90 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     invitations: createRateLimit({ name: 'invitation', ...invitations }, store),
     invitationAddresses: byAddress(createRateLimit({ name: 'invitation-address', ...invitations }, store)),
   }
+}
+
+/** Counts events of one kind by key. */
+export interface RateLimit {
+  /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
+  consume(key: string): Promise<number | undefined>
+  /** Does not count. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
+  wait(key: string): Promise<number | undefined>
+  /** Takes one event back that was counted at `takenMs` of `performance.now()`, where the limit is returnable. */
+  giveBack(key: string, takenMs: number): Promise<void>
+}
+
+interface RateLimitWindow {
+  /** Part of every key. */
+  readonly name: string
+  /** 0 switches the limit off. */
+  readonly events: number
+  readonly seconds: number
+  readonly returnable?: boolean
+}
+
+const UNLIMITED: RateLimit = { consume: async () => undefined, wait: async () => undefined, giveBack: async () => {} }
+
+/** Makes a limit of so many events in a window, for each key. With 0 events there is no limit. */
+function createRateLimit(
+  { name, events, seconds, returnable = false }: RateLimitWindow,
+  store: LimiterStore,
+): RateLimit {
+  if (events === 0) return UNLIMITED
+  const limiter = store(name, { points: events, durationSeconds: seconds, returnable })
+  return {
+    consume: async (key) => toSeconds(await limiter.consume(key)),
+    wait: async (key) => toSeconds(await limiter.waitMs(key)),
+    giveBack: (key, takenMs) => limiter.reward(key, takenMs),
+  }
+}
+
+function toSeconds(waitMs: number | undefined): number | undefined {
+  return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
+}
+
+/**
+ * Turns a limit into one whose keys are addresses of clients. An IPv6 address counts as the block of
+ * addresses that one client has.
+ */
+function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
+  return {
+    consume: (address) => consume(addressKey(address)),
+    wait: (address) => wait(addressKey(address)),
+    giveBack: (address, takenMs) => giveBack(addressKey(address), takenMs),
+  }
+}
+
+/**
+ * Makes what refuses a request beyond a limit for so many seconds. Refusals are counted under `scope`.
+ * @throws rateLimited with Retry-After, from the function that is returned
+ */
+export function createRefusal(meter: Meter, scope: string): (seconds: number) => never {
+  const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
+  const refused = startAtZero(counter, [{ scope }])
+  return (seconds) => {
+    refused.add(1, { scope })
+    throw rateLimited({ headers: { 'retry-after': String(seconds) } })
+  }
+}
+
+/** An event that was counted before it happened. */
+export interface TakenEvent {
+  /** Takes the event back, because it did not happen. */
+  giveBack(): Promise<void>
+}
+
+/**
+ * Counts one event before it has happened, so that events at once stay within the limit. A refused event is not counted.
+ * @returns the counted event, or whole seconds to wait, at least 1
+ */
+export async function takeEvent(limit: RateLimit, key: string): Promise<TakenEvent | number> {
+  const noneLeft = await limit.wait(key)
+  if (noneLeft !== undefined) return noneLeft
+  const seconds = await limit.consume(key)
+  // Read after the count: a count may begin the window of its key, and is not given back to a window that began later.
+  const takenMs = performance.now()
+  const giveBack = () => limit.giveBack(key, takenMs)
+  if (seconds === undefined) return { giveBack }
+  await giveBack()
+  return seconds
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireAccess, requireObject } from '../access/require-access.ts'
+import { DisputeView, viewDispute } from '../disputes/dispute.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
-import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { errorAnswers } from '../error-body.ts'
 import type { Routes } from '../plugins/read-request.ts'

@@ -7,8 +7,8 @@ import { errorAnswers, pageAnswers, pageOrErrorAnswers, redirectAnswer } from '.
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 import { pageHeaders, renderPage } from '../pages/page.ts'
+import { refuseBeyond } from '../plugins/limit-effects.ts'
 import { type Routes, requireValues } from '../plugins/read-request.ts'
-import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 import { pathText } from '../requests/fields.ts'
 import { acceptInvitation } from '../use-cases/accept-invitation.ts'
 

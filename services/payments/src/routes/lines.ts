@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
+import { LineView, viewLine } from '../ledger/line.ts'
 import { readLine } from '../ledger/line-repository.ts'
-import { LineView, viewLine } from '../ledger/line-view.ts'
 import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 

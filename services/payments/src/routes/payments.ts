@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { ChallengesView } from '../checkout/challenge.ts'
 import { PaymentBody } from '../checkout/payment-body.ts'
-import { ChallengesView } from '../checkout/payment-view.ts'
 import { checkoutErrors } from '../error-body.ts'
 import { orderKeyMalformed } from '../errors.ts'
 import { toOrderRequest } from '../plugins/checkout.ts'

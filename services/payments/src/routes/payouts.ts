@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
+import { PayoutView, viewPayout } from '../payouts/payout.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
-import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
 import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 

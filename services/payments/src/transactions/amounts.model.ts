@@ -1,3 +1,4 @@
+import { divideHalfEven } from '../money/exchange.model.ts'
 import type { OperationKind } from './transaction.ts'
 
 /** The state of a transaction, in minor units of its currency. `lost` is the part of `disputed` that lost disputes have taken. */
@@ -12,7 +13,7 @@ export interface Amounts {
 }
 
 /** The amounts after an operation, or the largest amount that is possible. All are minor units. */
-export type AmountsVerdict =
+type AmountsVerdict =
   | { readonly verdict: 'done'; readonly amounts: Amounts }
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
@@ -40,4 +41,46 @@ const CHANGES: Readonly<Record<OperationKind, (before: Amounts, amount: bigint) 
   capture: ({ pending, captured }, amount) => ({ pending: pending - amount, captured: captured + amount }),
   refund: ({ refunded }, amount) => ({ refunded: refunded + amount }),
   void: ({ pending, voided }, amount) => ({ pending: pending - amount, voided: voided + amount }),
+}
+
+/** A capture: minor units of the transaction, and their worth in the merchant's currency. */
+export interface CapturedAmount {
+  readonly amount: bigint
+  readonly gross: bigint
+}
+
+/**
+ * The worth of the first `amount` minor units of the captures, in the order of the captures. A reversal of x after X is worth
+ * the value of X + x less the value of X, so reversing everything returns exactly the worth of all captures. The model of the
+ * SQL function `captured_value` (reference: Worth of a reversal).
+ */
+export function capturedValue(captures: readonly CapturedAmount[], amount: bigint): bigint {
+  let [rest, value] = [amount, 0n]
+  for (const capture of captures) {
+    if (rest <= 0n) break
+    value += rest >= capture.amount ? capture.gross : divideHalfEven(rest * capture.gross, capture.amount)
+    rest -= capture.amount
+  }
+  return value
+}
+
+/** A trail entry of a capture. With an amount below 0 it takes back the capture `takesBack`, which the acquirer has rejected. */
+interface CaptureEntry extends CapturedAmount {
+  readonly id: string
+  readonly takesBack: string | undefined
+}
+
+/**
+ * The captures after rejections, in their order, in minor units of the transaction and of the merchant's
+ * currency. A part keeps its share of the capture's worth, and a capture of which nothing is left is missing.
+ * The model of the SQL function `net_captures` (reference: Worth of a correction).
+ */
+export function netCaptures(entries: readonly CaptureEntry[]): readonly CapturedAmount[] {
+  return entries
+    .filter(({ amount }) => amount > 0n)
+    .map(({ id, amount, gross }) => {
+      const back = entries.reduce((sum, entry) => (entry.takesBack === id ? sum - entry.amount : sum), 0n)
+      return { amount: amount - back, gross: gross - divideHalfEven(gross * back, amount) }
+    })
+    .filter(({ amount }) => amount > 0n)
 }

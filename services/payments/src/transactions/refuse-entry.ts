@@ -1,6 +1,13 @@
-import { amountBeyondLimit, otherCurrency, trailFull } from '../errors.ts'
+import {
+  amountBeyondLimit,
+  currencyWithoutRate,
+  otherCurrency,
+  paymentRefused,
+  rateUnavailable,
+  trailFull,
+  unknownSource,
+} from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
-import { refuseOldRate } from './refuse-charge.ts'
 import type { OperationKind } from './transaction.ts'
 
 /** Why nothing is added to a trail. `possible`: minor units of `currency`, the currency of the transaction. */
@@ -25,4 +32,31 @@ export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute
     case 'rate-unavailable':
       refuseOldRate()
   }
+}
+
+/**
+ * Refuses a charge of a card, or to keep the card.
+ * @throws paymentRefused with the processing error
+ */
+export function refuseCard(errorCode: number, { replayed }: { readonly replayed: boolean }): never {
+  throw paymentRefused(errorCode, { replayed })
+}
+
+/**
+ * Refuses a source that is no successful payment of the merchant.
+ * @param field the field of the body that has it
+ * @throws unknownSource
+ */
+export function refuseSource(field: string): never {
+  throw unknownSource(field)
+}
+
+/** Refuses live money whose exchange rate is too old. @throws rateUnavailable */
+export function refuseOldRate(): never {
+  throw rateUnavailable()
+}
+
+/** Refuses a currency that cannot be exchanged. @throws currencyWithoutRate */
+export function refuseCurrency(): never {
+  throw currencyWithoutRate()
 }

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'

@@ -1,6 +1,6 @@
 import { transactionLanes } from '@trestle/database/lanes.ts'
 import { NOBODY } from '../access/caller.ts'
-import { valid } from '../access/request-input.ts'
+import { valid } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'

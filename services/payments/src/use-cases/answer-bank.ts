@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { sealHint } from '../checkout/authentication.ts'
 import { type ChallengeState, openChallengeState } from '../checkout/frame-state.ts'
-import { sealHint } from '../checkout/hint.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { CheckoutSeals } from '../vault/text-seal.ts'

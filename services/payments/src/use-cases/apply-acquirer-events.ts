@@ -7,8 +7,7 @@ import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@tres
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { NOBODY, OPERATOR } from '../access/caller.ts'
-import { valid } from '../access/request-input.ts'
-import { requireObject, requireOutcome } from '../access/require-access.ts'
+import { requireObject, requireOutcome, valid } from '../access/require-access.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
@@ -18,10 +17,10 @@ import {
   findAuthorized,
   findDisputed,
   findWithheld,
+  recordWaiting,
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
 import { callAddException, isHeldBackOrBooked } from '../acquirers/exception-repository.ts'
-import { recordWaiting } from '../acquirers/waiting-events.ts'
 import type { Db } from '../database.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import {

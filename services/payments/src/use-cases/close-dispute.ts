@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'

@@ -4,8 +4,8 @@ import type { Db } from '../database.ts'
 import { payoutClosed } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { viewPayout } from '../payouts/payout.ts'
 import { callClosePayout, findPayoutOfAll } from '../payouts/payout-repository.ts'
-import { viewPayout } from '../payouts/payout-view.ts'
 
 /**
  * Records what the bank made of a payout, for an operator (reference: States of a payout). The same outcome

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { valid } from '../access/request-input.ts'
+import { valid } from '../access/require-access.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { Db } from '../database.ts'

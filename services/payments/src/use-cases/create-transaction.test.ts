@@ -14,7 +14,7 @@ import {
 } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
 import type { Repeat } from '../access/caller.ts'
-import { valid } from '../access/request-input.ts'
+import { valid } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import {
   currencyWithoutRate,

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import type { Judged } from '../access/verdict.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
@@ -18,7 +17,7 @@ import {
   callFinishCharge,
 } from '../transactions/charge-repository.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
-import { refuseCard, refuseCurrency, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
+import { refuseCard, refuseCurrency, refuseOldRate, refuseSource } from '../transactions/refuse-entry.ts'
 import type { PanVault } from '../vault/pan-vault.ts'
 
 /** A charge of a merchant's client. */

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { WebhookDeps } from '../webhooks/delivery.ts'
 import type { EventType } from '../webhooks/event.ts'

@@ -1,9 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import { callKeepCard } from '../cards/card-repository.ts'
-import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
+import { refuseCard, refuseSource } from '../transactions/refuse-entry.ts'
 
 /**
  * Keeps the card of a transaction under an id of its own (reference: Kept cards).

@@ -1,12 +1,10 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
-import type { Dispute } from '../disputes/dispute.ts'
-import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
+import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
+import type { Dispute, NewDispute } from '../disputes/dispute.ts'
+import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { tooManyDisputes } from '../errors.ts'
-import { refuseCurrency } from '../transactions/refuse-charge.ts'
-import { refuseEntry } from '../transactions/refuse-entry.ts'
+import { refuseCurrency, refuseEntry } from '../transactions/refuse-entry.ts'
 
 /**
  * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).

@@ -6,12 +6,18 @@ import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { cardRefusal } from '../acquirers/simulator.ts'
 import { lastDay } from '../cards/card-expiry.ts'
 import { visibleDigits } from '../cards/card-number.ts'
-import { type NextStep, nextOf, type TdsVerdict, tdsVerdict } from '../checkout/authentication.ts'
+import {
+  type NextStep,
+  nextOf,
+  type Step,
+  type TdsStatus,
+  type TdsVerdict,
+  tdsVerdict,
+} from '../checkout/authentication.ts'
 import { refusalDetails, schemeName } from '../checkout/card-judgement.ts'
 import { type Challenge, challengesOf } from '../checkout/challenge.ts'
 import type { PaymentEnd, PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { claimTokens, refuseToken } from '../checkout/claim-tokens.ts'
-import type { Step, TdsStatus } from '../checkout/enrolment.ts'
 import {
   type CheckoutDeps,
   type EndedOrder,

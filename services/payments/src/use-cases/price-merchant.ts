@@ -1,6 +1,6 @@
 import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
-import { viewMerchant } from '../merchants/merchant-view.ts'
+import { viewMerchant } from '../merchants/merchant.ts'
 import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import type { Pricing } from '../merchants/pricing.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { nullIfRefused, type RequestInput } from '../access/request-input.ts'
-import { keyMacOf, requireAccess } from '../access/require-access.ts'
+import { keyMacOf, nullIfRefused, type RequestInput, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { nullIfRefused, type RequestInput } from '../access/request-input.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { nullIfRefused, type RequestInput, requireAccess } from '../access/require-access.ts'
 import { lastMember } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import type { RequestInput } from '../access/request-input.ts'
-import { requireObject } from '../access/require-access.ts'
+import { type RequestInput, requireObject } from '../access/require-access.ts'
 import type { WebhookDeps } from '../webhooks/delivery.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateWebhookSecret } from '../webhooks/webhook-repository.ts'

@@ -12,7 +12,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import type { Repeat } from '../access/caller.ts'
-import { type Problem, valid } from '../access/request-input.ts'
+import { type Problem, valid } from '../access/require-access.ts'
 import {
   amountBeyondLimit,
   currencyWithoutRate,

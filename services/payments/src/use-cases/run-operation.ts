@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import type { RequestInput } from '../access/request-input.ts'
-import { requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireOutcome } from '../access/require-access.ts'
 import type { Operation, OperationGroup, OperationResult } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'

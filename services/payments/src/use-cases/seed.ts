@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { scenarioOfNumber } from '../acquirers/test-numbers.ts'
+import { scenarioOfNumber } from '../acquirers/test-object.ts'
 import { keyMac } from '../apps/app.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
 import { type CardExpiry, lastDay } from '../cards/card-expiry.ts'

@@ -4,7 +4,7 @@ import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import type { Mailer } from '../mail/mailer.ts'
-import type { RateLimit } from '../rate-limits/rate-limit.ts'
+import type { RateLimit } from '../rate-limits/rate-limits.ts'
 import { startInvitationMails } from './send-invitation.ts'
 
 const refused = Promise.withResolvers<void>()

@@ -11,8 +11,7 @@ import { type InvitationMailJob, invitationMail, invitationMailTask } from '../m
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
-import type { RateLimits } from '../rate-limits/rate-limits.ts'
-import { takeEvent } from '../rate-limits/take-event.ts'
+import { type RateLimits, takeEvent } from '../rate-limits/rate-limits.ts'
 
 type SendDeps = {
   readonly lanes: Lanes

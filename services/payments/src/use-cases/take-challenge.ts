@@ -1,11 +1,16 @@
 import type { z } from 'zod'
-import { nextOf, wasOffered } from '../checkout/authentication.ts'
-import type { ChallengeType } from '../checkout/challenge.ts'
+import {
+  NOT_ENROLLED,
+  nextOf,
+  type Step,
+  sealHint,
+  simulatedEnrolment,
+  wasOffered,
+} from '../checkout/authentication.ts'
+import type { ChallengeTaskView, ChallengeType } from '../checkout/challenge.ts'
 import type { Session } from '../checkout/checkout-repository.ts'
 import { claimTokens } from '../checkout/claim-tokens.ts'
-import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../checkout/enrolment.ts'
 import { sealChallengeState, sealFingerprintState } from '../checkout/frame-state.ts'
-import { sealHint } from '../checkout/hint.ts'
 import {
   type CheckoutDeps,
   type EndedOrder,
@@ -14,7 +19,6 @@ import {
   type OrderRequest,
   openCheckout,
 } from '../checkout/open-checkout.ts'
-import type { ChallengeTaskView } from '../checkout/payment-view.ts'
 import {
   insertSession,
   type SessionKey,

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { type RequestInput, requireAccess, valuesOrNull } from '../access/require-access.ts'
 import { immutable, invalidFields } from '../errors.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'

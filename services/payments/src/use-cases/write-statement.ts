@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type RequestInput, valid } from '../access/request-input.ts'
-import { requireAccess, requireOutcome } from '../access/require-access.ts'
+import { type RequestInput, requireAccess, requireOutcome, valid } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'

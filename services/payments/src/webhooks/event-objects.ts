@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { AppsTable, MerchantsTable, UsersTable } from '../database.ts'
-import { viewDispute } from '../disputes/dispute-view.ts'
-import { viewFraud } from '../disputes/fraud-view.ts'
-import { viewAppMember, viewUserMember } from '../members/member-view.ts'
+import { viewDispute } from '../disputes/dispute.ts'
+import { viewFraud } from '../disputes/fraud.ts'
+import { viewAppMember, viewUserMember } from '../members/member.ts'
+import { viewMerchant } from '../merchants/merchant.ts'
 import type { DisputesTable, FraudsTable, PayoutsTable } from '../merchants/merchant-tables.ts'
-import { viewMerchant } from '../merchants/merchant-view.ts'
-import { viewPayout } from '../payouts/payout-view.ts'
+import { viewPayout } from '../payouts/payout.ts'
 import {
   type TransactionColumns,
   toTransaction,

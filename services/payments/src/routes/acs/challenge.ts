@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/request-input.ts'
+import { valuesOrNull } from '../../access/require-access.ts'
 import { errorAnswersWithoutLimit, pageAnswers, redirectAnswer } from '../../error-body.ts'
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
 import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/request-input.ts'
+import { valuesOrNull } from '../../access/require-access.ts'
 import { openFingerprintState } from '../../checkout/frame-state.ts'
 import { errorAnswersWithoutLimit, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'

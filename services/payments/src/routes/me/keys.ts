@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/request-input.ts'
-import { keyMacOf, requireAccess } from '../../access/require-access.ts'
+import { keyMacOf, requireAccess, valuesOrNull } from '../../access/require-access.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { readBasicKey } from '../../apps/presented-key.ts'

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/request-input.ts'
-import { requireAccess } from '../../access/require-access.ts'
+import { requireAccess, valuesOrNull } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/request-input.ts'
-import { requireAccess } from '../../access/require-access.ts'
+import { requireAccess, valuesOrNull } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
+import { PayoutView, viewPayout } from '../../payouts/payout.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
-import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { mapInput, valuesOrNull } from '../../access/request-input.ts'
-import { requireAccess } from '../../access/require-access.ts'
+import { mapInput, requireAccess, valuesOrNull } from '../../access/require-access.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
@@ -8,10 +7,10 @@ import { answerCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { TRAIL_ENTRIES } from '../../plugins/request-turns.ts'
-import { custom } from '../../requests/custom.ts'
 import {
   amount,
   currency,
+  custom,
   descriptor,
   id,
   ListQuery,

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { nullIfRefused, valuesOrNull } from '../../access/request-input.ts'
-import { requireAccess } from '../../access/require-access.ts'
+import { nullIfRefused, requireAccess, valuesOrNull } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'

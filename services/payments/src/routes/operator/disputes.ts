@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { refuseMissing } from '../../access/require-access.ts'
+import { DisputeView, viewDispute } from '../../disputes/dispute.ts'
 import { findDisputeOfAll, listAllDisputes } from '../../disputes/dispute-repository.ts'
-import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
 import {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { FraudView, viewFraud } from '../../disputes/fraud.ts'
 import { listAllFrauds } from '../../disputes/fraud-repository.ts'
-import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { refuseMissing } from '../../access/require-access.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
+import { PayoutView, viewPayout } from '../../payouts/payout.ts'
 import { findPayoutOfAll, listPayoutsOfAll } from '../../payouts/payout-repository.ts'
-import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
 import {
   answerAsCsv,
   listOrCsv,

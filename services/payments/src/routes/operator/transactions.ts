@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
-import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
+import { DisputeView, viewDispute } from '../../disputes/dispute.ts'
+import { FraudView, viewFraud } from '../../disputes/fraud.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
 import {

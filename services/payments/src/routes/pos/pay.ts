@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { pageAnswers, pageOrErrorAnswers, redirectAnswer } from '../../error-body.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
 import { sealReceipt } from '../../payment-links/receipt.ts'
+import { refuseBeyond } from '../../plugins/limit-effects.ts'
 import {
   linkQueryOf,
   type PageVisit,
@@ -12,7 +13,6 @@ import {
   visitOf,
 } from '../../plugins/link-pages.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { pathText } from '../../requests/fields.ts'
 import { type KeptPayment, type PageAnswer, type PayOnPageInput, payOnPage } from '../../use-cases/pay-on-page.ts'
 import { LinkQuery } from '../pos.ts'

@@ -1,6 +1,5 @@
-import { addOperationRoute } from '../../plugins/operation-routes.ts'
+import { addOperationRoute, CaptureBody } from '../../plugins/operation-routes.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { CaptureBody } from '../../transactions/operation-body.ts'
 
 /** Captures of a transaction. */
 export const capturesRoutes: Routes = async (app) => {

@@ -1,6 +1,5 @@
-import { addOperationRoute } from '../../plugins/operation-routes.ts'
+import { addOperationRoute, RefundBody } from '../../plugins/operation-routes.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { RefundBody } from '../../transactions/operation-body.ts'
 
 /** Refunds of a transaction. */
 export const refundsRoutes: Routes = async (app) => {

@@ -1,6 +1,5 @@
-import { addOperationRoute } from '../../plugins/operation-routes.ts'
+import { addOperationRoute, VoidBody } from '../../plugins/operation-routes.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { VoidBody } from '../../transactions/operation-body.ts'
 
 /** Voids of a transaction. */
 export const voidsRoutes: Routes = async (app) => {

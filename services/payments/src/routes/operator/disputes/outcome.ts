@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DisputeView } from '../../../disputes/dispute-view.ts'
+import { DisputeView } from '../../../disputes/dispute.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'

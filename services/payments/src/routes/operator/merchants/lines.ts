@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { refuseMissing } from '../../../access/require-access.ts'
 import { operatorAnswers } from '../../../error-body.ts'
+import { LineView, viewLine } from '../../../ledger/line.ts'
 import { listOperatedLines } from '../../../ledger/line-repository.ts'
-import { LineView, viewLine } from '../../../ledger/line-view.ts'
 import { findOperatedMerchant } from '../../../merchants/operator-merchant-repository.ts'
 import type { PageBounds } from '../../../pagination/page-query.ts'
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { FIELD_TEXTS } from '../../../field-errors.ts'
-import { MerchantView } from '../../../merchants/merchant-view.ts'
+import { MerchantView } from '../../../merchants/merchant.ts'
 import { FLAT_FEES } from '../../../merchants/pricing.ts'
 import { AMOUNT_MAX } from '../../../money/minor-units.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'

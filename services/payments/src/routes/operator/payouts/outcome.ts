@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
-import { PayoutView } from '../../../payouts/payout-view.ts'
+import { PayoutView } from '../../../payouts/payout.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'

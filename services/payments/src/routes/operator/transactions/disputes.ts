@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { DisputeBody, toNewDispute } from '../../../disputes/dispute-body.ts'
-import { DisputeView } from '../../../disputes/dispute-view.ts'
+import { DisputeBody, DisputeView, toNewDispute } from '../../../disputes/dispute.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'

@@ -1,6 +1,5 @@
-import { addOperatorOperationRoute } from '../../../plugins/operation-routes.ts'
+import { addOperatorOperationRoute, RefundBody } from '../../../plugins/operation-routes.ts'
 import type { Routes } from '../../../plugins/read-request.ts'
-import { RefundBody } from '../../../transactions/operation-body.ts'
 
 /** Refunds by operators. */
 export const operatorRefundsRoutes: Routes = async (app) => {

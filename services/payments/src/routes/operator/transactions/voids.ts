@@ -1,6 +1,5 @@
-import { addOperatorOperationRoute } from '../../../plugins/operation-routes.ts'
+import { addOperatorOperationRoute, VoidBody } from '../../../plugins/operation-routes.ts'
 import type { Routes } from '../../../plugins/read-request.ts'
-import { VoidBody } from '../../../transactions/operation-body.ts'
 
 /** Voids by operators. */
 export const operatorVoidsRoutes: Routes = async (app) => {

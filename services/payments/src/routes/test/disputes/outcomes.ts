@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
+import { DisputeView, viewDispute } from '../../../disputes/dispute.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/read-request.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
+import { PayoutView, viewPayout } from '../../../payouts/payout.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'

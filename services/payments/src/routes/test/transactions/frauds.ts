@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
+import { FraudView, viewFraud } from '../../../disputes/fraud.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/read-request.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { toMinorUnits } from './decimal-money.ts'
+import { toMinorUnits } from './decimal.ts'
 
 it.each([
   [{ exponent: 2, value: 1855 }, 2, 1855n],
