@@ -28,7 +28,7 @@ export interface AppKeysTable {
   revoked: Date | null
 }
 
-/** Somebody who may be a member of merchants. */
+/** A person who may be a member of merchants. */
 export interface UsersTable {
   id: string
   email: string

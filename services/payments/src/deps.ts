@@ -214,8 +214,7 @@ export const SOURCES: Sources = {
 }
 
 /**
- * Makes what keeps secrets, by the keys of the settings: the key of MACs, the vault of card numbers, the
- * seals of the checkout.
+ * Creates the key of MACs, the vault of card numbers and the encryption of the checkout from the keys of the settings.
  */
 export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   return {

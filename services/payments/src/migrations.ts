@@ -156,7 +156,7 @@ export const rowsOfMerchants: readonly string[] = Object.entries(tableClasses).f
 
 /**
  * Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys
- * of the vault seals card numbers anew.
+ * of the vault encrypts card numbers again.
  */
 const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 

@@ -69,7 +69,7 @@ describe('buildOpenApi', () => {
     const files = globSync('routes/**/*.ts', { cwd: import.meta.dirname, exclude: ['**/*.test.ts'] })
     const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
     expect(sources.match(/hide: true/g)).toHaveLength(2)
-    const routes = sources.match(/app\.(?:get|post|put|delete)\(/g) ?? []
+    const routes = sources.match(/app\.(?:get|post|put|delete)\(|add(?:Operator)?OperationRoute\(/g) ?? []
     const operations = Object.values<object>(paths).flatMap((methods) => Object.values(methods))
     // The document leaves out the script of /docs, and GET / at the host of links, whose registration is the same as at other
     // hosts.

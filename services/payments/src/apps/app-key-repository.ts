@@ -169,7 +169,7 @@ export function rememberKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
 
 /**
  * Writes when the remembered keys were last used, and forgets them. Lock order: none is needed, because the
- * statement skips keys that somebody holds: another process writes their use at this moment, or they are
+ * statement skips locked keys: another process writes their use at this moment, or they are
  * being revoked.
  */
 export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<void> {

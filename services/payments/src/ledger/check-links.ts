@@ -41,7 +41,7 @@ export interface LinkState extends ChainState, MoveState {
   readonly test: boolean | undefined
 }
 
-/** The state of a check before its first link. `notedHead`: the end of the chain as somebody noted it earlier. */
+/** The state of a check before its first link. `notedHead`: the end of the chain that was noted earlier. */
 export function startChain(notedHead: ChainHead | undefined): ChainState {
   return { chain: { length: 0n, head: CHAIN_START }, notedHead: notedHead?.length === 0n ? undefined : notedHead }
 }

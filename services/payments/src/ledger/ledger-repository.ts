@@ -25,7 +25,7 @@ const TRACES = [
 
 /** All merchants with a row or a balance, by id; then merchants of which only rows below them are left. */
 export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
-  // The first page begins with an id that is empty. No migration allows one, but somebody may have put it in by hand.
+  // The first page begins with an id that is empty. No migration allows one, but it may have been inserted by hand.
   for (let after: string | undefined; ; ) {
     const isBehind = (id: string) => (after === undefined ? sql`${sql.ref(id)} >= ''` : sql`${sql.ref(id)} > ${after}`)
     const page = sql<{ id: string }>`

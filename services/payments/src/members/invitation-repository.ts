@@ -83,7 +83,7 @@ const inviteQuery = prepareOnCoordinator(
 
 const NO_INVITATION = { email: null, tokenHash: null, task: null, data: null }
 
-/** Invites somebody by email address. Nothing changes when they are a member. `mailed`: the job of the mail is written. */
+/** Invites the user of an email address. Nothing changes if the user is a member. `mailed`: the job of the mail is written. */
 export async function callInviteUser(
   lanes: Lanes,
   { caller, merchantId, invitation }: InviteUserCall,

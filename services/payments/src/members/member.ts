@@ -12,7 +12,7 @@ export interface AppMember {
   readonly created: Date
 }
 
-/** A user of a merchant, or somebody who is invited. */
+/** A user of a merchant, or an invited user. */
 export interface UserMember {
   /** The id of the membership, if the user was invited: the user's own id is shared by all their merchants. */
   readonly id: string

@@ -74,7 +74,7 @@ export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTok
   return createUserTokens(lanes, createUserTokenVerifier(options))
 }
 
-/** Returns what checks tokens of users. It remembers the users that exist, because they are never deleted. */
+/** Creates the verifier of users' tokens. It remembers the users that exist, because they are never deleted. */
 export function createUserTokens(lanes: Lanes, verify: VerifyUserToken): UserTokens {
   const seen = new LRUCache<string, true>({ max: SEEN_USERS_MAX })
   return {

@@ -43,7 +43,7 @@ export interface CommandAct {
 /**
  * Adds what an operator did by a command to the audit log.
  * @param db the transaction of the change, so that neither is stored without the other. Work that is no single
- * transaction, such as sealing everything anew, is recorded after it
+ * transaction, such as encrypting everything again, is recorded after it
  */
 export async function insertOperatorAudit(db: Db, { action, merchantId, payload }: CommandAct): Promise<void> {
   await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(db)

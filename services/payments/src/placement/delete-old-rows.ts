@@ -11,7 +11,7 @@ const BATCH_ROWS = 1_000
 
 /**
  * Deletes old rows, a batch a statement, until a batch is not full. Lock order: none is needed, because a
- * statement skips the rows that somebody holds. They stay until the next run. An index serves the column, or
+ * statement skips locked rows. They stay until the next run. An index serves the column, or
  * the table is small. Resolves to how many rows were deleted.
  */
 export async function deleteOldRows(

@@ -63,7 +63,7 @@ const BATCH_MERCHANTS = 1_000
 const BATCH_EVENTS = 1_000
 
 /**
- * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until
+ * Deletes old rows of a distributed database, one merchant a statement. Locked rows stay until
  * the next run. Rows of reference tables are few, and lie in another place on each node, so one statement
  * deletes them by their values. Invitations refer to merchants, which the service may not lock for that, so a
  * function deletes invitations that expired more than 30 days ago. Resolves to how many rows were deleted.

@@ -37,7 +37,7 @@ const ALIASES_UNKNOWN_MS = 1_000
 const KEY_LENGTH = 36
 
 /**
- * Returns what finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and
+ * Returns a function that finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and
  * keys of merchants never change, so a name that was found is remembered. An unknown one is not: a merchant
  * may be made with it later. An alias wins over the tag, so aliases are asked at every call, unless none was
  * there a moment ago.

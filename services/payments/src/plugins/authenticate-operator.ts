@@ -47,8 +47,8 @@ export const authenticateOperator = fp(
       const operator = await readOperator(access, request).catch(refuseUnverifiable)
       if (operator === undefined) {
         // The requests of all operators come from the address of the console.
-        const told = readOperatorAddress(access.keys, request.headers)
-        await refuseFailure(told === undefined ? request.ip : operatorLimitKey(told))
+        const forwardedAddress = readOperatorAddress(access.keys, request.headers)
+        await refuseFailure(forwardedAddress === undefined ? request.ip : operatorLimitKey(forwardedAddress))
         throw operatorUnauthorized()
       }
       request.operator = operator

@@ -23,7 +23,7 @@ interface EffectLimit {
 }
 
 /**
- * Makes what limits the effects of a route (reference: Rate limits). Its refusals are counted under `scope`.
+ * Returns the limit of the effects of a route (reference: Rate limits). Its refusals are counted under `scope`.
  * @throws rateLimited with Retry-After, from the functions that are returned
  */
 export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
@@ -55,7 +55,7 @@ export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
 }
 
 /**
- * Makes what counts an event under a key. A refusal is counted under `scope`.
+ * Returns a function that counts an event under a key. A refusal is counted under `scope`.
  * @throws rateLimited beyond the limit, with Retry-After
  */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {

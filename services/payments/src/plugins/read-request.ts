@@ -96,7 +96,7 @@ export function requireValues<Values>(input: RequestInput<Values>): Values {
 }
 
 /**
- * Returns what a part of the path names. An unknown name is an unknown endpoint.
+ * Returns the object that a part of the path names. An unknown name is an unknown endpoint.
  * @throws endpointNotFound when `found` is undefined
  */
 export function requireEndpoint<Found>(found: Found | undefined): Found {

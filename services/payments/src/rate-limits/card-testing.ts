@@ -4,7 +4,7 @@ import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { createRefusal, type RateLimits, type TakenEvent, takeEvent } from './rate-limits.ts'
 
 /**
- * Decides a live payment from an address, and counts a refusal. So somebody who tries stolen cards must wait after
+ * Decides a live payment from an address, and counts a refusal. An attacker who tries stolen cards must wait after
  * many refusals (reference: Rate limits).
  * @throws rateLimited when too many cards from the address were refused
  */

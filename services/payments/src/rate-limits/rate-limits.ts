@@ -104,7 +104,7 @@ function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
 }
 
 /**
- * Makes what refuses a request beyond a limit for so many seconds. Refusals are counted under `scope`.
+ * Returns a function that refuses a request for so many seconds. Refusals are counted under `scope`.
  * @throws rateLimited with Retry-After, from the function that is returned
  */
 export function createRefusal(meter: Meter, scope: string): (seconds: number) => never {

@@ -29,7 +29,7 @@ export interface AmountsLeft {
   readonly dispute: number
 }
 
-/** Returns what an operator with this role may still capture, refund, void and dispute of a transaction. */
+/** Returns the amounts of a transaction that an operator with this role may still capture, refund, void and dispute. */
 export function amountsLeft(
   { pending, captured, refunded, disputed, trail }: AmountsAndTrail,
   role: OperatorRole,

@@ -151,9 +151,9 @@ function isLater(until: Date | null, now: Date): boolean {
 }
 
 /**
- * Makes what gives waiting events other turns. Otherwise a merchant that has become slow would keep all workers with the
- * events that it had written before, and those of a merchant that was not known would wait for long. It works for one
- * merchant after another, so that the queue has connections left for its workers.
+ * Returns a function that reprioritizes a merchant's queued events after its delivery time has changed. Otherwise the old
+ * events of a merchant that has become slow would keep all workers. It works for one merchant after another, so that the
+ * queue has connections left for its workers.
  */
 function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['renewTurns'] {
   let last = Promise.resolve()

@@ -201,7 +201,7 @@ async function payByLink(deps: PageDeps, payment: LinkPayment): Promise<LinkPaym
   try {
     return await takeSteps(deps, payment)
   } catch (error) {
-    // The customer is told what is wrong with an order, and nothing about other errors.
+    // The customer sees the problems of an order, and nothing about other errors.
     if (error instanceof HttpError && error.isOfInput) return { verdict: 'refused', statusCode: error.code }
     throw error
   }

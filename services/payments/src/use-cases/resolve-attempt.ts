@@ -14,8 +14,8 @@ import { findAttemptOwner } from '../transactions/transaction-repository.ts'
 type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorLanes: Lanes; readonly operatorDb: Db }
 
 /**
- * Decides an authorization without a known outcome, for an operator (reference: Attempts). What the acquirer has approved is
- * given back, because the customer was told that the payment had failed.
+ * Decides an authorization without a known outcome, for an operator (reference: Attempts). An approved amount
+ * is given back, because the customer's answer said that the payment had failed.
  * @throws notFound, attemptSettled when its outcome is known, notTakenBack when the acquirer does not take it back,
  * idempotencyKeyReused
  */

@@ -33,7 +33,7 @@ export interface PanVault {
   readonly macs: (pan: string) => readonly Buffer[]
 }
 
-/** Returns what seals and opens card numbers. The first key seals. Every opening of a number is counted (reference: Security). */
+/** Creates the vault, which encrypts and decrypts card numbers. The first key seals. Every opening of a number is counted (reference: Security). */
 export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
   const opens = startAtZero(
     meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),

@@ -63,7 +63,7 @@ export async function lockWebhookSeals(trx: Trx, merchantId: string): Promise<re
     .execute()
 }
 
-/** Stores the secrets of a webhook, sealed anew. The caller has locked the row. */
+/** Stores the newly encrypted secrets of a webhook. The caller has locked the row. */
 export async function updateWebhookSeals(
   trx: Trx,
   merchantId: string,

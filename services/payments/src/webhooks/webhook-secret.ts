@@ -22,7 +22,7 @@ const SECRET_BYTES = 32
 /** The key id of secrets that the pepper sealed. A key of the vault may have the same id. */
 const PEPPER_ID = 0
 
-/** Returns what seals and opens secrets of webhooks. A secret is bound to its merchant: sealed for one, it opens for no other. */
+/** Encrypts and decrypts secrets of webhooks. A secret is bound to its merchant: no other merchant can decrypt it. */
 export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {
   const [{ id: sealing }] = vaultKeys
   const keys = new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'webhook/secret')]))
