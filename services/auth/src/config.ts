@@ -206,8 +206,8 @@ const TRUSTS_PEER =
   'AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network'
 
 /**
- * The profile as it is written, in lower case, the name that selects it where none is written, and whether the environment has a
- * name of supabase/auth.
+ * The profile as it is written, in lower case, the name that selects it otherwise, and whether the environment has a name of
+ * supabase/auth.
  */
 function chooseProfile(source: EnvironmentOptions & SettingPrefixes): {
   readonly profile: string

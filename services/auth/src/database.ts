@@ -185,7 +185,7 @@ export type Db = Kysely<AuthTables>
  * An open transaction on the tables. The writes of a function and of its caller are committed together or not at all (decision
  * 34).
  *
- * Lock order: a user before what belongs to the user, so that two transactions never wait for each other. The function sign_up
+ * Lock order: a user before the other rows of the user, so that two transactions never wait for each other. The function sign_up
  * (migrations/auth/functions) says where the intervals of messages stand in this order.
  */
 export type Trx = Transaction<AuthTables>

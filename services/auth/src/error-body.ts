@@ -57,10 +57,7 @@ const errorSchema = {
   content: { 'application/json': { schema: ErrorView } },
 } as const
 
-/**
- * The statuses of every operation: a URL and headers that are too long, an unexpected failure, an outage or a full queue, and a
- * request that took too long.
- */
+/** The statuses of every operation: a long URL, long headers, an unexpected failure, an outage or a full queue, and a timeout. */
 const ANY_STATUS = [400, 431, 500, 503, 504] as const
 
 /**

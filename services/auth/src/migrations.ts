@@ -67,7 +67,7 @@ export function serviceFunctions({
     release: VERSION,
     replacesOwnRelease: !isProduction,
     foreign: policyFunctions,
-    // Policies of an adopted database mean the functions that it has, whatever these answer.
+    // Policies of an adopted database expect its own functions, with any result.
     keepsForeign: hasUpstreamTables,
   }
 }

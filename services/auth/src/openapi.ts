@@ -32,7 +32,7 @@ export async function buildOpenApi(): Promise<object> {
   return complete
 }
 
-/** The schemas that several routes share, in the order of the document, whatever the order in which their files are loaded. */
+/** The schemas that several routes share, in the order of the document, independent of the order in which files are loaded. */
 const SHARED_SCHEMAS = [
   ...['AuthError', 'Identity', 'Factor', 'User', 'ListedUser', 'AuditEntry', 'Passkey', 'ListedSession', 'Limit'],
   ...['Session', 'SigningKey', 'Operator', 'Message', 'Reason'],

@@ -127,7 +127,7 @@ export type TokenRules = Pick<Behaviours, 'headBytesMax'>
 
 /** Room for the request line and the other headers of a request. */
 const OTHER_BYTES = 2_048
-/** Room for the header and the signature of a token, whatever key signs. */
+/** Room for the header and the signature of a token by any key. */
 const FRAME_BYTES = 1_024
 
 /** The claims of a token that fits in a header, and the members of `user_metadata` that it has no room for. */
@@ -149,8 +149,8 @@ export function canFit(rules: TokenRules, claims: object): boolean {
 }
 
 /**
- * Returns the claims of a token that a request can carry. Members of `user_metadata` are left out while the claims are too
- * large, the longest first: with a token that no server reads, nobody could make their metadata smaller.
+ * Returns the claims of a token that a request can carry. While the claims are too large, members of `user_metadata` are left
+ * out, the longest first. No server reads a token that is too large, so the user could not even shorten the metadata.
  */
 export function fitClaims(rules: TokenRules, claims: object): FittedClaims {
   const metadata: unknown = Reflect.get(claims, 'user_metadata')

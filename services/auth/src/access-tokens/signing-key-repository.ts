@@ -66,7 +66,7 @@ export async function listSigningKeyStatus(db: Db): Promise<SigningKeyStatus[]> 
 }
 
 /**
- * Finds a key in any state, also one that verifies no more. Undefined when no key ever had the kid.
+ * Finds a key in any state, also a key that no longer verifies. Undefined when no key ever had the kid.
  * @throws Error when its row has a state that this release does not know
  */
 export async function findSigningKeyStatus(db: Db, kid: string): Promise<SigningKeyStatus | undefined> {

@@ -55,7 +55,7 @@ export function findNewAddress(user: User, wanted: OwnAddresses, kind: Identifie
 }
 
 /**
- * Counts the messages of the changes, before anything else is done for them. A change that is applied at once sends no message.
+ * Counts the messages of the changes before any other step. A change that is applied at once sends no message.
  * @param limitKey the key of the client's limits
  */
 export async function takeMessageAllowances(
@@ -236,7 +236,9 @@ export async function sendPhoneChange(
   return job !== undefined
 }
 
-/** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change again. */
+/**
+ * How long the messages of a change can be sent again on request. Afterwards the user signs in, and asks for the change again.
+ */
 const YOUNG_MS = 86_400_000
 
 /** Whether a message that is sent again makes a change begin from the start: for an operator, and in the profile supabase. */

@@ -42,9 +42,8 @@ interface LockedTables {
 /**
  * Locks tables against everything, one after the other. Requests of the old service lock its tables in various orders, so no lock
  * order here avoids deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for
- * deadlocks, so that no request fails. Where the old service is so busy that there is always such a request, later attempts keep
- * the locks that they have, and ask again for the next one: PostgreSQL ends the requests that wait for us and that we wait for,
- * and never us.
+ * deadlocks, so that no request fails. If the old service always has such a request, later attempts keep their locks, and ask
+ * again for the next lock: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
  * @param attempt of the transaction, from 1
  * @throws DatabaseError (55P03) when a lock is not granted; Error that names an autovacuum that PostgreSQL does not end
  */

@@ -104,7 +104,7 @@ export async function isLeftOver(
   return state === 'nothing' || state === 'prepared'
 }
 
-/** The record of an adoption, as `findRecord`, whatever the tables are by now. @throws Error as `findRecord` */
+/** The record of an adoption, as `findRecord`, without a look at the tables. @throws Error as `findRecord` */
 export async function readRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
   await requireFixedPath(db)
   await requireOwnSchemas(db, [places.kept])
@@ -151,8 +151,8 @@ export async function recordChanges(
 }
 
 /**
- * Records that this service has taken over, the last of the copied refresh tokens, and the time of the last message
- * and the last change of a user. A clock may be set back, and numbers only grow.
+ * Records that this service has taken over, with the last copied refresh token, and the times of the last message and the last
+ * change of a user. A clock may be set back, and numbers only grow.
  */
 export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const times = ['updated_at', ...new Set(CODES.map(({ sentAt }) => sentAt))].map((column) => sql.ref(column))

@@ -64,8 +64,8 @@ export async function listLostSignIns(
 }
 
 /**
- * Looks for an audience of the settings that no user has, as where the old service had another GOTRUE_JWT_AUD: who signs in by an
- * address is looked for in it. Users of the empty audience are a loss of `listLostSignIns`.
+ * Looks for an audience of the settings that no user has, for example if the old service had another GOTRUE_JWT_AUD. A sign-in by
+ * an address looks for users of this audience. Users of the empty audience are a loss of `listLostSignIns`.
  * @returns a line with advice; none where a user has one of these audiences
  */
 export async function listLoneAudience(

@@ -107,8 +107,9 @@ const UPSTREAM_TYPES: Readonly<Record<string, Readonly<Record<string, readonly s
 }
 
 /**
- * The columns of supabase/auth, in any version up to 2.196, of the tables that this service has too. A user who may change the
- * source can add columns of our names to them, such as `users.console_role`, which makes a user an operator of the console here.
+ * The columns of supabase/auth, in any version up to 2.196, of the tables that this service has too. A role that may change the
+ * source can add columns with names of this service, such as `users.console_role`, which makes a user an operator of the console
+ * here.
  */
 export const UPSTREAM_COLUMNS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
   Object.entries(UPSTREAM_TYPES).map(([table, types]) => [table, Object.values(types).flat()]),

@@ -23,7 +23,7 @@ type DangerValues = SettingValues<typeof externalSettings> &
   >
 
 const GUESSES_MAX = 100
-/** Hosts that no operator means. A glob that matches one of them matches the hosts of strangers. */
+/** Hosts that no operator means. A glob that matches such a host matches the hosts of strangers. */
 const STRANGERS = ['invalid', 'com', 'net', 'org'].flatMap((domain) => [
   `https://a-stranger-8d1f.${domain}/`,
   `https://www.a-stranger-8d1f.${domain}/a/b`,

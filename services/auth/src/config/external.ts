@@ -136,7 +136,7 @@ export interface ExternalConfig {
   }
 }
 
-/** Returns the settings of external providers. A flow lives for at least 300 s, whatever the setting says. */
+/** Returns the settings of external providers. A flow lives for at least 300 s, even if the setting is lower. */
 export function toExternalConfig(values: ExternalValues): ExternalConfig {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),

@@ -88,8 +88,8 @@ export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_E
 }
 
 /**
- * Returns the warnings about a default role that makes every new user an admin, about a deprecated name, and about a
- * JWT_SECRET that can be guessed.
+ * Returns warnings about a default role that makes every new user an admin, a deprecated name, and a JWT_SECRET that can be
+ * guessed.
  */
 export function jwtWarnings(values: JwtValues): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN

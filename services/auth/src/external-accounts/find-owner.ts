@@ -268,7 +268,7 @@ async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id:
  */
 export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
 
-/** An email that its provider has not verified. The identity has been stored by then. */
+/** An email that its provider has not verified. The identity is stored already. */
 export interface UnverifiedEmail {
   readonly provider: string
   /** The user of the identity. */
@@ -277,7 +277,7 @@ export interface UnverifiedEmail {
   readonly linking: LinkingTarget | undefined
   /** The email that a mail may confirm; undefined: only the provider can verify it. */
   readonly mailTo?: string | undefined
-  /** The mail is sent in the audience of the user, whatever the request asks for. */
+  /** The mail is sent in the audience of the user, not of the request. */
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 

@@ -162,7 +162,7 @@ interface Protection {
  *   gets the account without the values of the stranger. An account without an email was made by its provider, and loses nothing
  *   when that provider gives an email for the first time.
  * - `accept`: the same account, but an admin has invited its user, and the email is the invited one. The metadata and the phone
- *   are those that the admin has given, so they stay. A stranger who comes with another email gets none of them.
+ *   are those that the admin has given, so they stay. A stranger who comes with another email gets nothing of this.
  * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
  *   signs in, and the email of the account stays.
  * - `confirm`: the account keeps everything, and gets the email.
@@ -272,7 +272,7 @@ async function adoptEmail(
   user: User,
   account: ExternalAccount,
 ): Promise<User> {
-  // An identity without an address signs the user in by itself, so clean-up must not delete the user as anonymous.
+  // The user can sign in by an identity without an address, so clean-up must not delete the user as anonymous.
   if (user.isAnonymous && !account.email) return updateUser(trx, user.id, { is_anonymous: false })
   const isTrusted = account.email?.isVerified || config.mail.autoconfirm
   if (user.email !== null || !account.email || !isTrusted) return user
@@ -324,7 +324,7 @@ export async function acceptInvitation(
     identityId: identity.id,
     isFirstAddress: false,
   } as const
-  // The token of the mail proves the email, whatever the provider says of it.
+  // The token of the mail proves the email, even if the provider does not.
   const user = await confirmOwner(trx, deps, owner, { ...account, email: { ...matching, isVerified: true } })
   const traits = { provider: account.provider }
   await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })

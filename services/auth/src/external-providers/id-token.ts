@@ -27,7 +27,7 @@ const LEEWAY_SECONDS = 30
 const SECRET_ALGORITHM = 'HS256'
 /**
  * The types that a header may name. The same keys sign other tokens, such as access tokens and logout tokens (RFC 8725, section
- * 3.11), and a parameter makes no type of one of these.
+ * 3.11). A type with a parameter is no such token.
  */
 const TYPES: ReadonlySet<string> = new Set(['jwt', 'application/jwt', 'jose'])
 

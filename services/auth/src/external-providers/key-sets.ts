@@ -13,8 +13,8 @@ export type KeySource =
 
 /**
  * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. After a
- * failure nothing is fetched for five seconds: anybody may send tokens of a provider that is down. Callers take this type;
- * `deps.ts` builds the real one, which calls the providers.
+ * failure nothing is fetched for five seconds: any client may send tokens of a provider that is unreachable. Callers take this
+ * type; `deps.ts` builds the real one, which calls the providers.
  */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>

@@ -222,9 +222,8 @@ export function fullName(first: string | null | undefined, last: string | null |
   return [first, last].filter(Boolean).join(' ')
 }
 
-// The members of a profile beside the id. A member of another type than the provider documents counts as
-// missing, so that nobody is kept out by the name or the picture of their account (reference: Answers of
-// providers).
+// The members of a profile beside the id. A member of another type than the provider documents counts as missing, so that a wrong
+// name or picture does not keep a user out (reference: Answers of providers).
 
 /** A text, or none. */
 export const Text = z.string().nullish().catch(undefined)

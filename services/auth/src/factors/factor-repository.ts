@@ -34,7 +34,7 @@ export async function findFactor(db: Db, userId: string, factorId: string): Prom
   return row && { ...toFactor(row), secret, plainSecret, credential, provedAt }
 }
 
-/** Lists the WebAuthn credentials of a user. An authenticator that has one of them makes no other. */
+/** Lists the WebAuthn credentials of a user. An authenticator that has one of these credentials makes no other. */
 export async function listFactorCredentials(db: Db, userId: string): Promise<StoredCredential[]> {
   const query = db.selectFrom('mfa_factors').select('credential').where('user_id', '=', userId)
   return (await query.execute()).flatMap((row) => row.credential ?? [])
@@ -83,10 +83,9 @@ const FAILURES_MAX = 100
 const FORGIVEN_FAILURES = 20
 
 /**
- * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is
- * allowed in a quarter of an hour; with every ten further failures that time doubles, up to a day. This locks
- * no owner out whose password is known to others: from a network in which the user has a session with a
- * second factor, only the limits of `failed-checks.ts` apply.
+ * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is allowed in a quarter of
+ * an hour; with every ten further failures that time doubles, up to a day. The owner is not locked out when others know the
+ * password: from a network in which the user has a session with a second factor, only the limits of `rate-limits.ts` apply.
  * @param guess `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */

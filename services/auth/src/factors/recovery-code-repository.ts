@@ -66,7 +66,7 @@ async function replaceRecoveryCodes(
 
 /**
  * Counts a guess before it is compared.
- * @returns undefined where the guess is allowed, else the milliseconds until the next one is
+ * @returns undefined if the attempt is allowed, otherwise the milliseconds until the next attempt
  */
 export async function countRecoveryGuess(db: Db, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)

@@ -250,8 +250,8 @@ export function hashAuthCode(code: string): Buffer {
 }
 
 /**
- * The unfinished work of sessions (reference: Work of sessions). `all`: whatever waits for the user, also without a session.
- * `session`: the work that one session has started.
+ * The unfinished work of sessions (reference: Work of sessions). `all`: all work of the user, also without a session. `session`:
+ * the work that one session has started.
  */
 type SessionWork = { readonly scope: 'all' } | { readonly scope: 'session'; readonly sessionId: string }
 

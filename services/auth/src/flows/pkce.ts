@@ -14,10 +14,7 @@ const CODE_CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
 /** s256 or plain in any case. */
 const CODE_CHALLENGE_METHOD = '^([sS]256|[pP][lL][aA][iI][nN])$'
 
-/**
- * The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members,
- * whatever they hold.
- */
+/** The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members. */
 export const pkceFieldsOfForms = {
   code_challenge: z
     .string()

@@ -44,7 +44,7 @@ const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]|^\s|\s$/u
 const LENGTH_MAX = 8_192
 
 /**
- * The rule by which a browser may not be sent to `redirectTo`; undefined when it may. Refuses whatever two parsers may read
+ * The rule by which a browser may not be sent to `redirectTo`; undefined when it may. Refuses a URL that two parsers may read
  * differently.
  */
 export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectRule | undefined {
@@ -90,8 +90,8 @@ export interface RefusedRedirect {
 }
 
 /**
- * The first permitted candidate, else SITE_URL; and the first candidate that was refused, undefined if none was. A refused
- * Referer is not reported: browsers send one with every request.
+ * The first permitted candidate, or SITE_URL. Also the first refused candidate, undefined if there is none. A refused Referer is
+ * not reported: browsers send one with every request.
  */
 export function resolveRedirect(
   candidates: readonly RedirectCandidate[],
@@ -110,13 +110,13 @@ export function resolveRedirect(
 /** The settings that say where a flow may end. */
 interface FlowEndRules {
   readonly signup: { readonly redirects: RedirectPolicy }
-  /** `redirectUrl`: EXTERNAL_REDIRECT_URL, at which every flow of a provider ends, whatever the list permits. */
+  /** `redirectUrl`: EXTERNAL_REDIRECT_URL, at which every flow of a provider ends. The list does not apply. */
   readonly external: { readonly redirectUrl: string | undefined }
 }
 
 /**
- * The address at which a stored flow ends: its own where the rules permit it now, else SITE_URL. Another service may have written
- * the row, or the settings may have changed since.
+ * The address at which a stored flow ends: its own address if the rules permit it now, otherwise SITE_URL. Another service may
+ * have written the row, or the settings may have changed since.
  */
 export function permittedEnd(redirectTo: string, { signup, external }: FlowEndRules): string {
   if (redirectTo === external.redirectUrl) return redirectTo

@@ -166,7 +166,7 @@ const ANSWER_BYTES_MAX = 200 * 1_024
 /** The JSON object that a hook answers. Each caller checks the members that it reads. */
 export type HookAnswer = Readonly<Record<string, unknown>>
 
-/** How a hook refuses, whatever the status of its answer. */
+/** How a hook refuses, with any status. */
 export const Refusal = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
 
 /** How a hook refuses in a profile where any other `error` means nothing. */

@@ -34,8 +34,8 @@ export const userCreatedTask = defineTask<UserCreated>('user-created', {
 })
 
 /**
- * How long the job of a sign-up waits: longer than the sign-up may take. That is 5 s until its batch goes, 5 s for a connection
- * and 10 s for the statement, the last two twice where the sign-up goes alone after its batch. By then the user exists, or
+ * How long the job of a sign-up waits: longer than the sign-up may take. That is 5 s until its batch starts, 5 s for a connection
+ * and 10 s for the statement. If the sign-up runs alone after its batch, the last two count twice. By then the user exists, or
  * never will.
  */
 const HELD_SECONDS = 40
@@ -62,7 +62,7 @@ export async function holdUserCreated(
   await jobs.send(db, userCreatedTask, created, { startAfterSeconds: HELD_SECONDS })
 }
 
-/** Calls the hook in the request that has made a user, after the commit. The user stays whatever the hook answers. */
+/** Calls the hook in the request that has made a user, after the commit. The user stays, even if the hook refuses. */
 export async function announceUser(
   { db, hooks }: Pick<UserCreatedDeps, 'db' | 'hooks'>,
   userId: string,

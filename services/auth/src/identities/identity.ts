@@ -35,8 +35,8 @@ export function identitySince(
 }
 
 /**
- * The data of a new email or phone identity (reference: Identity). Keys of `extra` never override it, and an address of the other
- * kind is left out, since nobody may claim an address by writing it into their metadata.
+ * The data of a new email or phone identity (reference: Identity). Keys of `extra` never override it. An address of the other
+ * kind is left out: a user must not claim an address by writing it into the metadata.
  */
 export function ownIdentityData(
   provider: IdentifierKind,
@@ -61,7 +61,7 @@ export function toMetadata(value: unknown): Record<string, unknown> {
 /**
  * The identities whose email a user could adopt after their own email went with an identity, oldest first. Undefined when the
  * user's email still belongs to an identity, or when the user has none. `isVerified`: whether an email may be adopted. The email
- * identity has the user's email, whatever its data say: SQL may have changed the user's row alone. A phone identity has none.
+ * identity has the user's email, not the email of its data: SQL may have changed the user's row alone. A phone identity has none.
  * @param identities the remaining ones, oldest first
  */
 export function emailCandidates(
@@ -96,7 +96,7 @@ export interface ExternalAccount {
   /** The meaning of the subject, where an admin may change it: as it was when the provider was asked. */
   readonly subjects?: Subjects
   readonly emails: readonly ExternalEmail[]
-  /** The address that counts: the primary one, else the last. Undefined if the provider sends none. */
+  /** The address that counts: the primary one, or the last one. Undefined if the provider sends none. */
   readonly email: ExternalEmail | undefined
   /** Whether a person without an address may have an account here. */
   readonly emailOptional: boolean

@@ -64,7 +64,7 @@ export interface NewSignUp {
   readonly context: RequestContext
 }
 
-/** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
+/** A session if no confirmation is needed; otherwise a user record that reveals nothing about an existing account. */
 type CreatedSignUp =
   | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
@@ -130,7 +130,7 @@ interface StoredSignUp {
   readonly refreshToken: string
 }
 
-/** Makes the one call of the database, whether or not a user has the identifier. */
+/** Makes the same call of the database, whether or not a user has the identifier. */
 async function storeSignUp(
   deps: CreateSignUpDeps,
   input: NewSignUp,

@@ -48,9 +48,8 @@ export async function decideStaging(
 }
 
 /**
- * Signs an unknown identifier up, as POST /signup does with a password that nobody knows, and sends the
- * confirmation of a user who has not confirmed again. Under autoconfirm the user has confirmed by that, and
- * gets the message to sign in.
+ * Signs an unknown identifier up, as POST /signup does with an unknown password. Sends the confirmation of an unconfirmed user
+ * again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
  * @throws signupDisabled, and what `createSignUp`, `signFirstSession` and `reserveInterval` throw
  */
 export async function signUpUnlessKnown(

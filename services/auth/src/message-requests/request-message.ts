@@ -127,7 +127,7 @@ function takeAllowance(
 }
 
 interface RequestIntervals {
-  /** The interval that the request uses up, whether or not anybody gets a message. */
+  /** The interval that the request uses up, even if no message is sent. */
   readonly own: IntervalKey
   /** The interval of another request that always sends a message. This request waits for it, and does not use it up. */
   readonly before?: IntervalKey

@@ -19,7 +19,7 @@ import { type Sms, SmsRefused } from './sms-gateway.ts'
 export interface MailJob extends HookedMail {
   /** RFC 3339. The mail's link and code are dead from then on. Null for notifications. */
   readonly expiresAt: string | null
-  /** Drops the mail where a user has the address by then. The request that asked for the mail must not reveal that. */
+  /** Drops the mail if a user has the address meanwhile. The request that asked for the mail must not reveal that. */
   readonly onlyIfFree?: true
 }
 
@@ -35,9 +35,9 @@ const StoredMail = z.object({
 })
 
 /**
- * The task outlives an outage of the mail server of more than a day. The mailer bounds each step of the SMTP conversation, so
- * an attempt ends by itself before this timeout. A shorter timeout could give an attempt up whose mail still goes out, beside
- * the mail of the next attempt.
+ * The task outlives an outage of the mail server of more than a day. The mailer bounds each step of the SMTP conversation, so an
+ * attempt ends before this timeout. A shorter timeout could give an attempt up whose mail still goes out, beside the mail of the
+ * next attempt.
  */
 export const mailTask = defineSealedTask('mail', (json): MailJob => StoredMail.parse(json), {
   ...RETRY_FOR_A_DAY,

@@ -34,7 +34,7 @@ export interface MailToken {
   readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
   /** Our own id of the message, where the client already knows it. */
   readonly messageId?: string
-  /** The two addresses of a change of email. The mail goes to one of them. */
+  /** The two addresses of a change of email. The mail goes to one address. */
   readonly change?: { readonly oldEmail: string; readonly newEmail: string }
   readonly onlyIfFree?: MailJob['onlyIfFree']
   /** Whether the mail leaves the secrets of the last mail alone. */
@@ -97,8 +97,8 @@ export function generateMailSecrets(
 }
 
 /**
- * Queues a mail, and stores its secrets in place of the secrets of the last mail of its kind, or beside them; both in the
- * transaction of their cause.
+ * Queues a mail in the transaction of its cause. Stores its secrets in place of the secrets of the last mail of its kind, or
+ * beside them.
  */
 export async function issueMailToken(
   trx: Trx,

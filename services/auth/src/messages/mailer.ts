@@ -43,8 +43,7 @@ const CONNECT_MS = 10_000
 const IDLE_MS = 60_000
 
 /**
- * The mailer of a process. It loads its library and opens its connections at the first mail, and counts the mails that it sends
- * and mails that the mail server does not take.
+ * The mailer of a process. It loads its library and opens its connections at the first mail, and counts sent and refused mails.
  */
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
   const { smtp } = config
@@ -203,7 +202,7 @@ export function htmlToText(html: string): string {
 
 /** Finds the body of a kind of mail. */
 interface TemplateLoader {
-  /** The operator's template, else its last copy, else the built-in template. Never fails. */
+  /** The operator's template, or its last copy, or the built-in template. Never fails. */
   body(kind: MailKind, now: Date): Promise<Template>
 }
 

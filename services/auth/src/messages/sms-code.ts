@@ -107,8 +107,7 @@ export interface SmsAllowanceDeps extends CountDeps {
 }
 
 /**
- * Counts an SMS before anything else is done for it (reference: Message limits). A test phone needs neither a gateway nor an
- * allowance.
+ * Counts an SMS before any other step (reference: Message limits). A test phone needs neither a gateway nor an allowance.
  * @param limitKey the key of the client's limits
  * @throws smsProviderMissing, overSmsRateLimit
  */

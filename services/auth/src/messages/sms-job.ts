@@ -21,7 +21,7 @@ export interface SmsJob extends Sms {
   /** The user who gets the SMS. */
   readonly userId: string
   readonly purpose: SmsPurpose
-  /** Drops the SMS where a user has the number by then. The request that asked for the SMS must not reveal that. */
+  /** Drops the SMS if a user has the number meanwhile. The request that asked for the SMS must not reveal that. */
   readonly onlyIfFree?: true
 }
 
@@ -120,8 +120,8 @@ async function sendByGateway(
 }
 
 /**
- * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). A refusal of the gateway within that time ends
- * the job. Everything else continues without the request, and the queue tries again where the gateway is away.
+ * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). A refusal of the gateway within that time ends the
+ * job. After that, the queue continues without the request, and tries again if the gateway is unreachable.
  * @throws smsSendFailed
  */
 export async function sendHeldSms(
@@ -199,7 +199,7 @@ export async function attemptDelivery(
   { task, messageId, attempt, line = {}, endsMessage = () => false }: DeliveryAttempt,
   send: () => Promise<DropReason | undefined>,
 ): Promise<Outcome> {
-  // The message is out, or not, whatever becomes of its record. A failure here would have the job send the message again.
+  // The outcome of the message does not depend on its record. A failure here would have the job send the message again.
   const recordOutcome = (outcome: MessageOutcome) =>
     updateMessages(deps.db, [messageId], outcome).catch((err) =>
       deps.logger.warn({ err, message_id: messageId }, 'the outcome of a message is not noted'),

@@ -119,9 +119,9 @@ function groupOf(kinds: Guess['kinds']): 'change' | 'session' | 'own' {
 }
 
 /**
- * Counts a guess, against the limit of each code and against the limit of the address in a day, by the SQL
- * function `count_guess`. A guess is counted before its comparison, so that parallel guesses cannot exceed
- * `guessesMax`. With a limit of 0 nothing is counted.
+ * Counts a guess, against the limit of each code and against the limit of the address in a day, by the SQL function
+ * `count_guess`. A guess is counted before its comparison, so that parallel guesses cannot exceed `guessesMax`. A limit of 0
+ * counts nothing.
  * @returns the codes to compare with, all of one user; none where the guess counts as wrong
  */
 export async function countGuess(
@@ -130,7 +130,7 @@ export async function countGuess(
   guessesMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
-  // A user who asks for a new address is signed in, perhaps with a stolen session, so the network of a session proves nothing.
+  // A user who asks for a new address is signed in, perhaps by a stolen session, so the network of the session is no evidence.
   const provingNetwork = kinds.some(isAddressChange) ? undefined : network
   const { rows } = await sql<TokenRow>`SELECT * FROM ${sql.table('count_guess')}(
     p_audience => ${audience}, p_identifier => ${identifier}, p_kinds => ${kinds}, p_key_hash => ${keyHash},
@@ -225,8 +225,8 @@ export interface MessagePlace<Kind extends ChangeKind = ChangeKind> {
 }
 
 /**
- * Finds where messages of a pending change can be stored again without ending another one: for each kind a place whose secrets
- * have expired, or that is empty. A kind without such a place is left out.
+ * Finds slots in which messages of a pending change can be stored again without ending another message: for each kind an empty
+ * slot, or a slot whose secrets have expired. A kind without such a place is left out.
  * @param hasAgreed whether one of two addresses has agreed already. The messages of that address are gone, and it gets none
  */
 export async function findFreePlaces<Kind extends ChangeKind>(

@@ -58,8 +58,8 @@ export function recordOperatorChange<Result>(
  * Requires that the operator of a change still has the role. The body may have come long after the headers, and another operator
  * may have banned the operator, ended the session or taken the role meanwhile. Their row stays locked until the change is made,
  * so such an act waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
- * that the second one is judged after the first change. A user that the work finds, such as by an email, is locked outside of
- * this order: a change that loses a deadlock runs again.
+ * the second change is judged after the first. A user that the work finds, such as by an email, is locked outside of this order:
+ * a change that loses a deadlock runs again.
  */
 async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<void> {
   const { session, userId } = change

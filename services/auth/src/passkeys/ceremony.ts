@@ -24,7 +24,7 @@ export interface CreationRequest {
   readonly userId: string
   /** The name of the account that the authenticator shows. */
   readonly account: string
-  /** The user's credentials. An authenticator that has one of them makes no other. */
+  /** The user's credentials. An authenticator that has one of these credentials makes no other. */
   readonly known: readonly StoredCredential[]
   /** Whether the authenticator must find the credential without a list of ids. */
   readonly residentKey: 'required' | 'discouraged'

@@ -80,7 +80,7 @@ export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUse
   requirePasskey(await query.returning('id').executeTakeFirst())
 }
 
-/** Deletes the passkeys that live sessions of a user have registered, or that one of them has. @returns their ids */
+/** Deletes the passkeys that the live sessions of a user, or one session, have registered. @returns their ids */
 export async function deletePasskeysOfSessions(
   trx: Db,
   userId: string,

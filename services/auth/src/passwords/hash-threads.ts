@@ -65,10 +65,7 @@ export function createHashThreads(program: URL): RunHashTasks {
   }
 }
 
-/**
- * Runs batches of tasks on the threads of this process, which has as many as batches ever ran at a time: one
- * a core for each hasher.
- */
+/** Runs batches of tasks on the threads of this process. Each hasher uses up to one thread a core. */
 export const runHashTasks = createHashThreads(new URL(import.meta.url))
 
 /** The two functions that this service needs of an argon2 library. They may block the thread that calls them. */

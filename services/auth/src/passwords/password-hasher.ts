@@ -161,7 +161,7 @@ const TURNS = 8
 
 /**
  * A bounded queue before the hash threads: a flood of sign-ins neither exhausts memory nor makes everybody wait for ever. The
- * measured time of a hash bounds its length. While no more tasks wait than there are threads, each goes by itself.
+ * measured time of a hash bounds its length. While no more tasks wait than there are threads, each batch has one task.
  *
  * Outdated hashes wait in a line of their own, which has half of the threads at most and no batches. An imported hash may take a
  * hundred times as long as a current hash. A client who tries passwords with it must not keep others out.

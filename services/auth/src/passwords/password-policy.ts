@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { passwordMissingAtSignUp, passwordTooLong } from '../request-errors.ts'
 
-/** The requirements of a new password. The hash limits its length, whatever the policy says. */
+/** The requirements of a new password. The hash limits its length, in every policy. */
 export interface PasswordPolicy {
   /** In code points, at least 6. */
   readonly lengthMin: number
@@ -126,7 +126,7 @@ function isRepeated(text: string): boolean {
 /** The shortest run that counts as a common password. */
 const RUN_LENGTH_MIN = 4
 
-/** Whether a text is a run: one character again and again, or each the next one or the one before, as in `abcd` and `4321`. */
+/** Whether a text is a run: one repeated character, or consecutive characters, as in `abcd` and `4321`. */
 function isRun(text: string): boolean {
   const steps = new Set(Array.from(text.slice(1), (_, at) => text.charCodeAt(at + 1) - text.charCodeAt(at)))
   const [step = 2] = steps

@@ -105,9 +105,9 @@ export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): n
 }
 
 /**
- * Records that a message is requested, unless the interval since the last message is not over. Records
- * unknown identifiers too, so that answers do not differ (reference: Intervals between messages).
- * @returns undefined when a message may go out, else the milliseconds to wait
+ * Records that a message is requested, unless the interval since the last message is not over. Records unknown identifiers too,
+ * so that answers do not differ (reference: Intervals between messages).
+ * @returns undefined when a message may be sent, otherwise the milliseconds to wait
  */
 export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
   const used = await useOrWait(db, deps, key)

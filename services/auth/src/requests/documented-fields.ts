@@ -103,7 +103,7 @@ export const channelField = z
   .optional()
   .meta({ enum: CHANNELS, description: 'How a phone gets the code; sms by default' })
 
-/** How a phone gets a code, in a body that may have no phone. Without a phone nothing reads the channel, so any text is taken. */
+/** How a phone gets a code, in a body that may have no phone. Without a phone the channel is ignored, so any text is valid. */
 export const freeChannelField = z
   .string()
   .optional()

@@ -44,7 +44,7 @@ export function normalisePhone(phone: string): string | undefined {
   return /^[1-9][0-9]{1,14}$/.test(digits) ? digits : undefined
 }
 
-/** A phone number without a leading `+` and without spaces, whatever the rest is. */
+/** A phone number without a leading `+` and without spaces, otherwise unchanged. */
 export function stripPhone(phone: string): string {
   return phone.replace(/^\+/, '').replaceAll(' ', '')
 }

@@ -17,9 +17,9 @@ const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
 }
 
 /**
- * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows that a neighbour refuses
- * to delete: a batch with one of them is deleted row by row, so that the others go. Rows of tables that inherit
- * stay: the place of a row is its own in its table alone.
+ * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows whose deletion an application object refuses:
+ * a batch with such a row is deleted row by row. Rows of tables that inherit stay: the place of a row is its own in its table
+ * alone.
  */
 export async function deleteExpired(
   db: Db,
@@ -318,12 +318,12 @@ type WalkCleanUp =
     }
 
 /**
- * The place where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch in which rows
- * were refused.
+ * The place where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch with refused
+ * rows.
  */
 export type CleanUpPlace = string
 
-/** Rows that something of a neighbour refuses to delete: a foreign key without a cascade, or a trigger. */
+/** Rows whose deletion an application object refuses: a foreign key without a cascade, or a trigger. */
 export interface RefusedRows {
   readonly rows: number
   /** The error of PostgreSQL for the first of them. */

@@ -69,7 +69,7 @@ export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: read
 export async function createOwnSchema(db: QueryExecutorProvider, schema: string): Promise<void> {
   const { rows: before } = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`.execute(db)
   if (before.length > 0) return
-  // Somebody else may make it meanwhile, and their rights stay theirs.
+  // Another role may make it meanwhile, and keeps its rights.
   await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(db)
   const { rows } = await sql<{ role: string | null }>`
     SELECT DISTINCT r.rolname AS role FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
@@ -92,7 +92,7 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
 }
 
 /**
- * A role that may create functions in the schema of our tables could make a function that PostgreSQL's own gives way to, because
+ * A role that may create functions in the schema of the tables could make a function that PostgreSQL prefers to its own, because
  * the service looks for names there (`openAuthDatabase`). A role that may make triggers on `users`, or owns the schema, can run
  * code with the rights of the service too.
  * @returns a line for each right or object of others there, with advice
@@ -149,7 +149,7 @@ export interface OpenTriggers {
 
 /**
  * The functions of triggers on the tables of a schema that have no search path of their own. The service gives them its own path
- * (`openAuthDatabase`), which is the one that Supabase sets for the owner of the tables.
+ * (`openAuthDatabase`), which Supabase sets for the owner of the tables.
  * @returns none where the owner's path leads to no other schema
  */
 export async function listOpenTriggers(db: QueryExecutorProvider, { schema }: Names): Promise<OpenTriggers> {
@@ -194,7 +194,7 @@ export function namedIn(schema: string): RawBuilder<unknown> {
 /**
  * Drops tables and functions, then their schema, and does nothing where there is no such schema. Nothing is dropped with CASCADE,
  * which would silently drop objects of applications there and dependent objects, such as a policy that hides rows.
- * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
+ * @throws DatabaseError (2BP01) if another object is in the schema, or depends on it
  */
 export async function dropSchema(
   trx: QueryExecutorProvider,

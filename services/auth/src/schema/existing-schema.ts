@@ -48,7 +48,7 @@ export async function hasUpstreamTables(db: QueryExecutorProvider, names: Names)
 const CHANGED_BY_SWITCH = '0007-create-sessions'
 
 /**
- * An adoption makes the first tables while supabase/auth serves. Nobody else may make the other tables, which have names of
+ * An adoption makes the first tables while supabase/auth serves. Only the adoption may make the other tables, which have names of
  * tables of supabase/auth.
  * @throws Error between `auth adopt --prepare` and `auth adopt`
  */
@@ -176,7 +176,7 @@ async function isAsAtBirth(
 interface TableRight {
   readonly table: string
   readonly owner: string
-  /** Null for the owner's own rights, which a new table has by itself. */
+  /** Null for the owner's own rights, which every new table has. */
   readonly grantee: string | null
   readonly right: string | null
   readonly isGrantable: boolean | null

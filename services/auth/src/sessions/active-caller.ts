@@ -111,7 +111,7 @@ function refuseUser(
   return user?.deletedAt && reportsSession(config, sessionId) ? refuseMissingSession() : refuseMissingUser()
 }
 
-/** Whether a user who was deleted softly is reported as a session that has ended: the row exists, but has no session. */
+/** Whether a softly deleted user is reported as an ended session: the row exists, but has no session. */
 function reportsSession({ behaviours }: ActiveCallerDeps['config'], sessionId: string | null): boolean {
   return behaviours.reportDeletedUserAsMissing === 'session' && sessionId !== null
 }

@@ -47,7 +47,7 @@ export interface PreparedPassword {
   readonly hash: string
   /** Undefined where no nonce was needed. */
   readonly nonce: CheckedNonce | undefined
-  /** The hash of the current password, where the user had to show it; else undefined. */
+  /** The hash of the current password, if the user had to show it. */
   readonly shownHash: string | null | undefined
 }
 
@@ -90,7 +90,7 @@ async function isFresh({ db, now }: Pick<NonceDeps, 'db' | 'now'>, { session }: 
 }
 
 /**
- * Methods of a user who may have forgotten their password. They count only for an address that the user had before: a thief of a
+ * Methods of a user who may have forgotten their password. They count only for an earlier address of the user: a thief of a
  * session can change the address, and sign in with the new one.
  */
 const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
@@ -187,9 +187,9 @@ interface CheckedNonce {
 }
 
 /**
- * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): their email, else their phone. Where a new
- * password needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it.
- * Undefined where no address counts.
+ * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): the email, or the phone. Where a new password
+ * needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it. Undefined
+ * where no address counts.
  */
 export async function findNonceAddress(
   db: Db,

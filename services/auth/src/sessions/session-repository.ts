@@ -136,7 +136,7 @@ interface SignOut {
   readonly userId: string
   /** The user must have this audience; null: any audience. */
   readonly audience: string | null
-  /** Null for a token without the claim: it ends all sessions, whatever the scope. */
+  /** Null for a token without the claim: it ends all sessions, in every scope. */
   readonly sessionId: string | null
   readonly scope: SignOutScope
   /** Whether a token of an ended session is refused. */
@@ -228,8 +228,8 @@ export interface Proof {
 export const PASSWORD_PROOF_MS = 24 * 3_600_000
 
 /**
- * Whether the credential of a proof had belonged to the account for so long by then. Somebody who has stolen a session can add
- * a credential of their own and sign in with it at once.
+ * Whether the credential had belonged to the account for so long at that time. Somebody who has stolen a session can add a
+ * credential of their own and sign in with it at once.
  */
 export function isByOldCredential({ at, credentialSince }: Proof, ageMs: number): boolean {
   return credentialSince === null || Date.parse(at) - Date.parse(credentialSince) >= ageMs

@@ -87,8 +87,8 @@ export async function buildClaims(
 }
 
 /**
- * The body of a session that has just begun. A session whose claims the hook CUSTOM_ACCESS_TOKEN refuses, or whose hook cannot be
- * reached, ends at once: nobody has its tokens, and it would count as the newest session of its user.
+ * The body of a session that has just begun. If the hook CUSTOM_ACCESS_TOKEN refuses the claims of a session, or is unreachable,
+ * the session ends at once. No client has its tokens, and it would count as the newest session of its user.
  * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function signNewSession(
@@ -273,7 +273,8 @@ export async function judgeFactorAttempt(
   attempt: FactorAttempt & ComparedAttempt,
 ): Promise<void> {
   const { hooks } = deps
-  // Count a wrong answer before the hook is called, so that it counts whatever the hook answers, and however long that takes.
+  // Count a wrong answer before the hook is called: it must count for every answer of the hook, and while the hook takes its
+  // time.
   if (!attempt.isRight) await recordWrongFactor(deps, attempt)
   if (!hooks.isOn('MFA_VERIFICATION_ATTEMPT')) return
   const { id: factor_id, factorType: factor_type } = attempt.factor

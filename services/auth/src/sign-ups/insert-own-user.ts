@@ -100,8 +100,8 @@ function invitationData({ behaviours }: Pick<AuthConfig, 'behaviours'>, data: Ne
 }
 
 /**
- * The dependencies of a user who has asked for a code and is not confirmed: the defaults of new users, and
- * random bytes for a hash of no password.
+ * The dependencies of an unconfirmed user who has asked for a code: the defaults of new users, and random bytes for a hash
+ * without a password.
  */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>

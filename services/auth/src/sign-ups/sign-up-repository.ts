@@ -19,7 +19,7 @@ import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from '../sessions/session-repository.ts'
 import type { User } from '../users/user.ts'
 
-/** A sign-up with everything that its one call of the database needs, made before anybody looks for its identifier. */
+/** A sign-up with all values for its one call of the database, made before its identifier is looked up. */
 export interface SignUp extends SessionOrigin {
   readonly userId: string
   readonly identityId: string
@@ -58,8 +58,8 @@ interface ShownEntry extends OutboxEntry {
 const VERDICTS = ['signed-in', 'sent', 'sent-again', 'repeated', 'taken'] as const
 
 /**
- * `sent-again`: the confirmation of a user who has the identifier is sent once more. `repeated`: it was sent a moment ago.
- * `taken`: a confirmed user has the identifier, or any user where sign-ups need no confirmation.
+ * `sent-again`: the confirmation of the owner of the identifier is sent again. `repeated`: it was sent a moment ago. `taken`: a
+ * confirmed user has the identifier, or any user where sign-ups need no confirmation.
  */
 export type SignUpVerdict = (typeof VERDICTS)[number]
 

@@ -55,9 +55,8 @@ export async function claimAccountEmail(trx: Trx, email: string, userId: string)
 }
 
 /**
- * Locks the owner of an identifier as `lockIdentifierOwner` does, before another person proves to be the owner. An email that a
- * provider has given to an account without verifying it is released first: the account may belong to a stranger who waits until
- * the owner of the email confirms it.
+ * Locks the owner of an identifier as `lockIdentifierOwner` does, before another person proves to be the owner. An unverified
+ * email of a provider is released first: the account may belong to a stranger who waits until the owner of the email confirms it.
  *
  * Lock order: the account that loses the email, or its owner. No transaction takes both: once an account has lost the email,
  * nobody owns it.
@@ -68,8 +67,8 @@ export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, 
 }
 
 /**
- * Takes an identifier from an unused account, for a user who has proved that it is theirs (reference: Unused accounts). A
- * stranger who signs up with the address of another person, and never confirms it, keeps nobody out.
+ * Takes an identifier from an unused account for its proven owner (reference: Unused accounts). A stranger who signs up with the
+ * address of another person, and never confirms it, keeps nobody out.
  *
  * Lock order: the user, the unused account. Nobody is signed in to an unused account, so a transaction that has locked one waits
  * for no other user.
@@ -131,8 +130,8 @@ async function releaseIdentifier(
 }
 
 /**
- * Requires an identifier that neither the user nor anybody else has, as far as can be seen, before the user proves it. A staged
- * user does not count, nor does an unused account, which gives the identifier up to the proof.
+ * Requires an identifier without a visible owner, before the user proves it. A pending sign-up does not count, and neither does
+ * an unused account, which loses the identifier to its proven owner.
  */
 export async function requireNewIdentifier(
   db: Db,

@@ -222,8 +222,8 @@ const NEW_PASSWORD = 'UPDATE_PASSWORD'
 const FACTORS: readonly string[] = ['otp', 'webauthn', 'webauthn-passwordless', 'recovery-authn-codes']
 
 /**
- * A user in the export of a realm of Keycloak. A password that the user has to replace at the next sign-in is left behind: the
- * admin who has set it knows it, and nothing here would end it.
+ * A user in the export of a realm of Keycloak. A password that the user has to replace at the next sign-in is left out: an admin
+ * knows it, and this service would not end it.
  */
 export const KeycloakUser = z
   .object({

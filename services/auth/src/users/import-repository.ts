@@ -159,9 +159,9 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
 }
 
 /**
- * Whether a line is the stored user of its id. The developers of an application may choose the ids, so users
- * of two projects may have the same one. Addresses change, here and there: the time at which a user was
- * created does not. A line with nothing but an id says nothing else.
+ * Whether a line is the stored user of its id. The developers of an application may choose the ids, so users of two projects may
+ * have the same one. Addresses change, here and there: the time at which a user was created does not. A line may have an id
+ * alone.
  */
 function isSameUser(owners: Owners, { row, identities, createdAt }: ImportedUser, stored: IdOwner): boolean {
   const accounts = identities.filter(({ provider }) => provider !== 'email' && provider !== 'phone')

@@ -99,7 +99,7 @@ function mayBecome(max: number, stored: UserMetadata, merged: UserMetadata): boo
 /** The member of `app_metadata` that shows the console role of an operator. */
 const CONSOLE_ROLE = 'console_role'
 
-/** Metadata without a console role: whatever wrote one there gives nobody a role. */
+/** Metadata without a console role: a role that was written there is not valid. */
 export function withoutConsoleRole(metadata: Metadata): Metadata {
   if (!(CONSOLE_ROLE in metadata)) return metadata
   return Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== CONSOLE_ROLE))

@@ -108,7 +108,7 @@ interface OpenUser {
 /** The member of a document that has the users. */
 const USERS: Partial<Record<ForeignSource, string>> = { firebase: 'users', keycloak: 'users', cognito: 'Users' }
 
-/** Creates a finder of the users of a document by its tokens. A user who has become too long is not kept. */
+/** Creates a finder of the users of a document by its tokens. A user of excessive length is not kept. */
 function createFinder(source: ForeignSource, charactersMax: number): Finder {
   const atRoot = source === 'auth0' ? 0 : undefined
   /** How many objects and lists are open, and how many of them are around each user. */

@@ -36,10 +36,7 @@ export async function readWantedPhone<Wanted extends { readonly phone: string | 
   return wanted.phone === undefined ? wanted : { ...wanted, phone: await requirePhone(deps, wanted.phone) }
 }
 
-/**
- * The digits by which a typed phone number of a second factor of a user is known: those that a factor of the user has, or else
- * the parsed number.
- */
+/** The digits of a typed phone number for a second factor: the digits of a factor of the user, or the parsed number. */
 export async function requireFactorPhone(
   deps: PhoneDeps,
   { userId, typed }: { readonly userId: string; readonly typed: string },
@@ -48,8 +45,8 @@ export async function requireFactorPhone(
 }
 
 /**
- * The digits by which a typed phone number is known (reference: Phone numbers): those of a test phone, or those that a user has
- * been stored with, or else the parsed number. Undefined where the text is no number, or an impossible one.
+ * The digits by which a typed phone number is known (reference: Phone numbers): the digits of a test phone, or of a stored user,
+ * or the parsed number. Undefined where the text is no number, or an impossible one.
  */
 export function findPhone(deps: PhoneDeps, typed: string): Promise<string | undefined> {
   return chooseForm(deps, typed, (phone) => isPhoneStored(deps.db, phone))

@@ -157,8 +157,8 @@ export async function deleteAddressChange(trx: Trx, userId: string, kind: Identi
 type SentMetadata = Readonly<Record<string, unknown>>
 
 /**
- * The names of sent metadata that a provider may write too, so that their number is bounded. A key that is deleted is one of
- * them: the provider does not bring it back.
+ * The names of sent metadata that a provider may write too, so that their number is bounded. They include deleted keys: the
+ * provider does not bring them back.
  */
 export function chosenNames(sent: SentMetadata | undefined): string[] {
   return Object.keys(sent ?? {}).filter((name) => CLAIM_NAMES.has(name))

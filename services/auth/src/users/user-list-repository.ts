@@ -36,8 +36,8 @@ const NEWEST_ROWS_MAX = 10_000
 
 /**
  * Lists users in the order of their creation. When a search matches many users, the first rows of the list hold enough of them.
- * When it matches few, the index of character runs is faster. It is not known in advance which is the case, so the first rows
- * are always searched, which takes milliseconds, and the index is asked when they do not hold enough.
+ * When it matches few, the index of character runs is faster. The number of matches is unknown in advance. So the first rows are
+ * always searched, which takes milliseconds, and the index is asked when they do not have enough.
  */
 export function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, profileColumns())

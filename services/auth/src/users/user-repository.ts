@@ -73,7 +73,7 @@ export async function findIdentifierOwner(db: Db, identifier: UserIdentifier): P
   return query.where(isIdentifiedBy(identifier)).orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
 }
 
-/** Whether an identifier has an owner who keeps it from others. A staged user does not, nor does an unused account. */
+/** Whether an identifier has an owner who keeps it from others. A pending sign-up and an unused account do not. */
 export async function isIdentifierKept(db: Db, identifier: UserIdentifier): Promise<boolean> {
   const owner = await findIdentifierOwner(db, identifier)
   return owner !== undefined && owner.stagedAt === null && !owner.isUnused
@@ -181,8 +181,7 @@ export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUse
 /**
  * Whether nobody has claimed an account yet. A stranger may have made it with the address of another person, so a user who
  * confirms the address takes the account over. A claimed account keeps its values, even when its addresses change. An account is
- * claimed for good by its first confirmation, by an admin who makes it, or by a provider that makes it without an address, which
- * nobody else could confirm.
+ * claimed for good by its first confirmation, by an admin who makes it, or by a provider that makes it without an address.
  * @param user as they were before the confirmation
  */
 export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>): Promise<boolean> {

@@ -296,7 +296,7 @@ export function leaveToOperators({ consoleRole }: Pick<User, 'consoleRole'>): vo
   if (consoleRole !== null) throw consoleUserProtected()
 }
 
-/** The name of a user in the audit log: the phone number, else the email, else empty. */
+/** The name of a user in the audit log: the phone number, or the email, or an empty text. */
 export function auditName(user: Pick<User, 'email' | 'phone'>): string {
   return user.phone ?? user.email ?? ''
 }

@@ -7,9 +7,8 @@ export const GAINING_TABLES = ['users', 'mfa_factors', 'mfa_amr_claims', 'sessio
 export type GainingTable = (typeof GAINING_TABLES)[number]
 
 /**
- * The columns that later versions have added, by table, each with its migration. supabase/auth reads whole
- * rows of `sessions` alone, and refuses every refresh once it meets a column that it does not know
- * (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
+ * The columns that later versions have added, by table, each with its migration. Only of `sessions`, supabase/auth reads whole
+ * rows: an unknown column makes it refuse every refresh (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
  */
 export const LATER_COLUMNS = {
   users: [['is_anonymous boolean NOT NULL DEFAULT false', '20240214120130']],

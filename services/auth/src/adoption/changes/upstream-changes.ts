@@ -106,10 +106,7 @@ export function ownChanges(
   return made.filter((name) => !later.some((change) => change.name === name))
 }
 
-/**
- * The changes that are made before the switch, though the old service has not had their migrations, in the order in which a
- * run makes them.
- */
+/** The changes before the switch whose migrations the old service lacks, in the order in which a run makes them. */
 export async function listMadeSince(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,

@@ -117,7 +117,7 @@ async function listBrokenTexts(db: Kysely<unknown>, { schema, id }: Names): Prom
 
 /**
  * Judges the triggers and functions of others: whether they go on once tables have the columns of this service.
- * @param isOpen whether nothing else is in the way: the columns can be added, and taken back
+ * @param isOpen whether there is no other obstacle: the columns can be added, and taken back
  */
 async function judgeOthers(
   db: Kysely<unknown>,
@@ -218,7 +218,7 @@ function describeVersion(version: string, { force }: Pick<AdoptionWish, 'force'>
   return undefined
 }
 
-/** The service works as the owner of the tables, because row level security without policies hides them from everybody else. */
+/** The service works as the owner of the tables, because row level security without policies hides them from other roles. */
 async function listRights(db: Kysely<unknown>, names: Names, role: string | undefined): Promise<readonly string[]> {
   const { schema } = names
   const { rows } = await sql<{ owner: string; user: string; database: string; creates: boolean }>`

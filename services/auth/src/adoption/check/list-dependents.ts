@@ -13,8 +13,8 @@ export interface Dependent {
 }
 
 /**
- * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a
- * table that moves, and would go on reading the table of the old service.
+ * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and
+ * would still read the table of the old service.
  * @param moving the names of the tables that move
  * @returns in the order of their names, then of the tables
  */
@@ -99,10 +99,7 @@ export async function listNarrowPublications(
   return rows
 }
 
-/**
- * The publications that will publish the tables of this service, whatever their names: those FOR ALL TABLES
- * or of the whole schema.
- */
+/** The publications that will publish the tables of this service without their names: FOR ALL TABLES, or of the whole schema. */
 export async function listWidePublications(
   db: Kysely<unknown>,
   { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
@@ -194,9 +191,9 @@ const WORDS_ALONE = new RegExp(ALONE, 'gu')
 const NAMES = new RegExp(String.raw`(?<!${LETTER})identities"?\s+(?:as\s+)?"?${ALONE}`, 'giu')
 
 /**
- * Whether a text has a name of the table where no column follows it, as in `to_jsonb(i)`. Of a word after the
- * table, nobody knows whether it is such a name, unless PostgreSQL reserves it. A text is read twice, however
- * many names it gives to the table: anybody may make a function.
+ * Whether a text has a name of the table where no column follows it, as in `to_jsonb(i)`. A word after the table may be such a
+ * name, unless PostgreSQL reserves it. A text is read only twice, even if it gives the table many names: any role may make a
+ * function.
  */
 function readsRow(text: string, reserved: ReadonlySet<string>): boolean {
   const names = new Map<string, number>()

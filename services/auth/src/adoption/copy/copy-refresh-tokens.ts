@@ -37,15 +37,15 @@ export function pastTime(time: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * Replaces the refresh tokens of sessions by the tokens of the old service, in both of their forms. Of a
- * session that is gone, none stays.
- * @param ids at most a few hundred: each is looked up by itself
+ * Replaces the refresh tokens of sessions by the tokens of the old service, in both of their forms. Of a session that is gone,
+ * none stays.
+ * @param ids at most a few hundred: each is looked up alone
  */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const { old, own, sessions } = copy
-  // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, whatever it knows of the
-  // tables, and reads none whole.
+  // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, even without statistics, and reads no whole
+  // table.
   await sql`
     DELETE FROM ${own} WHERE id = ANY (ARRAY (
       SELECT t.id FROM unnest(${ids}::uuid[]) i (id)

@@ -51,7 +51,7 @@ export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlace
   for (const [table, key] of Object.entries(SHARED)) await upsert(trx, places, { table, key, now })
 }
 
-/** Two users may have exchanged addresses: each row is checked by itself, so both give theirs up first. */
+/** Two users may have exchanged addresses: each row is checked alone, so both first give up their address. */
 async function freeUniqueValues(trx: Kysely<unknown>, { names, kept }: ImportPlaces): Promise<void> {
   const columns = Object.keys(UNIQUE)
   const row = (alias: string) => sql.join(columns.map((column) => sql.ref(`${alias}.${column}`)))
@@ -125,8 +125,8 @@ async function upsert(
  * Holds back users whose email, phone, identity, verified address of an identity, session, factor or passkey belongs to a user
  * who stays here. Also holds back custom providers whose name is taken, and flows of users who are not imported. The owner of the
  * source chooses its ids, so a row could be written over the row of another user here. Emails that users of the source share in
- * capitals are no reason. A user who is held back may keep an address that another user of the source has by now, hence the
- * rounds. Only rows that are to be written stay on the stage.
+ * capitals are no reason. A user who is held back may keep an address that another user of the source has now, so there are
+ * several rounds. Only rows that are to be written stay on the stage.
  */
 export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<readonly Loss[]> {
   const { names, kept } = places

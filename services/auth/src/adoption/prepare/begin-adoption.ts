@@ -201,9 +201,9 @@ export async function dropEmailIndex(trx: Kysely<unknown>, names: Names): Promis
 }
 
 /**
- * Restores the record of a prepared adoption from the state of its tables. Somebody may have restored the schema of the tables
- * alone, such as by `pg_dump --schema=auth`: the copies, the triggers and the record are gone, and columns, indexes and tables
- * are there.
+ * Restores the record of a prepared adoption from the state of its tables. The schema of the tables alone may have been restored,
+ * such as by `pg_dump --schema=auth`: the copies, the triggers and the record are gone, and columns, indexes and tables are
+ * there.
  * @returns undefined where nothing is prepared
  */
 export async function recoverRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {

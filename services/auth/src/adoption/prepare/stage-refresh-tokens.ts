@@ -212,7 +212,7 @@ interface Difference {
  * refreshing it. To copy them all takes many seconds, in which requests wait during a switch. So only the effects of a refresh
  * are copied: spent tokens, and new ones. If anything else has changed, all tokens of the session are copied again.
  * @param firstDerived the number from which copies follow from the keys of sessions
- * @param ids at most a few hundred: each is looked up by itself
+ * @param ids at most a few hundred: each is looked up alone
  */
 async function updateCopies(
   trx: Kysely<unknown>,

@@ -75,7 +75,8 @@ async function hasTrigger(
 }
 
 /**
- * Waits for transactions that write to the table. The trigger has the rights of its owner: whatever changes a session is noted.
+ * Waits for transactions that write to the table. The trigger has the rights of its owner, so changes of sessions by every role
+ * are noted.
  */
 async function createTrigger(
   trx: Kysely<unknown>,

@@ -65,9 +65,9 @@ const STATEMENT_MS = 500
 const TIMED_OUT = '57014'
 
 /**
- * Makes the same writes, and copies of functions, on a table before and after it has the columns of this
- * service, and takes everything back. No request of the old service reads the table meanwhile. One of its
- * rows may be written, which nobody else has locked then.
+ * Makes the same writes, and copies of functions, on a table before and after it has the columns of this service, and takes
+ * everything back. No request of the old service reads the table meanwhile. One of its rows may be written: no other transaction
+ * has locked it then.
  * @param alone the only trigger that fires; by default all do
  */
 export function runTrial(

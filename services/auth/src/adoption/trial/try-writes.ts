@@ -29,15 +29,15 @@ export type TrialReach = 'anything' | 'nothing outside'
 
 /** A trial of nothing. */
 export const UNTRIED: Trial = { triggers: [], functions: [], doubts: [], judged: [] }
-/** Extensions whose functions act outside of a transaction, whatever becomes of it. */
+/** Extensions whose functions act outside of the transaction, even if it rolls back. */
 const OUTWARD = ['dblink', 'http', 'wrappers']
 /** A trigger may raise any text. */
 const WORDS_MAX = 200
 
 /**
  * Adds the columns of this service to each table that gets some, runs the triggers of others on it, parses the functions of
- * others that name it, and rolls back. A text does not say what a function does with a row. A function that fails on the present
- * table cannot be judged. A table without triggers and functions of others is not locked.
+ * others that name it, and rolls back. The text of a function does not reveal its use of a row. A function that fails on the
+ * present table cannot be judged. A table without triggers and functions of others is not locked.
  */
 export async function tryWrites(db: Kysely<unknown>, names: Names, reach: TrialReach): Promise<Trial> {
   const { path } = await listOpenTriggers(db, names)
@@ -207,10 +207,10 @@ interface Found extends SqlFunction {
  * Finds the functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body when such a function
  * is made, unless its callers define its result.
  *
- * To parse a body may run code with the rights of who parses it: the input of a type checks the domains in it, which are
- * conditions of their owner. So a function is tried only where no stranger owns it, or could have put an operator, a function or
- * a type into a schema of its path. A role is no stranger if it may make triggers on the table, owns the function of such a
- * trigger, or may act as the owner of the table: its code runs with these rights anyway.
+ * Parsing a body may run code with the rights of the parsing role: the input of a type checks its domains, which are conditions
+ * of their owner. So a function is tried only if no stranger owns it, or could have made an operator, a function or a type in a
+ * schema of its path. A role is no stranger if it may make triggers on the table, owns the function of such a trigger, or may act
+ * as the owner of the table: its code runs with these rights anyway.
  */
 async function listSqlFunctions(db: QueryExecutorProvider, names: Names, table: string): Promise<SqlFunctions> {
   const { rows } = await sql<Found>`

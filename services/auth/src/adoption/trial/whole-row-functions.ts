@@ -64,8 +64,8 @@ interface RowWriters {
 }
 
 /**
- * Lists the functions of others whose text looks as if they failed once a table has columns of this service.
- * PostgreSQL does not say so before they run. A function whose text looks so may do something else.
+ * Lists the functions of others whose text looks as if they failed once a table has columns of this service. PostgreSQL does not
+ * say so before they run. Such a function may behave differently.
  * @param judged the functions about which PostgreSQL has said more than their texts do
  */
 export async function listRowWriters(

@@ -35,7 +35,7 @@ const RECORD_TABLES = [
 /**
  * Drops the record of an adoption with its schema, and tables of supabase/auth that are still there, as `dropSchema` does.
  * @param replaced the tables of supabase/auth
- * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
+ * @throws DatabaseError (2BP01) if another object is in the schema, or depends on it
  */
 export async function dropKept(
   trx: Kysely<unknown>,
@@ -137,8 +137,8 @@ function indexOf(object: string, definition: string): readonly (string | undefin
 }
 
 /**
- * Rights on these tables, on their columns and on the view that neither the table of supabase/auth with the
- * same name has, nor default privileges have given.
+ * Rights on these tables, on their columns and on the view that come neither from the table of supabase/auth with the same name
+ * nor from default privileges.
  */
 async function listRights(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<readonly string[]> {
   const { rows } = await sql<{ right: string }>`

@@ -182,8 +182,8 @@ async function endUsedFlows({ trx, places }: GiveBackContext): Promise<void> {
 }
 
 /**
- * The copies of old entries have the ids of these, so the others are new, whatever the clocks said. A rule may keep
- * the old service from writing entries, and PostgreSQL takes no ON CONFLICT then. The table may have been dropped.
+ * The copies of old entries have the old ids, so the others are new, even if a clock was wrong. A rule may keep the old service
+ * from writing entries, and PostgreSQL takes no ON CONFLICT then. The table may have been dropped.
  */
 async function giveBackAuditLog({ trx, places }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return

@@ -245,10 +245,9 @@ const NAME_LENGTH_MAX = 100
 const CLIENT_ID_LENGTH_MAX = 512
 
 /**
- * The migrations of supabase/auth 2.158 and 2.163, the first versions that ask for the type of a factor as it
- * is verified: for phones, and for security keys. Versions before 2.158 take each factor for an authenticator
- * app (`internal/api/mfa.go`), so that anybody could verify one without a secret, by the code of an empty
- * secret. Versions from 2.158 to 2.162 refuse security keys.
+ * The migrations of supabase/auth 2.158 and 2.163, the first versions that check the type of a factor at its verification: for
+ * phones, and for security keys. Versions before 2.158 treat each factor as an authenticator app (`internal/api/mfa.go`). A
+ * factor without a secret could be verified by the code of an empty secret. Versions from 2.158 to 2.162 refuse security keys.
  */
 const KNOWN_SINCE = { phone: '20240729123726', webauthn: '20241009103726' } as const
 
@@ -287,10 +286,7 @@ export async function countUnfitFactors(
 /** The count where nothing is removed. */
 export const NO_UNFIT_FACTORS: UnfitFactors = { phones: 0, keys: 0, bareUsers: 0 }
 
-/**
- * Removes the factors that the version of supabase/auth does not know, those that are not verified too: it
- * would let anybody verify them.
- */
+/** Removes the factors that the version of supabase/auth does not know, also unverified ones: anybody could verify them there. */
 export async function removeUnfitFactors(
   trx: Kysely<unknown>,
   { places: { names }, version }: Upstream,
@@ -308,8 +304,8 @@ function isUnfit(version: string): RawBuilder<boolean> {
 }
 
 /**
- * An authenticator app without a secret, which only SQL makes, is nobody's. With an empty secret anybody
- * could verify it at the old service, so it gets a secret that nobody knows, in base32.
+ * An authenticator app without a secret, which only SQL makes, is nobody's. With an empty secret anybody could verify it at the
+ * old service, so it gets a random secret, in base32.
  */
 export async function closeFactors(trx: Kysely<unknown>, { names }: Pick<AdoptionPlaces, 'names'>): Promise<void> {
   const digits = sql`concat(gen_random_uuid(), gen_random_uuid())`

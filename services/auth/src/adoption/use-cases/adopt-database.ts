@@ -40,8 +40,8 @@ const ROUNDS_MAX = 20
 /**
  * Turns a database of supabase/auth into one of this service, in place (reference: Adopting a database). The old service serves
  * until the last transaction. A run that was killed is continued by the next one.
- * @throws Error where the database cannot be adopted, while another run is at work, and where the old service writes faster than
- * its changes are copied; an error after the switch says that this service has taken over
+ * @throws Error if the database cannot be adopted, while another run is at work, or if the old service writes faster than its
+ * changes are copied. An error after the switch says that this service has taken over
  */
 export function adoptDatabase(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   return withoutOtherRuns(adoptOptions(deps.config), () => adopt(deps, run))
@@ -54,7 +54,7 @@ async function adopt(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   const version = await beginAdoption(options, deps.config.database.role, run)
   const outcome = await underLock(options, async (db) => {
     if (await hasSwitched(db, places)) return { switchMs: undefined, leftProviders: [] }
-    // Before the switch: making the queue waits for a lock that anybody who may connect can hold.
+    // Before the switch: making the queue waits for a lock that every role that may connect can hold.
     await createJobQueue(db, deps.config)
     await prepareSwitch(db, switchDeps, run)
     return switchOver(db, switchDeps)
@@ -113,7 +113,7 @@ async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<read
  * Does everything of an adoption that may take long, while the old service serves, and stops before the switch. `adoptDatabase`
  * takes seconds afterwards.
  * @returns false where an earlier run has switched: nothing is left to prepare
- * @throws Error where the database cannot be adopted, and while another run is at work
+ * @throws Error if the database cannot be adopted, or while another run is at work
  */
 export function prepareAdoption(deps: AdoptionDeps, run: AdoptionRun): Promise<boolean> {
   const target = adoptOptions(deps.config)

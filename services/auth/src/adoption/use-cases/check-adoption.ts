@@ -36,8 +36,8 @@ import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../upstrea
 /** The report of `adopt --check`, which changes no row. */
 export interface AdoptionCheck {
   /**
-   * The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said
-   * where there are obstacles.
+   * The newest migration of supabase/auth; `none` where the database is not one of it. With obstacles, the other members are
+   * empty.
    */
   readonly version: string
   /** The work of an earlier run. After a run that has switched, only this and the version are reported. */
@@ -72,7 +72,7 @@ export interface AdoptionCheck {
   readonly publications: readonly string[]
   /** The objects that read the subjects of identities, where the switch gives their column another name. */
   readonly identityReaders: readonly IdentityReader[]
-  /** Functions of triggers that will run under another search path, and the one that they run under now. */
+  /** Functions of triggers that will run under another search path, and their present path. */
   readonly openTriggers: OpenTriggers
   /** The other objects of the schema. */
   readonly inhabitants: readonly string[]

@@ -38,12 +38,12 @@ import { listUnopened } from '../undo/give-back-sealed-rows.ts'
 import { findVersion } from '../upstream-tables.ts'
 
 /**
- * Gives the old service its database back (reference: Adopting a database). Users keep their present
- * passwords, emails and factors.
+ * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and
+ * factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, its undo was forgotten, a run of `adopt` is at work, a right is
- * missing, this service still serves, something of others depends on its tables, or a key is missing
+ * @throws Error if no adoption has begun, its undo was forgotten, a run of `adopt` is at work, a right or a key is missing, this
+ * service still serves, or an object of others depends on its tables
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: Omit<AdoptionDeps, 'now'>,
@@ -57,7 +57,7 @@ export async function undoAdoption(
     const record = (await findRecord(db, places)) ?? (await recoverRecord(db, places))
     if (record === undefined) throw new Error(await describeUnrecorded(db, places))
     const { switchedAt, version } = record
-    // The switch has dropped the schema of copies: since then, its name is free for anybody.
+    // The switch has dropped the schema of copies: since then, every role may use its name.
     const staging = switchedAt === null ? [places.staging] : []
     await requireOwnSchemas(db, [places.kept, ...staging, names.jobSchema])
     await requireStopped(db)
@@ -233,7 +233,7 @@ export interface ForgetCosts {
  * the entries of the audit log may be there alone.
  * @param confirm asked before anything is dropped; false drops nothing
  * @returns whether it was done
- * @throws Error where nothing was adopted, the adoption is not finished, or something of others depends on these tables
+ * @throws Error if nothing was adopted, the adoption is not finished, or an object of others depends on these tables
  */
 export async function forgetAdoption(
   { config }: Pick<AdoptionDeps, 'config'>,
