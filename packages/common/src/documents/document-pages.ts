@@ -339,7 +339,7 @@ function renderDocumentPage({ title, script, document: url }: DocumentPageOption
     <style>${STYLE}</style>
   </head>
   <body>
-    <nav class="back" aria-label="Service"><a href="..">← ${escapeHtml(title)}</a></nav>
+    <nav class="back" aria-label="Service"><a href="../">← ${escapeHtml(title)}</a></nav>
     <div id="app"></div>
     <p class="loading" role="status">Loading the API document …</p>
     <noscript>This page needs JavaScript. The document is <a href="${escapeHtml(url)}">${escapeHtml(url)}</a>.</noscript>
