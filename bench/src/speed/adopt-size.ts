@@ -126,7 +126,7 @@ function insertUsers(from: number, to: number, form: Options['form']): string {
         recovery_token, email_change_token_new, email_change, last_sign_in_at, raw_app_meta_data, raw_user_meta_data, created_at,
         updated_at)
       SELECT '00000000-0000-0000-0000-000000000000', id, 'authenticated', 'authenticated', email,
-        '$2a$10$' || substr(translate(encode(sha256(id::text::bytea), 'base64') || md5(email), '+=', '..'), 1, 53), moment, '', '', '', '',
+        '$2a$10$' || substr(translate(encode(sha256(id::text::bytea), 'base64') || md5(email), '+=', './'), 1, 53), moment, '', '', '', '',
         moment, '{"provider": "email", "providers": ["email"]}',
         jsonb_build_object('sub', id, 'email', email, 'email_verified', true, 'phone_verified', false), moment, moment
       FROM made_users;
