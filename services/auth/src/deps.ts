@@ -84,7 +84,7 @@ export interface AuthDeps {
   readonly hooks: Hooks
 }
 
-/** The dependencies of a serving process, and what starts and ends them. */
+/** The dependencies of a serving process, and the functions that check and close them. */
 export interface ProcessDeps extends AuthDeps {
   readonly database: Database<AuthTables>
   readonly limiters: Pick<OpenLimiterStore, 'check'>

@@ -321,7 +321,7 @@ function describeUser({ user, identities, factors }: Profile, now: Date): object
   }
 }
 
-/** One word for what a user is to an operator. */
+/** The state of a user in one word, for an operator. */
 function describeState(user: User, now: Date): string {
   if (user.deletedAt !== null) return 'deleted'
   if (isBanned(user, now)) return 'banned'

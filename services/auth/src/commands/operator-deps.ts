@@ -24,7 +24,7 @@ export async function createQuietDeps(
 }
 
 /**
- * Opens what an operator's command needs: what the routes of admins work with.
+ * Opens the dependencies of an operator's command: the same as those of the routes of admins.
  * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and
  * the search path, in a schema in which others may create functions, or while migrations are pending
  */

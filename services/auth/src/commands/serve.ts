@@ -80,7 +80,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
 
 type WorkDeps = MessageRequestDeps & Pick<AuthDeps, 'outbox' | 'hooks' | 'mailer' | 'sms'>
 
-/** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
+/** Starts to work on the queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   await startMessageRequests(deps)
   await startMails(deps)

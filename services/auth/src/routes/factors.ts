@@ -95,7 +95,7 @@ function parseFactor(body: z.output<typeof EnrolBody>): NewFactor {
   return { type, friendlyName, phone }
 }
 
-/** Limits the issuer to what fits into a QR code. */
+/** Limits the issuer to a length that fits into a QR code. */
 function readIssuer({ config }: { readonly config: AuthConfig }, issuer: string | undefined): string {
   // Without its port.
   if (!issuer) return new URL(config.signup.redirects.siteUrl).hostname

@@ -22,7 +22,7 @@ const SettingsAnswer = z.object({
 /** The providers that only supabase/auth lists. Nobody can sign in there by this service. */
 const OTHER_PROVIDERS = ['fly', 'kakao', 'linkedin_oidc', 'slack_oidc', 'zoom'] as const
 
-/** `GET /settings`: what a sign-in form should offer. */
+/** `GET /settings`: the settings that a sign-in form needs. */
 export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
   const settings = viewSettings(app.deps.config)
   app.get(

@@ -85,7 +85,7 @@ const TokenAnswer = SessionView.extend({
   provider_refresh_token: z.string().optional(),
 })
 
-/** `POST /token`: a session for what `grant_type` names: a password, a refresh token, an id_token or an auth code. */
+/** `POST /token`: a session by `grant_type`: for a password, a refresh token, an id_token or an auth code. */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/token',

@@ -195,7 +195,7 @@ async function endSessions(
   if (!changesRole && passwordHash === undefined) return
   await endSessionsByAdmin(trx, deps, { admin, user, ip })
   if (passwordHash === undefined) return
-  // A link on its way must not undo what the admin has done. Only the link of an invitation or a sign-up stays valid.
+  // A pending link must not undo the change of the admin. Only the link of an invitation or a sign-up stays valid.
   await deleteTokensOfKinds(trx, user.id, ['recovery', 'reauthentication'])
 }
 

@@ -131,7 +131,7 @@ async function deleteBatch(
   return batch
 }
 
-/** Makes what counts removed rows by table, in `auth_cleanup_affected_rows_total`. */
+/** Counts removed rows by table, in `auth_cleanup_affected_rows_total`. */
 function createCounter(meter: Meter): CountRows {
   const counter = meter.createCounter('auth_cleanup_affected_rows_total', { description: 'Rows removed by clean-up' })
   return (table, rows) => counter.add(rows, { table })

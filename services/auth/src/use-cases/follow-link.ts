@@ -56,7 +56,7 @@ export function openLink(
     isPrefetch,
   }: {
     readonly fields: VerifyFields
-    /** Whether the client only prefetches what a user may open later. */
+    /** Whether the client only prefetches a page that a user may open later. */
     readonly isPrefetch: boolean
   },
 ): 'ask' | 'follow' {

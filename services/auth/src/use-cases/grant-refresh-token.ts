@@ -41,7 +41,7 @@ import {
   signSessionView,
 } from '../sessions/session-view.ts'
 
-/** The refresh token of the request, and what its session stores of the request. */
+/** The refresh token of the request, and the parts of the request that its session stores. */
 export interface GrantRefreshTokenInput extends SessionOrigin {
   readonly refreshToken: string | undefined
 }

@@ -63,7 +63,7 @@ function cursorOf(users: readonly Profile[]): Cursor | undefined {
   return last && { createdAt: last.createdAt, id: last.id }
 }
 
-/** A page of users, and what they are searched by. */
+/** A page of users, and the terms of the search. */
 interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' | 'after'> {
   /**
    * The beginning of an email, a phone number or a full name, in any case; an id; or the subject of an identity at a provider.

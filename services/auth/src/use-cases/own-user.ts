@@ -128,7 +128,7 @@ async function storeChanges(
 }
 
 /**
- * Stores a new password. It ends all other sessions, all earlier messages, and what any session has started
+ * Stores a new password. It ends all other sessions, all earlier messages, and the flows that any session has started
  * (reference: Change of password).
  */
 async function changePassword(

@@ -43,7 +43,7 @@ export interface OneTimeCodeFields {
 export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
 
 /**
- * Sends what a user signs in with: a link and a code by mail, or a code by SMS (reference: POST /otp). The order of the checks
+ * Sends a link and a code by mail, or a code by SMS, to sign in with (reference: POST /otp). The order of the checks
  * decides which error a client sees.
  * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp
  */

@@ -27,7 +27,7 @@ type SendMailDeps = MessageHookDeps & {
 
 /**
  * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is
- * set. Logs what the server or the hook does not take, and records the outcome for operators.
+ * set. Logs a refusal by the server or the hook, and records the outcome for operators.
  * @param attempt 1 for the first
  * @throws DeadJob when the link of the mail has expired, Error when it could not be sent
  */

@@ -30,7 +30,7 @@ import type { Line } from '../users/read-foreign-users.ts'
 import { findPhone } from '../users/require-phone.ts'
 import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
-/** The lines of a file, and what is done with them. */
+/** The lines of a file, and how they are imported. */
 interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
   readonly admin: Admin
   readonly lines: AsyncIterable<Line>
