@@ -2,12 +2,13 @@ import { requestTurns } from '@trestle/common/capacity/request-turns.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
+import { OPERATOR_SCHEMES } from '@trestle/operators/operator-routes.ts'
 import type { FastifyInstance } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
 import { commonHeaders, headers, noStore, upstreamAnswers } from './plugins/answers.ts'
 import { requireAdmin } from './plugins/authenticate.ts'
-import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-operator.ts'
+import { authenticateOperator } from './plugins/authenticate-operator.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { BODY_BYTES_MAX, jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
@@ -95,6 +96,17 @@ const factorAndPasskeyRoutes = [
   passkeyRegistrationVerifyRoutes,
 ] as const
 
+/** The tokens of auth are JWTs. Other services say no format. */
+const operatorSchemes = {
+  operatorKey: OPERATOR_SCHEMES.operatorKey,
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: OPERATOR_SCHEMES.operatorToken.description,
+  },
+} as const
+
 /** The HTTP side of auth: every plugin and route, not yet listening. */
 export async function buildApp(deps: AuthDeps): Promise<Server> {
   const { config } = deps
@@ -135,7 +147,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
       '405, with the methods that it has in the header Allow. HEAD works wherever GET changes nothing.',
     file: config.server.docsEnabled ? API_DOCUMENT : undefined,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
-    otherSchemes: OPERATOR_SCHEMES,
+    otherSchemes: operatorSchemes,
   })
   await app.register(docsRoutes)
   await app.register(docsScriptRoutes)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Operator, OperatorActor } from '@trestle/operators/operator.ts'
-import { lowerRole, mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { lowerRole, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import type { SigningKeyStatus } from '../access-tokens/signing-key-repository.ts'
 import { viewSigningKey } from '../access-tokens/signing-key-view.ts'
@@ -245,11 +245,6 @@ export function isProtected(
   { adminRoles }: AdminRules,
 ): boolean {
   return consoleRole !== null || adminRoles.includes(role)
-}
-
-/** Requires that the role of an operator may do an action (console reference: Actions). */
-export function requireAction(role: OperatorRole, action: OperatorAction): void {
-  if (!mayDo(role, action)) refuseAction(role, action)
 }
 
 /** Refuses an operator whose role may not do an action, or not to this user. @throws operatorForbidden */

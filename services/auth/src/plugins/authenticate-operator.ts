@@ -1,18 +1,23 @@
 import { createHmac } from 'node:crypto'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
-import { type Operator, readOperator } from '@trestle/operators/operator.ts'
+import { readOperator } from '@trestle/operators/operator.ts'
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
+import { guardOperatorRoutes } from '@trestle/operators/operator-routes.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { idempotencyKeyMalformed, idempotencyKeyMissing, operatorChangeRunning } from '../operator-errors.ts'
+import {
+  idempotencyKeyMalformed,
+  idempotencyKeyMissing,
+  operatorChangeRunning,
+  operatorForbidden,
+} from '../operator-errors.ts'
 import {
   findOperatorAnswer,
   type OperatorAnswer,
   type OperatorChange,
   type OperatorSession,
-  requireAction,
   requireOperator,
   requireSameOperator,
   toOperatorActor,
@@ -21,22 +26,6 @@ import {
 import { findLiveSession } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { refusePath } from './refuse-feature.ts'
-
-/** How an operator authenticates, for the API document: both together. */
-export const OPERATOR_SCHEMES = {
-  operatorKey: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Trestle-Operator-Key',
-    description: 'The operator key of a console',
-  },
-  operatorToken: {
-    type: 'http',
-    scheme: 'bearer',
-    bearerFormat: 'JWT',
-    description: 'The access token of the operator who acts',
-  },
-} as const
 
 /**
  * Guards the routes of its context: a request needs the key of a console and the access token of an operator (console reference:
@@ -47,27 +36,17 @@ export const authenticateOperator = fp(
   async (app: FastifyInstance) => {
     const { deps } = app
     const { keys } = deps.config.operators
-    app.decorateRequest('operator')
     app.decorateRequest('operatorSession')
-    app.addHook('onRoute', ({ url, config, schema }) => {
-      if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
-      if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
-    })
-    app.addHook('onRequest', async () => {
+    const findOperator = async (request: FastifyRequest) => {
       if (keys.length === 0) refusePath()
-    })
-    app.addHook('onRequest', async (request, reply) => {
       const { headers, clientAddress } = request
       const verifyToken = async (token: string) => {
         request.operatorSession = readOperatorSession(deps, token)
         return findOperatorActor(deps, request.operatorSession)
       }
-      const operator = requireOperator(await readOperator({ keys, verifyToken }, { headers, ip: clientAddress.ip }))
-      request.operator = operator
-      request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
-      requireAction(operator.role, actionOf(request))
-      await reply.countForCaller(operator.actor.id)
-    })
+      return requireOperator(await readOperator({ keys, verifyToken }, { headers, ip: clientAddress.ip }))
+    }
+    guardOperatorRoutes(app, findOperator, operatorForbidden)
   },
   { name: 'authenticate-operator', dependencies: ['client-address'] },
 )
@@ -175,13 +154,7 @@ async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'lanes'>, sessi
 }
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The action of an operator at the route. */
-    action?: OperatorAction
-  }
   interface FastifyRequest {
-    /** Set on every route of operators. */
-    operator: Operator
     /** The session of the operator. */
     operatorSession: OperatorSession | undefined
   }

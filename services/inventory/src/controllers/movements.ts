@@ -1,7 +1,8 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { requireAction } from '@trestle/operators/operator-routes.ts'
 import type { z } from 'zod'
 import { callerOf, findOperator } from '../access/actor.ts'
-import { movementNotFound } from '../errors.ts'
+import { movementNotFound, operatorForbidden } from '../errors.ts'
 import {
   actionOf,
   ListedMovementView,
@@ -12,7 +13,6 @@ import {
 } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
-import { requireAction } from '../operators/require-action.ts'
 
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
@@ -76,7 +76,7 @@ export class Default extends InventoryController {
   })
   async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
     const operator = findOperator(this.request)
-    if (operator) requireAction(operator.role, actionOf(lines))
+    if (operator) requireAction(operator.role, actionOf(lines), operatorForbidden)
     const caller = callerOf(this.request, '/movements', lines)
     const { verdict, body } = await this.changeInTurn('stockWrites', (audited) =>
       moveStock(this.application.context, { caller, lines, ...audited }),

@@ -1,6 +1,7 @@
 import type { Guard, GuardContext } from '@trestle/endpoints/endpoints.ts'
 import { type Operator, readOperator, UnverifiableTokenError } from '@trestle/operators/operator.ts'
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
+import { requireAction } from '@trestle/operators/operator-routes.ts'
 import type { Identity, OperatorIdentity } from '../access/actor.ts'
 import type { TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
@@ -8,13 +9,13 @@ import {
   invalidToken,
   missingToken,
   notFound,
+  operatorForbidden,
   operatorUnauthorized,
   readScopeMissing,
   serviceUnavailable,
   tooManyRequests,
   writeScopeMissing,
 } from '../errors.ts'
-import { requireAction } from '../operators/require-action.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
 /**
@@ -167,7 +168,8 @@ async function admitOperator(
 ): Promise<void> {
   if (operator === undefined) throw operatorUnauthorized()
   addLogFields(request, { operator_id: operator.actor.id, operator_key: operator.key })
-  requireAction(operator.role, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  requireAction(operator.role, new Map(Object.entries(actions)).get(method), operatorForbidden)
   request.identity = { actor: operator.actor.id, operator } satisfies OperatorIdentity
   await fastifyReplyOf(request).countForCaller(operator.actor.id)
 }

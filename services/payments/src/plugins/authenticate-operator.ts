@@ -1,11 +1,10 @@
 import {
-  type Operator,
   operatorLimitKey,
   readOperator,
   readOperatorAddress,
   UnverifiableTokenError,
 } from '@trestle/operators/operator.ts'
-import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { guardOperatorRoutes } from '@trestle/operators/operator-routes.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
@@ -16,17 +15,6 @@ import { malformedKey, repeatOf } from './idempotency-key.ts'
 import { refuseBeyond } from './limit-effects.ts'
 import { requireEndpoint } from './read-request.ts'
 
-/** The two schemes by which an operator authenticates, for the API document: both together. */
-export const OPERATOR_SCHEMES = {
-  operatorKey: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-Trestle-Operator-Key',
-    description: 'The operator key of a console',
-  },
-  operatorToken: { type: 'http', scheme: 'bearer', description: 'The access token of the operator who acts' },
-} as const
-
 /**
  * Guards the routes of its context: a request needs the key of a console and the access token of an operator
  * (console reference: Checks of a request), and its role must be high enough for the action that the route
@@ -36,26 +24,17 @@ export const authenticateOperator = fp(
   async (app: FastifyInstance) => {
     const { operators, rateLimits } = app.deps
     const refuseFailure = refuseBeyond(app, 'operator', rateLimits.failures)
-    app.decorateRequest('operator')
     app.decorateRequest('operatorRepeat')
-    app.addHook('onRoute', ({ url, config, schema }) => {
-      if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
-      if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
-    })
-    app.addHook('onRequest', async (request, reply) => {
+    const findOperator = async (request: FastifyRequest) => {
       const access = requireEndpoint(operators)
       const operator = await readOperator(access, request).catch(refuseUnverifiable)
-      if (operator === undefined) {
-        // The requests of all operators come from the address of the console.
-        const forwardedAddress = readOperatorAddress(access.keys, request.headers)
-        await refuseFailure(forwardedAddress === undefined ? request.ip : operatorLimitKey(forwardedAddress))
-        throw operatorUnauthorized()
-      }
-      request.operator = operator
-      request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
-      requireAction(operator.role, request.routeOptions.config.action)
-      await reply.countForCaller(operator.actor.id)
-    })
+      if (operator !== undefined) return operator
+      // The requests of all operators come from the address of the console.
+      const forwardedAddress = readOperatorAddress(access.keys, request.headers)
+      await refuseFailure(forwardedAddress === undefined ? request.ip : operatorLimitKey(forwardedAddress))
+      throw operatorUnauthorized()
+    }
+    guardOperatorRoutes(app, findOperator, operatorForbidden)
     // Access is granted. Only the values of the request are left to check.
     app.addHook('preHandler', async (request) => {
       if (request.problem !== undefined) throw request.problem.error
@@ -64,11 +43,6 @@ export const authenticateOperator = fp(
   },
   { name: 'authenticate-operator', dependencies: ['read-request'] },
 )
-
-/** Requires that the role of an operator may do an action (console reference: Actions). @throws operatorForbidden */
-function requireAction(role: OperatorRole, action: OperatorAction | undefined): void {
-  if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
-}
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -100,13 +74,7 @@ function refuseUnverifiable(error: unknown): never {
 }
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The action of an operator by the route. */
-    action?: OperatorAction
-  }
   interface FastifyRequest {
-    /** Set on every route of operators. */
-    operator: Operator
     /** Set on routes that change something. */
     operatorRepeat: Repeat | undefined
   }

@@ -1,17 +1,9 @@
-import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
+import { operatorView } from '@trestle/operators/operator-routes.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 
-const OperatorView = z
-  .object({
-    key: z.string().meta({ description: 'The name of the operator key' }),
-    role: z.enum(OPERATOR_ROLES).meta({ description: 'What the operator may do by this key' }),
-    actor: z
-      .object({ id: z.guid(), email: z.string(), role: z.enum(OPERATOR_ROLES) })
-      .meta({ description: 'The user who acts, with their console role' }),
-  })
-  .meta({ id: 'Operator' })
+const OperatorView = operatorView('The user who acts, with their console role')
 
 /** Tells an operator who they are (console reference: Who one is). */
 export const operatorMeRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,19 +1,11 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
+import { operatorView } from '@trestle/operators/operator-routes.ts'
 import { z } from 'zod'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 
-const OperatorView = z
-  .object({
-    key: z.string().meta({ description: 'The name of the operator key' }),
-    role: z.enum(OPERATOR_ROLES).meta({ description: 'What the operator may do by this key' }),
-    actor: z
-      .object({ id: z.guid(), email: z.string(), role: z.enum(OPERATOR_ROLES) })
-      .meta({ description: 'The user of auth who acts, with their console role' }),
-  })
-  .meta({ id: 'Operator' })
+const OperatorView = operatorView('The user of auth who acts, with their console role')
 
 /** /operator/me: who an operator is (console reference: Who one is). */
 export class Default extends OperatorController {
