@@ -1,7 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 
-/** A server of a cluster. */
 interface ClusterNode {
   readonly id: number
   readonly host: string

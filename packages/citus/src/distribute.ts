@@ -206,7 +206,6 @@ export async function listRoleSteps(
   return steps
 }
 
-/** The names of the roles. */
 export function rolesOf(logins: readonly NodeLogin[]): readonly string[] {
   return logins.map(({ role }) => role)
 }
@@ -216,7 +215,6 @@ export function trialStep(logins: readonly NodeLogin[]): DistributionStep {
   return { title: TRIAL, statements: logins.flatMap(loginTrial) }
 }
 
-/** A trigger of a table. */
 interface TableTrigger {
   /** The name without prefix. */
   readonly table: string
@@ -227,7 +225,6 @@ interface TableTrigger {
   readonly statement: string
 }
 
-/** The triggers of the tables of the service. */
 async function listTriggers(db: QueryExecutorProvider, names: Names): Promise<readonly TableTrigger[]> {
   const { rows } = await sql<TableTrigger>`
     SELECT substr(c.relname, ${names.prefix.length + 1}::int) AS "table",

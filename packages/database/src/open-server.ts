@@ -96,7 +96,6 @@ const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off
 /** A distributed database plans a query with its values, which name the node of the rows. */
 const PLAN_WITH_VALUES = { plan_cache_mode: 'auto' } as const
 
-/** The connections to one server. */
 export interface Server<Tables> {
   readonly db: Kysely<Tables>
   readonly until: CancellablePool['until']

@@ -25,7 +25,6 @@ export function violates(
 
 /** The codes of PostgreSQL for failures of SQL that belongs to another program in the database. */
 export interface NeighbourReport {
-  /** The SQLSTATE. */
   readonly code: string
   readonly message: string
   readonly detail: string | undefined

@@ -89,7 +89,6 @@ export async function tryRuntime(tarball: string, runtime: Runtime): Promise<str
   }
 }
 
-/** Installs a runtime. Returns its program. */
 function installRuntime({ name, package: spec, file }: Runtime): string {
   const cwd = folder(`runtime-${toFolderName(name)}`, {})
   install(cwd, spec)

@@ -13,7 +13,6 @@ export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
  */
 export type Outcome = 'done' | 'dropped'
 
-/** A job at one of its attempts. */
 export interface JobAttempt {
   readonly id: string
   /** 1 for the first. */
@@ -42,7 +41,6 @@ export interface AttemptConfig {
   readonly mayWork?: () => boolean
 }
 
-/** The result of an attempt for the queue. */
 export interface AttemptResult extends JobResult {
   /** The next attempt comes no sooner. Undefined: after the delay of the task. */
   readonly laterSeconds?: number
@@ -170,7 +168,6 @@ export async function sealPayload([key]: SealKeys, payload: object): Promise<Sea
   return { sealed }
 }
 
-/** Whether the data of a job is a sealed payload. */
 function isSealed(data: object): data is SealedPayload {
   return 'sealed' in data && typeof data.sealed === 'string'
 }

@@ -3,7 +3,6 @@ import type { JobTransaction } from './queue.ts'
 
 /** A job as a SQL function writes it into the table `outbox`. `data` comes from `jobs.prepare`. */
 export interface OutboxEntry {
-  /** Name of its task. */
   readonly task: string
   readonly data: object
   /** The UUID of the job. The queue has one job of an id, however often it is added. Undefined: any. */

@@ -11,7 +11,6 @@ export interface OperatorKey {
   readonly digest: Buffer
 }
 
-/** The setting that lists operator keys. */
 export function operatorKeys(): Setting<readonly OperatorKey[]> {
   const problem =
     'must be name:role:digest,… with names of a-z, 0-9 and -, a role viewer, support or admin, and the SHA-256 of each key as 64 hexadecimal digits; names and digests are different'

@@ -67,12 +67,10 @@ export const OPERATOR_ACTIONS = {
 /** An act of an operator, such as `transactions.refund`. */
 export type OperatorAction = keyof typeof OPERATOR_ACTIONS
 
-/** Whether a role may do an action. */
 export function mayDo(role: OperatorRole, action: OperatorAction): boolean {
   return OPERATOR_ROLES.indexOf(role) >= OPERATOR_ROLES.indexOf(OPERATOR_ACTIONS[action])
 }
 
-/** The lower of two roles. */
 export function lowerRole(one: OperatorRole, other: OperatorRole): OperatorRole {
   return OPERATOR_ROLES.indexOf(one) < OPERATOR_ROLES.indexOf(other) ? one : other
 }

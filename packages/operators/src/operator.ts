@@ -14,7 +14,6 @@ export interface OperatorActor {
 
 /** The sender of an operator's request: a key of a console, and the user who acts through it. */
 export interface Operator {
-  /** The name of the key. */
   readonly key: string
   readonly actor: OperatorActor
   /** The role of this request: the lower role of key and user. */

@@ -271,7 +271,6 @@ export interface MemoryLimiter {
   readonly reward: (key: string, takenMs?: number) => Promise<boolean>
 }
 
-/** The window of a key. */
 interface KeyWindow {
   uses: number
   /** Uses that the rough counts had when the window began, and still have. */

@@ -273,7 +273,6 @@ export interface SourceWatch {
 interface SourceWatchOptions {
   /** The checkout. */
   readonly root: string
-  /** The names of services. */
   readonly services: readonly string[]
   /** Called for a service with the files that it loads and that have changed: paths below the root. */
   readonly onChange: (service: string, files: readonly string[]) => void

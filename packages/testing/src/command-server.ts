@@ -7,7 +7,6 @@ import { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 
-/** How a command has ended. */
 interface EndedCommand {
   readonly status: number
   readonly stdout: string

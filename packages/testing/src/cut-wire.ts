@@ -15,7 +15,6 @@ interface Wire {
   close(): Promise<void>
 }
 
-/** A statement that a client has sent. */
 export interface SentStatement {
   /** The number of the statement, from 1, over all connections. */
   readonly nth: number

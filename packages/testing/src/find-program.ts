@@ -23,7 +23,6 @@ export function canTestWith(name: string, env: Environment = process.env): boole
   return false
 }
 
-/** A Redis of a test file. */
 export interface TestRedis {
   readonly url: string
   readonly stop: () => Promise<void>

@@ -49,11 +49,9 @@ export async function holdBodies(
 /** More than a service reads. */
 const HEADER_LENGTH = 16_384
 
-/** An answer to headers that are too long. */
 interface LongHeadersAnswer {
   readonly status: number | undefined
   readonly headers: IncomingHttpHeaders
-  /** The JSON of the body. */
   readonly body: unknown
 }
 

@@ -42,7 +42,6 @@ const MEMORY_BYTES_MIN = 4 * 2 ** 30
 
 /** How a server is started where nobody names one. */
 interface PostgresStarters {
-  /** Starts a container of an image. */
   readonly container: (image: string) => Promise<TestPostgres>
   readonly embedded: () => Promise<TestPostgres>
 }

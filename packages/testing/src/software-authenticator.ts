@@ -38,7 +38,6 @@ const USER_VERIFIED = 0x04
 const BACKUP_ELIGIBLE = 0x08
 const ATTESTED = 0x40
 
-/** An authenticator with its browser. */
 export interface SoftwareAuthenticator {
   readonly credentials: Credential[]
   /** `navigator.credentials.create` */

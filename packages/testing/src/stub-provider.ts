@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { portOf } from './free-port.ts'
 
-/** A request to a stub peer. */
 export interface StubRequest {
   readonly method: string
   /** Path with query. */

@@ -4,7 +4,6 @@ import { FairGate, type FairGateOptions } from './fair-gate.ts'
 
 /** The concurrency limit of requests, such as rows that they read, and the client of a request. */
 export interface RequestTurnsOptions extends Omit<FairGateOptions, 'patienceMs'> {
-  /** The client of a request. */
   readonly clientOf: (request: FastifyRequest) => string
   /**
    * The slots that a request takes, such as the rows of the list that it asks for. It has them from the validation until the

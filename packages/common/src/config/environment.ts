@@ -5,7 +5,6 @@ import { findFileProblem } from '../errors/file-problem.ts'
 
 /** The sources of the variables of a process. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
-  /** The process environment. */
   readonly env: NodeJS.ProcessEnv
   /** Undefined: no file is read. */
   readonly file?: EnvFile | undefined

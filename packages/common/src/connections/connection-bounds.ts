@@ -57,7 +57,6 @@ const BEHIND_ANSWER_BYTES = 32 * 1_024
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The state of a connection. */
 interface Connection {
   readonly socket: Socket
   /** Requests that wait in the queue. */

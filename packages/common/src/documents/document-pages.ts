@@ -140,7 +140,6 @@ interface DocumentPageOptions {
   readonly title: string
   /** The URL of the script of the library, relative to the page. */
   readonly script: string
-  /** The URL of the document. */
   readonly document: string
 }
 

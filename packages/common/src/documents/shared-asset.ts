@@ -16,7 +16,6 @@ export interface SharedAssetOptions {
   readonly load: (encoding: Encoding) => Promise<Buffer>
 }
 
-/** Answers a request with an asset, or with 304. */
 export type ServeAsset = (request: FastifyRequest, reply: FastifyReply) => Promise<never>
 
 /** Bytes of answers that may leave in a turn of the event loop: some 5 ms of copying. */

@@ -36,7 +36,6 @@ export interface RunOptions {
   readonly boundMemory?: () => void
 }
 
-/** The log of a run. */
 interface RunLog extends Pick<ServiceLogger, 'reopen' | 'flush'> {
   readonly logger: Record<'info' | 'error' | 'fatal', (members: unknown, message?: string) => unknown>
 }

@@ -16,7 +16,6 @@ export interface PipelinedClients {
 
 /** How many connections are kept open, and when a silent one is replaced. Times are in milliseconds. */
 export interface PipelineOptions {
-  /** Number of connections. */
   readonly count: number
   /** A connection that owes answers and sends none for this time is dropped. */
   readonly silenceMs: number

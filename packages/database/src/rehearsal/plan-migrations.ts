@@ -155,7 +155,6 @@ export function blockedBy({ mode }: Pick<TableLock, 'mode'>): Blocked {
   return BLOCKED.get(mode) ?? 'nothing'
 }
 
-/** A lock on a table or index. */
 interface TableLock {
   /** The name of the table or index, without schema. */
   readonly relation: string

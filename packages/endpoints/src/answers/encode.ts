@@ -182,7 +182,6 @@ function isJsonItself(value: object): boolean {
   return 'toJSON' in value || 'rawJSON' in value || [String, Number, Boolean].some((type) => value instanceof type)
 }
 
-/** Whether the class of an object makes it iterable. */
 function isCollection(value: object): value is Iterable<unknown> {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return false

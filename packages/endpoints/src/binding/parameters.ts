@@ -74,7 +74,6 @@ function uuid() {
   return z.guid({ error: VALUE_TEXTS.notUuid, abort: true })
 }
 
-/** A value that is one of the words. */
 function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
   return z.enum(words, { error: VALUE_TEXTS.notOneOf(words) })
 }

@@ -30,7 +30,6 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** The error for bytes that are not UTF-8: 400. */
 export function notUtf8(cause?: unknown): CallError {
   return new CallError(400, PROBLEM_TEXTS.bodyNotUtf8, { cause })
 }

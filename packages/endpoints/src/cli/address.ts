@@ -19,7 +19,6 @@ export function parseAddress(text: string): Address | undefined {
   return { host: v6 ?? ((!lonePort && name) || HOST), port: number }
 }
 
-/** The address as a URL has it. */
 export function formatAddress({ host, port }: Address): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

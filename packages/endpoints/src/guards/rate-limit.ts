@@ -116,7 +116,6 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   }
 }
 
-/** Counts that keys share. */
 interface SharedCounts {
   /** The hits of a key in the last `ttlMs`, never too few, and when the first of them no longer counts. */
   readonly read: (key: string, nowMs: number) => Window

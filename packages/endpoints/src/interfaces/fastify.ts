@@ -18,7 +18,6 @@ interface Answering {
 /** A plugin of Fastify 5. Its type names nothing of Fastify, so that applications without Fastify compile. */
 export type FastifyPlugin = (instance: { readonly prefix: string }) => Promise<void>
 
-/** Options for the constructor of Fastify. */
 export interface FastifyOptions {
   readonly frameworkErrors: (error: Error, request: object, reply: object) => void
   readonly clientErrorHandler: (error: Error, socket: ErrorSocket) => void

@@ -233,7 +233,6 @@ export function generateRequestId(): string {
   return id
 }
 
-/** One range of an `Accept` header. */
 interface AcceptRange extends MediaType {
   readonly q: number
 }

@@ -30,7 +30,6 @@ export interface Incoming {
   readonly log: ErrorLog | undefined
 }
 
-/** The request, as the server has it. */
 export interface RawRequest {
   /** Node's `IncomingMessage`, a web `Request`, or a Fastify request. */
   readonly request: unknown

@@ -6,7 +6,6 @@ export interface DemoAnswer {
   readonly body: unknown
 }
 
-/** A request of the demo. */
 export interface DemoRequest {
   /** Sent as JSON. */
   readonly body?: object

@@ -49,7 +49,6 @@ const users: readonly DemoUser[] = [
   user('Viktor Storm', 'customer', 'banned'),
 ]
 
-/** The password of all users of the demo that have one. */
 const PASSWORD = 'nordhavn demo 2026'
 /** The secret of the authenticator app is told once, so the demo keeps it where only admins of the account can change it. */
 const TOTP_MEMBER = 'demo_totp_uri'

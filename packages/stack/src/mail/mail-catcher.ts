@@ -57,7 +57,6 @@ const pagePolicy =
 const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';
  frame-ancestors 'self'; sandbox ${frameRights}`.replaceAll('\n', '')
 
-/** The data of the pages. */
 interface ShownPages {
   readonly store: MailStore
   readonly homeUrl: string

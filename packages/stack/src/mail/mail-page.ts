@@ -40,7 +40,6 @@ ${rows.length > 0 ? `<ul class="mails">${rows.join('')}</ul>` : none}</div>
   )
 }
 
-/** An envelope. */
 const ENVELOPE = 'M0 2h16L8 8zm0 2 8 6 8-6v10H0z'
 
 const NO_MAIL = `<div class="none"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${ENVELOPE}"/></svg><h2>No mail yet</h2>
@@ -167,7 +166,6 @@ interface MailBodies {
   readonly html: string | null
 }
 
-/** A link of a mail. */
 interface MailLink {
   readonly url: string
   /** The text of the link in the HTML. Undefined: only the text has the link, or the HTML writes nothing on it. */

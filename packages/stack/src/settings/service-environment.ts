@@ -21,7 +21,6 @@ const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '13
 const unprefixed = ['API_EXTERNAL_URL', 'OTEL_EXPORTER_PROMETHEUS_HOST']
 const LOOPBACK = '127.0.0.1'
 
-/** The address at which a service listens. */
 export interface ServiceAddress {
   readonly host: string
   readonly port: number

@@ -38,7 +38,6 @@ export function statusFrom(variables: Readonly<Record<string, string | undefined
   return Object.fromEntries(names.flatMap((name) => (variables[name] ? [[name, variables[name]]] : [])))
 }
 
-/** The parts of a stack that has started. */
 export interface StartedParts {
   readonly homeUrl: string
   readonly services: readonly {
@@ -59,7 +58,6 @@ export interface StartedParts {
   readonly now: Date
 }
 
-/** The status of a stack that has started. */
 export async function collectStatus(parts: StartedParts): Promise<StackStatus> {
   const { homeUrl, services, mail, databaseUrl, jwtSecret, operator, now } = parts
   const ofServices = services.flatMap(({ prefix, url, metrics }) => [
