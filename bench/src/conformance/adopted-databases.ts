@@ -85,9 +85,7 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
   'services/auth/src/use-cases/grant-auth-code.long.test.ts': {
     'POST /token?grant_type=pkce 200: the session has the authentication method of the flow': AT_ONCE,
   },
-  'services/auth/src/use-cases/clean-up.long.test.ts': {
-    'clean-up finds every batch by an index': PREFIX,
-  },
+  'services/auth/src/use-cases/clean-up.long.test.ts': { 'clean-up finds every batch by an index': PREFIX },
 }
 
 const Report = z.object({

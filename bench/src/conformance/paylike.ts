@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { openBench } from '../bench.ts'
 import { seedFile } from '../fixtures.ts'
 import { say } from '../program.ts'
-import { installPaylike } from './paylike/client.ts'
-import { steps } from './paylike/steps.ts'
+import { installPaylike, steps } from './paylike/steps.ts'
 
 // Runs the published npm client `paylike` through each of its methods, against payments over a seeded database: `node
 // bench/src/conformance/paylike.ts`. The client is installed from the registry into a folder outside the project. Exit status 1

@@ -39,13 +39,7 @@ if (problems.length > 0) process.exitCode = 1
 
 async function run(
   alerts: readonly string[],
-  {
-    seconds,
-    rate,
-  }: {
-    readonly seconds: number
-    readonly rate: number
-  },
+  { seconds, rate }: { readonly seconds: number; readonly rate: number },
 ): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))

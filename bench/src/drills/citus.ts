@@ -121,13 +121,7 @@ async function findPlaces({ cluster, shop, workers }: Drill): Promise<readonly n
 async function runKills(
   drill: Drill,
   words: Words,
-  {
-    load,
-    started,
-  }: {
-    readonly load: ClusterLoad
-    readonly started: AsyncDisposableStack
-  },
+  { load, started }: { readonly load: ClusterLoad; readonly started: AsyncDisposableStack },
 ): Promise<void> {
   const { kills, coordinatorKills } = words
   await delay(LIFE_MS)

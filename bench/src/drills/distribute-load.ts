@@ -70,15 +70,7 @@ async function run({ merchants, clients }: { readonly merchants: number; readonl
  */
 async function watchPart(
   load: ClusterLoad,
-  {
-    title,
-    isMove,
-    act,
-  }: {
-    readonly title: string
-    readonly isMove: boolean
-    readonly act: () => Promise<unknown>
-  },
+  { title, isMove, act }: { readonly title: string; readonly isMove: boolean; readonly act: () => Promise<unknown> },
   missed: Set<string>,
 ): Promise<void> {
   const fromMs = performance.now()

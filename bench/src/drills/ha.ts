@@ -9,8 +9,7 @@ import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
 import { type DatabaseCluster, PATRONI_PROGRAMS, startCluster } from '../servers/patroni.ts'
 import { openWorkplace, requirePrograms, type Workplace } from '../servers/workplace.ts'
 import { compareReferences, countReferences, silenceAfter } from './loads/acknowledgements.ts'
-import { startWriteLoad, type WriteLoad } from './loads/write-load.ts'
-import { type Writer, writers } from './loads/writers.ts'
+import { startWriteLoad, type WriteLoad, type Writer, writers } from './loads/writers.ts'
 
 // Kills the primary of a three-node PostgreSQL again and again while all three services write: `scripts/ha-drill [--kills
 // 10]`. Patroni, etcd and HAProxy run on loopback, as a user without rights. Kills alternate between the whole machine of the

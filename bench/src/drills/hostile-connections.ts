@@ -6,13 +6,14 @@ import { type Bench, openBench } from '../bench.ts'
 import { positiveInteger, runCommand, say } from '../program.ts'
 import type { Server } from '../servers/server.ts'
 import { percentileOf } from '../statistics.ts'
-import { type HonestResult, sendHonestLoad } from './hostile-connections/honest-load.ts'
 import {
   type Attack,
+  type HonestResult,
   type HostileRequest,
   KINDS,
   type Kind,
   type Requests,
+  sendHonestLoad,
   type Target,
 } from './hostile-connections/target.ts'
 import { authTarget, inventoryTarget, paymentsTarget } from './hostile-connections/targets.ts'

@@ -6,9 +6,18 @@ import { say } from '../program.ts'
 import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
 import { openWorkplace, requirePrograms } from '../servers/workplace.ts'
 import { compareReferences, countReferences } from './loads/acknowledgements.ts'
-import { countAllowed, type Replicas, sharedLimits, startReplicas } from './loads/replicas.ts'
-import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './loads/write-load.ts'
-import { type Writer, writers } from './loads/writers.ts'
+import {
+  countAllowed,
+  type Replicas,
+  type RequestCount,
+  sendAtOnce,
+  sendAtRate,
+  sharedLimits,
+  startCount,
+  startReplicas,
+  type Writer,
+  writers,
+} from './loads/writers.ts'
 
 // Runs two replicas of each service behind HAProxy, as the profile `replicas` of Compose does: `scripts/replicas [--restarts
 // 20] [--signals 50] [--rate 200] [service…]`. Restarts one after the other, again and again, under that many requests a

@@ -124,11 +124,7 @@ async function openSnapshot(url: string): Promise<Snapshot> {
   await client.connect()
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY')
   const { rows } = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id')
-  return {
-    id: rows[0]?.id ?? '',
-    fingerprints: () => readFingerprints(client),
-    close: () => client.end(),
-  }
+  return { id: rows[0]?.id ?? '', fingerprints: () => readFingerprints(client), close: () => client.end() }
 }
 
 /** Every table outside of PostgreSQL's own schemas. */

@@ -1,16 +1,16 @@
+import { Agent, type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import type { DatabaseServer } from '../servers/database.ts'
 import { deploy } from '../servers/deployment.ts'
 import { createJudge, type Judge } from './judge.ts'
 import { createMemory, type Memory } from './memory.ts'
-import { type ApiDocument, readApiDocument } from './openapi.ts'
+import { type ApiDocument, findOperation, type Operation, readApiDocument } from './openapi.ts'
 import type { Plan } from './plan.ts'
-import { createSender, type Sender } from './send.ts'
-import { createSession, type Session } from './session.ts'
 import type { Ask, Ready, Target } from './target.ts'
-import { toWire } from './wire.ts'
+import { type Answer, type Finding, toWire, type WireRequest } from './wire.ts'
 
 /** The database of the service, and the folder of its files. */
 export interface RigOptions {
@@ -124,9 +124,178 @@ function waitForEvent(socket: WebSocket, event: 'open' | 'message'): Promise<voi
     socket.addEventListener(
       'error',
       () => reject(new Error('the process does not accept a debugger, so its garbage cannot be collected')),
-      {
-        once: true,
-      },
+      { once: true },
     )
   })
+}
+
+/** Sends requests over a few connections that are kept alive. */
+export interface Sender {
+  /** @throws Error when no whole and valid answer comes in time */
+  send(wire: WireRequest): Promise<Answer>
+  close(): void
+}
+
+const ANSWER_MS = 40_000
+
+/** Makes a sender to a service, with connections that are kept alive. */
+export function createSender(url: string): Sender {
+  const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+  const { hostname, port } = new URL(url)
+  const send = (wire: WireRequest): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({ agent, hostname, port, method: wire.method, path: wire.target, timeout: ANSWER_MS })
+      for (const [name, value] of wire.headers) outgoing.appendHeader(name, value)
+      outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${ANSWER_MS} ms`)))
+      outgoing.once('error', (error) => (isClosedByServer(outgoing, error) ? resolve(send(wire)) : reject(error)))
+      outgoing.once('response', (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.once('error', reject)
+        response.once('end', () => {
+          const headers = new Map<string, string>()
+          for (const [name, values] of Object.entries(response.headersDistinct)) {
+            headers.set(name, (values ?? []).join(', '))
+          }
+          try {
+            const text = unpack(Buffer.concat(chunks), headers.get('content-encoding'))
+            resolve({ status: response.statusCode ?? 0, headers, text })
+          } catch (error) {
+            reject(error)
+          }
+        })
+      })
+      if (wire.body !== undefined) outgoing.setHeader('content-length', wire.body.length)
+      outgoing.end(wire.body)
+    })
+  return { send, close: () => agent.destroy() }
+}
+
+const unpackers = new Map([
+  ['gzip', gunzipSync],
+  ['deflate', inflateSync],
+  ['br', brotliDecompressSync],
+])
+
+/**
+ * The text of a body that may be compressed, because a request may have asked for that.
+ * @throws Error when the body is not in the encoding that its header says
+ */
+function unpack(bytes: Buffer, coding = ''): string {
+  const unpacker = bytes.length > 0 ? unpackers.get(coding) : undefined
+  return (unpacker ? unpacker(bytes) : bytes).toString()
+}
+
+/**
+ * The server may just have closed a connection that was kept alive. Then the request is sent again. It is not sent again after a
+ * timeout: the server has had the request, so the missing answer is a finding.
+ */
+function isClosedByServer({ reusedSocket }: ClientRequest, error: Error): boolean {
+  return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
+}
+
+/** Sends requests, judges answers, remembers values and counts statuses. */
+export interface Session {
+  /** Sends some requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
+  exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
+  addFinding(what: Omit<Finding, 'count' | 'first'>): void
+  readonly findings: () => readonly Finding[]
+  /** How often generated requests to each operation got each class of status, such as `2xx`; above 499 each status. */
+  readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
+  readonly sent: () => number
+}
+
+interface Sent {
+  readonly actor: number
+  readonly wire: WireRequest
+  /** False for preparations. They are not counted, because their success says nothing about the generated requests. */
+  readonly isGenerated: boolean
+}
+
+const ANSWER_MAX = 600
+
+/** Makes a session that has sent nothing yet. */
+export function createSession({
+  sender,
+  judge,
+  memory,
+  operations,
+  normalPath,
+}: {
+  readonly sender: Sender
+  readonly judge: Judge
+  readonly memory: Memory
+  readonly operations: readonly Operation[]
+  readonly normalPath: (path: string) => string
+}): Session {
+  const findings = new Map<string, Finding>()
+  const counts = new Map<string, Map<string, number>>()
+  let sent = 0
+  const addFinding = (finding: Omit<Finding, 'count' | 'first'>) => {
+    const key = `${finding.operation} ${finding.problem}`
+    const known = findings.get(key) ?? { ...finding, count: 0, first: sent }
+    known.count += 1
+    findings.set(key, known)
+  }
+  const take = ({ actor, wire, isGenerated }: Sent, answer: Answer | Error): unknown => {
+    sent += 1
+    const [path = ''] = wire.target.split(/[?#]/, 1)
+    const operation = findOperation(operations, wire.method, normalPath(path))?.name ?? `${wire.method} (unknown)`
+    if (answer instanceof Error) {
+      addFinding({ operation, problem: `does not answer: ${answer.message}`, request: wire, answer: '' })
+      return undefined
+    }
+    const told = `${answer.status} ${answer.headers.get('content-type') ?? ''}\n${answer.text.slice(0, ANSWER_MAX)}`
+    for (const problem of judge(wire, answer)) addFinding({ operation, problem, request: wire, answer: told })
+    if (isGenerated) count(counts, operation, answer.status)
+    const body = parse(answer)
+    if (answer.status < 400) {
+      memory.learn(actor, path, valuesOfHeaders(answer))
+      memory.learn(actor, path, body)
+    }
+    return body
+  }
+  return {
+    addFinding,
+    counts,
+    findings: () => [...findings.values()],
+    sent: () => sent,
+    exchange: async (requests) => {
+      const answers = await Promise.all(requests.map(({ wire }) => sender.send(wire).catch(toError)))
+      return requests.map((each, at) => take(each, answers[at] ?? new Error('nothing came')))
+    },
+  }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
+function count(counts: Map<string, Map<string, number>>, operation: string, status: number): void {
+  const classes = counts.get(operation) ?? new Map<string, number>()
+  const kind = status >= 500 ? String(status) : `${String(status)[0]}xx`
+  classes.set(kind, (classes.get(kind) ?? 0) + 1)
+  counts.set(operation, classes)
+}
+
+/** The values of headers that later requests need: a version, a cookie, the next page, the parameters of a redirect. */
+function valuesOfHeaders({ headers }: Answer): Readonly<Record<string, unknown>> {
+  const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
+  const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')
+  const [cookie] = headers.get('set-cookie')?.split(';', 1) ?? []
+  return { ...carried, authCode, etag: headers.get('etag'), cookie, cursor: cursor && decodeURIComponent(cursor) }
+}
+
+function redirectParameters(location: string): Readonly<Record<string, string>> {
+  const url = URL.parse(location, 'http://localhost')
+  return url ? Object.fromEntries([...url.searchParams, ...new URLSearchParams(url.hash.slice(1))]) : {}
+}
+
+function parse({ headers, text }: Answer): unknown {
+  if (!headers.get('content-type')?.includes('json')) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }

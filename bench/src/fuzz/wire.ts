@@ -11,6 +11,13 @@ export interface WireRequest {
   readonly body: Buffer | undefined
 }
 
+export interface Answer {
+  readonly status: number
+  /** Names in lower case. Values of a repeated header are joined by a comma. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly text: string
+}
+
 export interface WireContext {
   readonly memory: Memory
   /** Headers with credentials; none for an unknown client. */

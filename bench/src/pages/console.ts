@@ -39,15 +39,7 @@ await runCommand(command)
 
 async function run(
   folder: string,
-  {
-    only,
-    data,
-    readme,
-  }: {
-    readonly only: string
-    readonly data?: string
-    readonly readme?: true
-  },
+  { only, data, readme }: { readonly only: string; readonly data?: string; readonly readme?: true },
 ): Promise<void> {
   const benchFolder = createBenchFolder()
   const pictures = resolve(folder)

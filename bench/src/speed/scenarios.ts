@@ -188,13 +188,7 @@ function endpoints({
 }): readonly Endpoint[] {
   const get =
     (path: string, tokens: readonly string[] = []) =>
-    async (): Promise<Load> => ({
-      method: 'GET',
-      path,
-      headers,
-      tokens,
-      connections: 64,
-    })
+    async (): Promise<Load> => ({ method: 'GET', path, headers, tokens, connections: 64 })
   const capture = (tokens: readonly string[]) => async (): Promise<Load> => ({
     method: 'POST',
     path: '/transactions/{token}/captures',

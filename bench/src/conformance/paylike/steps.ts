@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { app, merchant, transaction } from '../../fixtures.ts'
-import type { Cursor, ErrorName, Listed, Paylike, PaylikeClient } from './client.ts'
+import { runProgram } from '../../servers/run-program.ts'
 
 /** The steps, by the methods of the client that they call. */
 export const steps: Readonly<
@@ -190,4 +192,85 @@ async function catchError(
   )
   assert.ok(error instanceof Paylike[name], `${name} was expected, not ${error}`)
   return error
+}
+
+/** The methods of the client's promises (Bluebird) that the steps use. */
+type Answer<Value> = PromiseLike<Value>
+
+interface Cursor {
+  limit(count: number): Cursor
+  batchSize(count: number): Cursor
+  before(id: string): Cursor
+  after(id: string): Cursor
+  since(date: Date): Cursor
+  until(date: Date): Cursor
+  filter(filter: object): Cursor
+  sort(sort: object): Cursor
+  keepAlive(delayMs?: number | false): Cursor
+  toArray(): Answer<readonly Listed[]>
+  /** A pull-stream: it calls its sink with a source. */
+  pull(sink: (source: (abort: true | null, next: (end: unknown, item: Listed) => void) => void) => unknown): unknown
+}
+
+interface Listed {
+  readonly id: string
+  readonly [member: string]: unknown
+}
+
+/** The published client of the API for Node.js, every method of it. */
+interface PaylikeClient {
+  setKey(key: string): void
+  readonly apps: {
+    create(values: object): Answer<{ id: string; key: string }>
+    findOne(): Answer<Listed>
+    readonly merchants: { find(appId: string): Cursor }
+  }
+  readonly merchants: {
+    create(values?: object): Answer<string>
+    update(id: string, values: object): Answer<undefined>
+    findOne(id: string): Answer<Listed>
+    readonly users: Members<{ email: string }>
+    readonly apps: Members<{ appId: string }>
+    readonly lines: { find(merchantId: string): Cursor }
+    readonly transactions: {
+      create(merchantId: string, values: object): Answer<string>
+      find(merchantId: string): Cursor
+    }
+  }
+  readonly transactions: {
+    capture(id: string, values: object, done?: (error: unknown) => void): Answer<undefined>
+    refund(id: string, values: object): Answer<undefined>
+    void(id: string, values: object): Answer<undefined>
+    findOne(id: string): Answer<Listed>
+  }
+  readonly cards: { create(merchantId: string, values: object): Answer<string>; findOne(id: string): Answer<Listed> }
+}
+
+interface Members<Value> {
+  add(merchantId: string, value: Value): Answer<undefined>
+  revoke(merchantId: string, id: string): Answer<undefined>
+  find(merchantId: string): Cursor
+}
+
+/** The client's classes of errors. */
+type ErrorName =
+  | 'Error'
+  | 'AuthorizationError'
+  | 'PermissionsError'
+  | 'NotFoundError'
+  | 'ConflictError'
+  | 'ValidationError'
+
+/** The exports of the package: it makes a client for a key, and has the classes of its errors. */
+type Paylike = ((key: string | undefined, options: { url: string }) => PaylikeClient) &
+  Readonly<Record<ErrorName, new () => { readonly message: string; readonly data?: unknown }>>
+
+const VERSION = '2.0.2'
+
+/** Installs the client into a folder outside the project, from the registry, and loads it from there. */
+export async function installPaylike(folder: string): Promise<Paylike> {
+  await runProgram({ program: 'npm', args: ['init', '--yes'], cwd: folder })
+  await runProgram({ program: 'npm', args: ['install', '--no-audit', '--no-fund', `paylike@${VERSION}`], cwd: folder })
+  const paylike: Paylike = createRequire(join(folder, 'package.json'))('paylike')
+  return paylike
 }

@@ -118,10 +118,7 @@ export interface PaymentsClient {
   answer(
     method: Method,
     path: string,
-    sent: {
-      readonly headers: Readonly<Record<string, string>>
-      readonly text?: string
-    },
+    sent: { readonly headers: Readonly<Record<string, string>>; readonly text?: string },
   ): Promise<Response>
   /** Asks for an answer that shows a secret once. This answer is not kept. @throws Error when the secret is missing */
   take(method: Method, path: string, body?: object): Promise<Taken>
@@ -144,10 +141,7 @@ export function createClient({
   readonly headers: Readonly<Record<string, string>>
 }): PaymentsClient {
   const kept: string[] = []
-  const own = {
-    ...auth,
-    'content-type': 'application/json',
-  }
+  const own = { ...auth, 'content-type': 'application/json' }
   const call = async (path: string, init: RequestInit) => {
     const response = await fetch(url + path, { redirect: 'manual', ...init })
     return { response, text: await response.text() }

@@ -20,8 +20,7 @@ const MIGRATION_TEXT = `// Notes of merchants about their transactions.
 import { type Kysely, sql } from 'kysely'
 import { type MigrationSource } from '../migration.ts'
 
-export const createNotes: MigrationSource = (names) => ({
-  tables: { ${TABLE}: 'owned' },
+export const createNotes: MigrationSource = (names) => ({ tables: { ${TABLE}: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql\`
       CREATE TABLE \${names.id('${TABLE}')} (

@@ -1,6 +1,8 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import type { Deployment } from '../../servers/deployment.ts'
-import type { HonestRequest } from './honest-load.ts'
 
 export interface Target {
   readonly service: string
@@ -73,3 +75,78 @@ export const Attack = z.object({
 })
 /** The parsed task of that process. */
 export type Attack = z.output<typeof Attack>
+
+export interface HonestRequest {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Keeps the part of the answer that a later request needs. */
+  readonly learn?: (body: string) => void
+}
+
+export interface HonestResult {
+  /** The time of each request, in milliseconds, from the moment when it was due. */
+  readonly times: readonly number[]
+  /** Failed requests, by status or cause. */
+  readonly failed: ReadonlyMap<string, number>
+}
+
+/** The address of the honest clients. Services trust it as a proxy, so that limits never refuse these clients. */
+export const HONEST_ADDRESS = '127.0.0.2'
+const CONNECTIONS = 32
+const TIMEOUT_MS = 20_000
+const MS_PER_SECOND = 1_000
+
+/** Sends requests at a fixed rate for a time, without waiting for answers. */
+export async function sendHonestLoad(
+  url: string,
+  next: () => HonestRequest,
+  rate: { readonly perSecond: number; readonly seconds: number },
+): Promise<HonestResult> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress: HONEST_ADDRESS })
+  const times: number[] = []
+  const failed = new Map<string, number>()
+  const sent: Promise<void>[] = []
+  const startMs = performance.now()
+  const send = async (dueMs: number) => {
+    const failure = await sendOne(agent, url, next())
+    times.push(performance.now() - dueMs)
+    if (failure !== undefined) failed.set(failure, (failed.get(failure) ?? 0) + 1)
+  }
+  while (sent.length < rate.perSecond * rate.seconds) {
+    const dueMs = startMs + (sent.length * MS_PER_SECOND) / rate.perSecond
+    if (dueMs > performance.now()) await delay(1)
+    else sent.push(send(dueMs))
+  }
+  await Promise.all(sent)
+  agent.destroy()
+  return { times, failed }
+}
+
+/** Sends a request. @returns what went wrong, or undefined */
+async function sendOne(agent: Agent, url: string, wanted: HonestRequest): Promise<string | undefined> {
+  const { method, path, body, learn } = wanted
+  const headers = { ...wanted.headers, 'x-forwarded-for': randomAddress() }
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(url + path, { agent, method, headers, timeout: TIMEOUT_MS })
+        .once('response', resolve)
+        .once('error', reject)
+        .once('timeout', () => reject(new Error('no answer')))
+        .end(body)
+    })
+    const answer = await text(response)
+    if (response.statusCode !== 200) return `${method} ${path.split(/[?]/)[0]}: ${response.statusCode}`
+    learn?.(answer)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** A random address of 16 million. Limits take each address for another client. */
+function randomAddress(): string {
+  const part = () => Math.floor(Math.random() * 256)
+  return `10.${part()}.${part()}.${part()}`
+}

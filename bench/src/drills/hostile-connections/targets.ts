@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { createApp, insertTransactions, merchantBody, post, request, signAdminToken, signUp } from '../../fixtures.ts'
-import { HONEST_ADDRESS, type HonestRequest } from './honest-load.ts'
-import { documents, inTurn, mixed, type Target } from './target.ts'
+import { documents, HONEST_ADDRESS, type HonestRequest, inTurn, mixed, type Target } from './target.ts'
 
 /** Fewer users than may sign up at once from one address. */
 const USERS = 24
@@ -15,10 +14,7 @@ const Refreshed = z.object({ refresh_token: z.string() })
 /** Users who read their record and refresh; an operator who lists users; and a user with the largest metadata. */
 export const authTarget: Target = {
   service: 'auth',
-  env: {
-    AUTH_MAILER_AUTOCONFIRM: 'true',
-    AUTH_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32`,
-  },
+  env: { AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32` },
   prepare: async ({ url, deployment }) => {
     const secret = deployment.secrets.AUTH_JWT_SECRET
     if (secret === undefined) throw new Error('the stack has no AUTH_JWT_SECRET')

@@ -69,10 +69,7 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
     const group = groups.get(name) ?? []
     const failures = Map.groupBy(group, ({ failure }) => failure)
     failures.delete(undefined)
-    return {
-      sent: group.length,
-      failed: new Map([...failures].map(([failure, all]) => [String(failure), all.length])),
-    }
+    return { sent: group.length, failed: new Map([...failures].map(([failure, all]) => [String(failure), all.length])) }
   }
   return {
     undisturbed: tally('undisturbed'),

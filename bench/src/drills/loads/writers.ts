@@ -1,7 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
+import { services } from '@trestle/stack/settings/services.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { createApp, insertTransactions, merchantBody, post, signAdminToken } from '../../fixtures.ts'
-import type { ClientRequest } from './send.ts'
+import type { Deployment } from '../../servers/deployment.ts'
+import type { Server } from '../../servers/server.ts'
+import { type ClientRequest, send } from './send.ts'
 
 export interface Writer {
   readonly service: 'auth' | 'payments' | 'inventory'
@@ -19,7 +24,7 @@ export interface Writer {
   readonly found: string
 }
 
-export interface PreparedRequests {
+interface PreparedRequests {
   readonly write: (reference: string) => ClientRequest
   readonly read: ClientRequest
 }
@@ -95,3 +100,235 @@ export const writers: readonly Writer[] = [
     found: 'SELECT reference, count(*) AS times FROM inventory.movements WHERE reference IS NOT NULL GROUP BY 1',
   },
 ]
+
+/** Clients that write to one service until they are told to stop. */
+export interface WriteLoad {
+  readonly acknowledged: ReadonlySet<string>
+  /** When the writes were acknowledged, in milliseconds of `performance.now()`. */
+  readonly times: readonly number[]
+  /** Missing and unexpected answers, by status or cause. */
+  readonly errors: ReadonlyMap<string, number>
+  /** Resolves when the last request is answered. */
+  stop(): Promise<void>
+}
+
+const RETRY_MS = 100
+
+/**
+ * Each client writes one reference after the other. It sends each reference until the write is acknowledged, or the load ends.
+ */
+export function startWriteLoad({
+  writer,
+  url,
+  request,
+  clients,
+  pauseMs,
+}: {
+  readonly writer: Writer
+  /** The URL of a service, without a slash at the end. */
+  readonly url: string
+  readonly request: (reference: string) => ClientRequest
+  readonly clients: number
+  /** The pause of a client between two writes. */
+  readonly pauseMs: number
+}): WriteLoad {
+  const acknowledged = new Set<string>()
+  const times: number[] = []
+  const errors = new Map<string, number>()
+  let isOver = false
+  let count = 0
+  const rememberWrite = (reference: string) => {
+    acknowledged.add(reference)
+    times.push(performance.now())
+  }
+  const writeOne = async (reference: string) => {
+    const wanted = request(reference)
+    while (!isOver) {
+      const outcome = await send(url, wanted)
+      if (typeof outcome !== 'string' && writer.isDone(outcome.status, outcome.body)) return rememberWrite(reference)
+      const error = typeof outcome === 'string' ? outcome : String(outcome.status)
+      errors.set(error, (errors.get(error) ?? 0) + 1)
+      await delay(RETRY_MS)
+    }
+  }
+  const write = async () => {
+    while (!isOver) {
+      await writeOne(`${writer.service}-${++count}`)
+      await delay(pauseMs)
+    }
+  }
+  const writing = Promise.all(Array.from({ length: clients }, write))
+  return {
+    acknowledged,
+    times,
+    errors,
+    stop: async () => {
+      isOver = true
+      await writing
+    },
+  }
+}
+
+/** How the requests of clients ended. */
+export interface RequestCount {
+  sent: number
+  /** Failed requests, by status or cause. */
+  readonly failed: Map<string, number>
+  /** References of acknowledged writes. */
+  readonly acknowledged: Set<string>
+}
+
+/** Requests to one service, three reads to a write. */
+interface RequestMix {
+  readonly writer: Writer
+  readonly requests: PreparedRequests
+  readonly url: string
+}
+
+const READS_TO_A_WRITE = 3
+const MS_PER_SECOND = 1_000
+
+export function startCount(): RequestCount {
+  return { sent: 0, failed: new Map(), acknowledged: new Set() }
+}
+
+/** Sends requests at a fixed rate while the work lasts, without waiting for answers. */
+export async function sendAtRate(
+  mix: RequestMix,
+  count: RequestCount,
+  perSecond: number,
+  work: Promise<unknown>,
+): Promise<void> {
+  const open = new Set<Promise<void>>()
+  const startMs = performance.now()
+  let sent = 0
+  let isOver = false
+  const over = work.finally(() => {
+    isOver = true
+  })
+  // The caller gets an error of the work, because it awaits the work too.
+  over.catch(() => {})
+  while (!isOver) {
+    const due = ((performance.now() - startMs) * perSecond) / MS_PER_SECOND
+    for (; sent < due; sent += 1) {
+      const answered = sendOne(mix, count).finally(() => open.delete(answered))
+      open.add(answered)
+    }
+    await delay(1)
+  }
+  await Promise.all(open)
+  await over
+}
+
+/** Runs a number of clients that send one request after the other while the work lasts. */
+export async function sendAtOnce(
+  mix: RequestMix,
+  count: RequestCount,
+  clients: number,
+  work: Promise<unknown>,
+): Promise<void> {
+  let isOver = false
+  const over = work.finally(() => {
+    isOver = true
+  })
+  const ask = async () => {
+    while (!isOver) await sendOne(mix, count)
+  }
+  await Promise.all([over, ...Array.from({ length: clients }, ask)])
+}
+
+async function sendOne({ writer, requests, url }: RequestMix, count: RequestCount): Promise<void> {
+  count.sent += 1
+  const isWrite = count.sent % (READS_TO_A_WRITE + 1) === 0
+  const reference = `${writer.service}-${count.sent}`
+  const outcome = await send(url, isWrite ? requests.write(reference) : requests.read)
+  const isGood =
+    typeof outcome !== 'string' && (isWrite ? writer.isDone(outcome.status, outcome.body) : outcome.status === 200)
+  if (!isGood) {
+    const failure = typeof outcome === 'string' ? outcome : String(outcome.status)
+    count.failed.set(failure, (count.failed.get(failure) ?? 0) + 1)
+  } else if (isWrite) count.acknowledged.add(reference)
+}
+
+/** Two processes of a service. Each keeps its address when it is restarted. */
+export interface Replicas extends AsyncDisposable {
+  readonly ports: readonly number[]
+  readonly urls: readonly string[]
+  /** Ends a process by SIGTERM and starts it again. Resolves when a balancer has noticed that it is back. */
+  restart(index: number): Promise<void>
+}
+
+const COUNT = 2
+/** Longer than the balancer needs to notice. */
+const SHUTDOWN_DELAY = '2s'
+const NOTICE_MS = 600
+
+/** Starts both processes with settings of their own. @throws Error for an unknown service */
+export async function startReplicas(
+  deployment: Deployment,
+  service: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Replicas> {
+  const definition = services.find(({ name }) => name === service)
+  if (definition === undefined) throw new Error(`there is no service "${service}"`)
+  const ports = await Promise.all(Array.from({ length: COUNT }, freePort))
+  const start = (port: number) => {
+    const own = { [definition.portSetting]: String(port), [`${definition.prefix}SHUTDOWN_DELAY`]: SHUTDOWN_DELAY }
+    return deployment.start({ env: { ...own, ...env } })
+  }
+  const running: Server[] = []
+  for (const port of ports) running.push(await start(port))
+  return {
+    ports,
+    urls: running.map(({ url }) => url),
+    restart: async (index) => {
+      await running[index]?.stop()
+      running[index] = await start(ports[index] ?? 0)
+      await delay(NOTICE_MS)
+    },
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(running.map(({ stop }) => stop()))
+    },
+  }
+}
+
+/** A rate limit that the replicas of a service share. */
+interface SharedLimit {
+  readonly env: Readonly<Record<string, string>>
+  /** How many requests the settings above allow. */
+  readonly allowed: number
+  readonly request: ClientRequest
+}
+
+const CLIENT_HEADER = 'x-real-ip'
+const TOO_MANY = 429
+
+export const sharedLimits: Readonly<Record<Writer['service'], SharedLimit>> = {
+  auth: {
+    env: { AUTH_RATE_LIMIT_STORE: 'postgres', AUTH_RATE_LIMIT_HEADER: CLIENT_HEADER, AUTH_RATE_LIMIT_VERIFY: '30' },
+    allowed: 30,
+    request: {
+      method: 'POST',
+      path: '/verify',
+      headers: { [CLIENT_HEADER]: '192.0.2.1' },
+      body: { type: 'magiclink', token_hash: 'of-nobody' },
+    },
+  },
+  payments: {
+    env: { PAYMENTS_RATE_LIMIT_STORE: 'postgres', PAYMENTS_RATE_APPS: '30' },
+    allowed: 30,
+    request: { method: 'POST', path: '/apps', body: {} },
+  },
+  inventory: {
+    env: { INVENTORY_RATE_LIMIT_STORE: 'postgres', INVENTORY_RATE_LIMIT: '30' },
+    allowed: 30,
+    request: { method: 'GET', path: '/products' },
+  },
+}
+
+/** Sends the replicas twice as many requests as the limit allows, in turn. @returns how many requests were accepted */
+export async function countAllowed(urls: readonly string[], { allowed, request }: SharedLimit): Promise<number> {
+  const all = Array.from({ length: 2 * allowed }, (_, index) => send(urls[index % urls.length] ?? '', request))
+  const outcomes = await Promise.all(all)
+  return outcomes.filter((outcome) => typeof outcome !== 'string' && outcome.status !== TOO_MANY).length
+}

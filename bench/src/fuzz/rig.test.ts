@@ -1,8 +1,45 @@
-import { describe, expect, it } from 'vitest'
+import { createServer } from 'node:http'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { portOf } from '@trestle/testing/free-port.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createMemory } from './memory.ts'
 import { parseApiDocument } from './openapi.ts'
-import { createSession } from './session.ts'
+import { createSender, createSession, type Sender } from './rig.ts'
 import type { WireRequest } from './wire.ts'
+
+const text = '{"sku":"A"}'
+const packed: Readonly<Record<string, string | Buffer>> = {
+  gzip: gzipSync(text),
+  deflate: deflateSync(text),
+  br: brotliCompressSync(text),
+  identity: text,
+}
+const server = createServer(({ url = '', method }, response) => {
+  const [coding = '', spoilt] = url.slice(1).split('?')
+  response.setHeader('content-encoding', coding).end(method === 'HEAD' ? '' : spoilt ? text : packed[coding])
+})
+let sender: Sender
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  sender = createSender(`http://127.0.0.1:${portOf(server)}`)
+})
+afterAll(() => {
+  sender.close()
+  server.close()
+})
+const ask = (target: string, method = 'GET') => sender.send({ method, target, headers: [], body: undefined })
+
+it.each(Object.keys(packed))('reads what is packed by %s', async (coding) => {
+  expect((await ask(`/${coding}`)).text).toBe(text)
+})
+
+it('accepts an empty answer to HEAD that names a compression', async () => {
+  expect((await ask('/gzip', 'HEAD')).text).toBe('')
+})
+
+it('throws when an answer is not compressed as its header says', async () => {
+  await expect(ask('/gzip?spoilt')).rejects.toThrow('incorrect header check')
+})
 
 const document = parseApiDocument({
   paths: { '/products': { post: { responses: { '201': {} } }, get: { responses: { '200': {} } } } },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { addressJson, claimsOf, normalise } from './normalise.ts'
+import { addressJson, claimsOf, normalise } from './run-steps.ts'
 
 const known = { texts: [['http://127.0.0.1:9999', '<server>'] as const], nowSeconds: 1_800_000_000 }
 const UUID = '11111111-1111-4111-8111-111111111111'

@@ -1,8 +1,7 @@
 import { createServer } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { expect, it } from 'vitest'
-import { exchangeBytes, judgeRaw } from './raw-connection.ts'
-import { rawRequests } from './raw-requests.ts'
+import { exchangeBytes, judgeRaw, rawRequests } from './raw-requests.ts'
 
 const whole = { name: 'x', bytes: Buffer.from('GET / HTTP/1.1\r\n\r\n'), isWhole: true }
 const json = (status: number, body: string) => `HTTP/1.1 ${status} X\r\nContent-Type: application/json\r\n\r\n${body}`
