@@ -1,17 +1,15 @@
-// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards; `--check` compares instead, and fails on a
-// difference.
+// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards/dashboards.yaml; `--check` compares instead, and fails
+// on a difference.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { toGrafana } from './dashboards/dashboard.ts'
-import { overview } from './dashboards/overview.ts'
-import { payments } from './dashboards/payments.ts'
-import { auth, inventory } from './dashboards/services.ts'
+import { readDashboards, toGrafana } from './dashboards/dashboard.ts'
 
 const folder = join(import.meta.dirname, '..', 'deploy', 'docker', 'grafana', 'dashboards')
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 mkdirSync(folder, { recursive: true })
-for (const dashboard of [overview, auth, payments, inventory]) {
+const source = readFileSync(join(import.meta.dirname, 'dashboards', 'dashboards.yaml'), 'utf8')
+for (const dashboard of readDashboards(source)) {
   const path = join(folder, `${dashboard.uid}.json`)
   const text = `${JSON.stringify(toGrafana(dashboard), null, 2)}\n`
   if (!values.check) writeFileSync(path, text)

@@ -1,33 +1,49 @@
-/** One query of a graph. */
-export interface Query {
-  /** PromQL. Grafana replaces `$__rate_interval` by a multiple of the scrape interval. */
-  readonly expr: string
-  /** `{{label}}` stands for a label's value. */
-  readonly legend: string
-}
+import { parse } from 'yaml'
+import { z } from 'zod'
 
-/** A graph over time. */
-export interface Panel {
-  readonly title: string
-  /** The meaning of an unusual graph. */
-  readonly description?: string
+const Panel = z.strictObject({
+  title: z.string(),
+  description: z.string().optional(),
   /** Grafana's name of the unit: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */
-  readonly unit: string
-  readonly queries: readonly Query[]
-}
+  unit: z.string(),
+  queries: z.record(z.string(), z.string()),
+})
+const Section = z.strictObject({ title: z.string(), panels: z.array(Panel) })
+const Document = z.strictObject({
+  common: z.record(z.string(), Section),
+  dashboards: z.array(
+    z.strictObject({
+      uid: z.string(),
+      title: z.string(),
+      job: z.string().optional(),
+      sections: z.array(z.union([z.string(), Section])),
+    }),
+  ),
+})
 
-/** Graphs that answer one question. */
-export interface Section {
-  readonly title: string
-  readonly panels: readonly Panel[]
-}
-
-/** A dashboard, section by section. */
-export interface Dashboard {
-  /** Links lead to it, so it stays the same. Also the name of the file. */
+/** A dashboard with all of its sections written out. */
+interface Dashboard {
   readonly uid: string
   readonly title: string
-  readonly sections: readonly Section[]
+  readonly sections: readonly z.infer<typeof Section>[]
+}
+
+/** Reads dashboards in the form of `dashboards.yaml`. @throws Error for another form, or an unknown common section */
+export function readDashboards(text: string): readonly Dashboard[] {
+  const { common, dashboards } = Document.parse(parse(text))
+  return dashboards.map(({ uid, title, job = '', sections }) => {
+    const written = sections.map((section) => {
+      if (typeof section !== 'string') return section
+      const found = common[section]
+      if (found === undefined) throw new Error(`${uid} has no section ${section}`)
+      return { ...found, panels: found.panels.map((panel) => ({ ...panel, queries: ofJob(panel.queries, job) })) }
+    })
+    return { uid, title, sections: written }
+  })
+}
+
+function ofJob(queries: Readonly<Record<string, string>>, job: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(queries).map(([legend, expr]) => [legend, expr.replaceAll('$job', job)]))
 }
 
 const DATASOURCE = { type: 'prometheus', uid: 'prometheus' }
@@ -60,7 +76,7 @@ export function toGrafana({ uid, title, sections }: Dashboard): object {
   }
 }
 
-function toGraph({ title, description, unit, queries }: Panel): object {
+function toGraph({ title, description, unit, queries }: z.infer<typeof Panel>): object {
   return {
     type: 'timeseries',
     title,
@@ -71,7 +87,7 @@ function toGraph({ title, description, unit, queries }: Panel): object {
       legend: { displayMode: 'table', placement: 'bottom', calcs: ['lastNotNull', 'max'] },
       tooltip: { mode: 'multi', sort: 'desc' },
     },
-    targets: queries.map(({ expr, legend }, i) => ({
+    targets: Object.entries(queries).map(([legend, expr], i) => ({
       refId: String.fromCharCode('A'.charCodeAt(0) + i),
       expr,
       legendFormat: legend,
