@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { mutations } from './mutated-rules.ts'
-import { judge, type TestReport } from './mutations.ts'
+import { judge, mutations, type TestReport } from './mutations.ts'
 
 const root = join(import.meta.dirname, '..')
 

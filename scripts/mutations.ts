@@ -1,13 +1,26 @@
-// Breaks rules of money, tokens and stock, one at a time, and runs the test that must notice: `node scripts/mutations.ts`.
+// Breaks the rules of mutations.yaml, one at a time, and runs the test that must notice: `node scripts/mutations.ts`.
 // Each test runs unbroken first and must pass. With the rule broken, a test of the file must fail: a file that cannot be imported
-// or set up, as without a database, says nothing about the rule. Exit status 1 when a rule is not caught. Each file is restored.
+// or set up, as without a database, proves nothing about the rule. Exit status 1 when a rule is not caught. Each file is restored.
 // Start with a clean checkout; Ctrl-C restores the file too, kill -9 does not.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 import { z } from 'zod'
-import { type Mutation, mutations } from './mutated-rules.ts'
+
+const Mutation = z.strictObject({
+  breaks: z.string(),
+  file: z.string(),
+  text: z.string(),
+  replacement: z.string(),
+  test: z.string(),
+})
+
+/** The rules that are broken, and the test that must notice each. */
+export const mutations: readonly z.infer<typeof Mutation>[] = z
+  .array(Mutation)
+  .parse(parse(readFileSync(join(import.meta.dirname, 'mutations.yaml'), 'utf8')))
 
 /** The part of vitest's JSON that is read. */
 const REPORT = z.object({
@@ -54,7 +67,11 @@ function runTest(root: string, folder: string, test: string): TestReport | undef
   return existsSync(file) ? REPORT.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined
 }
 
-function tryMutation(root: string, folder: string, { file, text, replacement, test }: Mutation): Verdict {
+function tryMutation(
+  root: string,
+  folder: string,
+  { file, text, replacement, test }: z.infer<typeof Mutation>,
+): Verdict {
   const unbroken = runTest(root, folder, test)
   if (!passes(unbroken)) return 'unusable'
   const path = join(root, file)
