@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { findUnreached, shrink } from './fuzz-service.ts'
-import type { WireRequest } from './wire.ts'
-import { toCurl } from './wire.ts'
+import { toCurl, type WireRequest } from './wire.ts'
 
 const request: WireRequest = {
   method: 'POST',

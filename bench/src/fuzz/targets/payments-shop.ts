@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { PaymentsClient } from '../../drills/canaries/orders.ts'
-import { advanceOrder, payOrder } from '../../drills/canaries/orders.ts'
+import { advanceOrder, type PaymentsClient, payOrder } from '../../drills/canaries/orders.ts'
 import type { Memory } from '../memory.ts'
 import type { Ask } from '../target.ts'
 import type { OperatorHeaders } from './operators.ts'

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { OPERATOR } from '../forged-token.ts'
-import type { MailApp } from '../mail-app.ts'
-import { openBeside } from '../mail-app.ts'
+import { type MailApp, openBeside } from '../mail-app.ts'
 import { createSignedIn, signIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { SMS_TAKEN } from '../sms-stub.ts'

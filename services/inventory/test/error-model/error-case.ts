@@ -2,9 +2,6 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InjectOptions } from 'fastify'
 import type { InventoryDeps } from '../../src/deps.ts'
 import type * as errors from '../../src/errors.ts'
-import type * as importErrors from '../../src/errors.ts'
-import type * as operatorErrors from '../../src/errors.ts'
-import type * as requestErrors from '../../src/errors.ts'
 import { importReport } from '../bodies.ts'
 import type { TestReplica } from '../inventory-app.ts'
 import type { stockRequests } from '../stock-requests.ts'
@@ -40,11 +37,7 @@ export interface ErrorCase {
   readonly raise: (world: World) => Promise<Answer>
 }
 
-type ErrorName =
-  | keyof typeof errors
-  | keyof typeof requestErrors
-  | Exclude<keyof typeof importErrors, 'RECORD_TEXTS' | 'IMPORT_TEXTS'>
-  | keyof typeof operatorErrors
+type ErrorName = Exclude<keyof typeof errors, 'RECORD_TEXTS' | 'IMPORT_TEXTS'>
 
 /** The ways to each error, by its name in the catalogue: `errors.ts` and the files that it lists. */
 export type ErrorCases = {

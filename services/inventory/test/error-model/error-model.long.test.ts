@@ -4,10 +4,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { InventoryDeps } from '../../src/deps.ts'
-import * as generalErrors from '../../src/errors.ts'
-import * as ofFiles from '../../src/errors.ts'
-import * as ofOperators from '../../src/errors.ts'
-import * as ofRequests from '../../src/errors.ts'
+import * as errors from '../../src/errors.ts'
 import { buildOpenApi } from '../../src/openapi.ts'
 import { anySeconds, jsonHeaders, withoutConnection } from '../bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../inventory-app.ts'
@@ -21,8 +18,7 @@ import { stockErrors } from './stock-errors.ts'
 import { valueErrors } from './value-errors.ts'
 
 // Nothing throws the texts of a report.
-const { RECORD_TEXTS: _ofRecords, IMPORT_TEXTS: _ofImports, ...ofImports } = ofFiles
-const catalogue = { ...generalErrors, ...ofRequests, ...ofImports, ...ofOperators }
+const { RECORD_TEXTS: _ofRecords, IMPORT_TEXTS: _ofImports, ...catalogue } = errors
 const tables = [sharedErrors, recordErrors, stockErrors, fileErrors, valueErrors, connectionErrors]
 const names = Object.keys(catalogue) as (keyof typeof catalogue)[]
 const makers = new Map<string, unknown>(Object.entries(catalogue))

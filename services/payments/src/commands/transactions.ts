@@ -1,6 +1,5 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
-import type { Command } from 'commander'
-import { Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { processingError } from '../transactions/processing-error.ts'
