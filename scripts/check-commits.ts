@@ -9,6 +9,7 @@ const TYPES = ['feat', 'fix', 'refactor', 'perf', 'test', 'docs', 'build', 'ci',
 const PRODUCTS = ['auth', 'payments', 'inventory', 'console', 'endpoints']
 const PARTS = [
   'common',
+  'citus',
   'database',
   'jobs',
   'operators',
