@@ -13,14 +13,20 @@ import {
   type VerifiedClaims,
   verifyAccessToken,
 } from './access-token.ts'
-import { importSigningKey, type PrivateJwk, type PublicJwk, type SigningKey, secretSigningKey } from './signing-key.ts'
+import {
+  importSigningKey,
+  type PrivateJwk,
+  type PublicJwk,
+  type SigningKey,
+  type SigningKeyState,
+  secretSigningKey,
+} from './signing-key.ts'
 import {
   findActiveKid,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
   openSigningKey,
-  type SigningKeyState,
   type StoredSigningKey,
   sealSigningKey,
 } from './signing-key-repository.ts'

@@ -7,15 +7,16 @@ import {
   type Sealing,
   sealSecret,
 } from '../secrets/sealed-secret.ts'
-import { importSigningKey, PrivateJwk, type PublicJwk, type SigningAlgorithm, type SigningKey } from './signing-key.ts'
-
-/**
- * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs; at most one
- * key. `retired`: verifies until `retire_at`.
- */
-export type SigningKeyState = (typeof STATES)[number]
-
-const STATES = ['next', 'active', 'retired'] as const
+import {
+  importSigningKey,
+  PrivateJwk,
+  type PublicJwk,
+  SIGNING_KEY_STATES,
+  type SigningAlgorithm,
+  type SigningKey,
+  type SigningKeyState,
+  type SigningKeyStatus,
+} from './signing-key.ts'
 
 /** A key that signs or verifies, as the table holds it. Its private part is sealed. */
 export interface StoredSigningKey {
@@ -42,21 +43,6 @@ export async function listSigningKeys(db: Db): Promise<StoredSigningKey[]> {
     .limit(100)
   const rows = await db.selectFrom(needed.as('needed')).selectAll().orderBy('created_at').orderBy('kid').execute()
   return rows.map(({ kid, state, private_sealed: sealed }) => ({ kid, state: toState(state), sealed }))
-}
-
-/** A key as the operator sees it. */
-export interface SigningKeyStatus {
-  readonly kid: string
-  readonly alg: string
-  readonly state: SigningKeyState
-  readonly createdAt: string
-  readonly ageSeconds: number
-  /** When a retired key stops verifying. */
-  readonly retireAt: string | null
-  /** False for a retired key whose time is over. */
-  readonly verifies: boolean
-  /** Null for a symmetric key. */
-  readonly publicJwk: Record<string, unknown> | null
 }
 
 /** Lists every key that has ever existed, newest first. */
@@ -156,7 +142,7 @@ function toStatus(row: Omit<SigningKeyStatus, 'state'> & { readonly state: strin
 
 /** The state of a row. @throws Error for a state that this release does not know */
 function toState(text: string): SigningKeyState {
-  const state = STATES.find((known) => known === text)
+  const state = SIGNING_KEY_STATES.find((known) => known === text)
   if (state === undefined) throw new Error(`the table holds a signing key in the state "${text}"`)
   return state
 }

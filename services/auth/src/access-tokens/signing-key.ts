@@ -222,3 +222,55 @@ function derInteger(bytes: Buffer): readonly number[] {
   const sign = (digits[0] ?? 0) < HIGH ? [] : [0]
   return [INTEGER, sign.length + digits.length, ...sign, ...digits]
 }
+
+/**
+ * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs; at most one
+ * key. `retired`: verifies until `retire_at`.
+ */
+export type SigningKeyState = (typeof SIGNING_KEY_STATES)[number]
+
+/** The states that the table holds. */
+export const SIGNING_KEY_STATES = ['next', 'active', 'retired'] as const
+
+/** A key as the operator sees it. */
+export interface SigningKeyStatus {
+  readonly kid: string
+  readonly alg: string
+  readonly state: SigningKeyState
+  readonly createdAt: string
+  readonly ageSeconds: number
+  /** When a retired key stops verifying. */
+  readonly retireAt: string | null
+  /** False for a retired key whose time is over. */
+  readonly verifies: boolean
+  /** Null for a symmetric key. */
+  readonly publicJwk: Record<string, unknown> | null
+}
+
+/** A signing key as operators see it, without its private half (console reference: Routes of auth). */
+export const SigningKeyView = z
+  .object({
+    kid: z.string(),
+    algorithm: z.string().meta({ example: 'ES256' }),
+    state: z
+      .enum(['next', 'active', 'retired', 'over'])
+      .meta({ description: 'next: waits. active: signs. retired: verifies what it has signed. over: does neither' }),
+    created_at: z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' }),
+    public: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .meta({ description: 'The public JWK; null for a symmetric key' }),
+  })
+  .meta({ id: 'SigningKey' })
+
+/** The form in which operators see a signing key. */
+export function viewSigningKey({
+  kid,
+  alg,
+  state,
+  createdAt,
+  verifies,
+  publicJwk,
+}: SigningKeyStatus): z.output<typeof SigningKeyView> {
+  return { kid, algorithm: alg, state: verifies ? state : 'over', created_at: createdAt, public: publicJwk }
+}

@@ -10,12 +10,8 @@ import type { Answer } from '@trestle/common/commands/table.ts'
 import { parseDuration } from '@trestle/common/config/duration.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { JWKS_MAX_AGE_SECONDS, POLL_MS } from '../access-tokens/key-ring.ts'
-import { KID, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
-import {
-  findSigningKeyStatus,
-  listSigningKeyStatus,
-  type SigningKeyStatus,
-} from '../access-tokens/signing-key-repository.ts'
+import { KID, SIGNING_ALGORITHMS, type SigningAlgorithm, type SigningKeyStatus } from '../access-tokens/signing-key.ts'
+import { findSigningKeyStatus, listSigningKeyStatus } from '../access-tokens/signing-key-repository.ts'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { issueToken } from '../use-cases/issue-token.ts'

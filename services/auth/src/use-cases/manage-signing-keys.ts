@@ -1,5 +1,5 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
+import { generateSigningKey, type SigningAlgorithm, type SigningKeyStatus } from '../access-tokens/signing-key.ts'
 import {
   findActiveKid,
   findSigningKeyStatus,
@@ -7,7 +7,6 @@ import {
   insertSigningKey,
   lockSigningKeys,
   retiredVerifySeconds,
-  type SigningKeyStatus,
   sealSigningKey,
   updateKeyToActive,
   updateKeyToRetired,

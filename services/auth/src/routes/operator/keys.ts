@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { KID } from '../../access-tokens/signing-key.ts'
-import { listSigningKeyStatus, type SigningKeyStatus } from '../../access-tokens/signing-key-repository.ts'
-import { SigningKeyView, viewSigningKey } from '../../access-tokens/signing-key-view.ts'
+import { KID, type SigningKeyStatus, SigningKeyView, viewSigningKey } from '../../access-tokens/signing-key.ts'
+import { listSigningKeyStatus } from '../../access-tokens/signing-key-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { signingKeyInUse, signingKeyTaken } from '../../operator-errors.ts'
 import {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { JWKS_MAX_AGE_SECONDS } from '../../../access-tokens/key-ring.ts'
-import { SigningKeyView } from '../../../access-tokens/signing-key-view.ts'
+import { SigningKeyView } from '../../../access-tokens/signing-key.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { signingAlgorithmOff, signingKeyOver, signingKeyTooYoung } from '../../../operator-errors.ts'
 import {
