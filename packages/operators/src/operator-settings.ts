@@ -56,7 +56,7 @@ export function toOperators(values: OperatorValues): OperatorConfig | undefined 
 }
 
 /**
- * Makes what recognizes operators. Loads the library for tokens, so that a start without operators is faster.
+ * Creates the operator authenticator. Loads the library for tokens, so that a start without operators is faster.
  * @param now the clock by which tokens expire
  */
 export async function openOperatorAccess({ keys, tokens }: OperatorConfig, now: () => Date): Promise<OperatorAccess> {

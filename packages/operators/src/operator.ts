@@ -57,7 +57,7 @@ export async function readOperator(
   const key = token === undefined ? undefined : findPresentedKey(keys, headers)
   if (key === undefined || token === undefined) return undefined
   const actor = await verifyToken(token)
-  const address = toldAddress(headers) ?? ip
+  const address = forwardedAddress(headers) ?? ip
   return actor && { key: key.name, actor, role: lowerRole(key.role, actor.role), address }
 }
 
@@ -66,13 +66,13 @@ export async function readOperator(
  * address, and without a good key: anybody else could choose an address to be counted under.
  */
 export function readOperatorAddress(keys: readonly OperatorKey[], headers: IncomingHttpHeaders): string | undefined {
-  const told = toldAddress(headers)
-  return told !== undefined && findPresentedKey(keys, headers) ? told : undefined
+  const address = forwardedAddress(headers)
+  return address !== undefined && findPresentedKey(keys, headers) ? address : undefined
 }
 
 /**
- * The key under which limits count the browser that a console names, apart from clients who call by themselves. Whoever holds an
- * operator key names any address, and would otherwise use up the limit of a client there.
+ * The key under which limits count the browser that a console names, apart from clients who call by themselves. A client
+ * with an operator key can name any address, and could otherwise use up the limit of another client.
  */
 export function operatorLimitKey(address: string): string {
   return `operator ${addressKey(address)}`
@@ -84,7 +84,7 @@ function findPresentedKey(keys: readonly OperatorKey[], headers: IncomingHttpHea
 }
 
 /** Without its zone, such as `%eth0`, which only the machine of the console knows. */
-function toldAddress(headers: IncomingHttpHeaders): string | undefined {
-  const told = headers['x-trestle-operator-address']
-  return typeof told === 'string' && isIP(told) !== 0 ? told.replace(/%.*/, '') : undefined
+function forwardedAddress(headers: IncomingHttpHeaders): string | undefined {
+  const value = headers['x-trestle-operator-address']
+  return typeof value === 'string' && isIP(value) !== 0 ? value.replace(/%.*/, '') : undefined
 }

@@ -35,7 +35,7 @@ export interface ConsoleConfig {
   readonly secrets: readonly Buffer[]
   readonly mfaRequired: boolean
   readonly telemetry: Omit<TelemetryConfig, 'docsEnabled'>
-  /** Warnings for whoever runs the console. */
+  /** Warnings for the operator of the process. */
   readonly warnings: readonly string[]
 }
 

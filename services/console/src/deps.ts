@@ -39,7 +39,7 @@ export interface ProcessDeps extends ConsoleDeps {
   close(): Promise<void>
 }
 
-/** Makes what a serving process needs. Nothing is called before the first request. */
+/** Builds the dependencies of a serving process. Nothing is called before the first request. */
 export function createDeps(
   config: ConsoleConfig,
   { logger }: Pick<ServiceLogger, 'logger'>,

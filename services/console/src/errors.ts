@@ -115,7 +115,7 @@ export const formSpent = defineError(
   'form_spent',
   'This form was sent before with other values, which may have been done. See what has changed, and open the form anew',
 )
-/** Somebody else has changed a fact that the question of a change shows, such as a currency. */
+/** Another person has changed a fact that the question of a change shows, such as a currency. */
 export const formStale = defineError(
   409,
   'form_stale',

@@ -68,7 +68,7 @@ export function transactionIdOf({ event }: Pick<ShownDelivery, 'event'>): string
   return PaymentEvent.safeParse(event).data
 }
 
-/** Explanations of codes of Node.js for somebody who does not run the webhook. */
+/** Explanations of codes of Node.js for operators, who do not run the webhook. */
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at the address',
   ECONNRESET: 'The connection was cut before there was an answer',

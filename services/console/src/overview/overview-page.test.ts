@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type Overviews, overviewPage, ToldByAuth, ToldByInventory, ToldByPayments } from './overview-page.ts'
+import {
+  type Overviews,
+  overviewPage,
+  ReportedByAuth,
+  ReportedByInventory,
+  ReportedByPayments,
+} from './overview-page.ts'
 
 const now = new Date('2026-03-01')
 const decimals = new Map([
@@ -15,9 +21,9 @@ const textOf = (overviews: Partial<Overviews>) =>
 
 describe('the overview of a service whose database is away', () => {
   it.each([
-    ['auth', ToldByAuth, { health: { database: 'does not answer', mail: 'ok' } }],
-    ['payments', ToldByPayments, { health: { database: 'does not answer', mail: 'ok' } }],
-    ['inventory', ToldByInventory, { data: { health: { database: 'does not answer', mail: 'ok' } } }],
+    ['auth', ReportedByAuth, { health: { database: 'does not answer', mail: 'ok' } }],
+    ['payments', ReportedByPayments, { health: { database: 'does not answer', mail: 'ok' } }],
+    ['inventory', ReportedByInventory, { data: { health: { database: 'does not answer', mail: 'ok' } } }],
   ] as const)('contains only the health of %s', (_service, schema, answer) => {
     const health = { database: 'does not answer', mail: 'ok' }
     expect(schema.parse(answer)).toEqual({ kind: 'uncounted', health })
@@ -30,7 +36,7 @@ describe('the overview of a service whose database is away', () => {
   })
 
   it('is not read from an answer that lacks some of the counts', () => {
-    expect(ToldByPayments.safeParse({ openDisputes: 1, health: { database: 'ok' } }).success).toBe(false)
+    expect(ReportedByPayments.safeParse({ openDisputes: 1, health: { database: 'ok' } }).success).toBe(false)
   })
 })
 

@@ -13,7 +13,7 @@ interface ShownOverview {
   readonly mode: MerchantMode
 }
 
-/** The first page: whether everything works, what waits for somebody, and the last 30 days. */
+/** The first page: whether everything works, the work that waits for an operator, and the last 30 days. */
 export function overviewPage({ overviews, now, mode }: ShownOverview): ConsolePage {
   const { auth, payments, inventory } = overviews
   return {
@@ -80,7 +80,7 @@ interface Stat {
   readonly hint?: string
   /** The path of the list of what is counted. */
   readonly path?: string
-  /** Whether somebody should look at what is counted. */
+  /** Whether an operator should look at the counted objects. */
   readonly isDue?: boolean
 }
 
@@ -105,7 +105,7 @@ function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'see
   return emptyState('disputes', `${subject} does not answer. Its numbers are back as soon as it does.`)
 }
 
-/** Payments: what waits for somebody, and volume and declines by day. */
+/** Payments: the work that waits for an operator, and volume and declines by day. */
 function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mode: MerchantMode): Html {
   const other =
     mode === 'test'
@@ -218,12 +218,12 @@ const Health = z.record(z.string(), z.string())
 type Health = z.infer<typeof Health>
 
 /** The overview of a service: counts and health, or its health alone while its database does not answer. */
-export type Told<T> =
+export type Reported<T> =
   | { readonly kind: 'seen'; readonly value: T }
   | { readonly kind: 'uncounted'; readonly health: Health }
 
 /** Reads what a service tells. */
-function toldOf<T>(counts: z.ZodType<T>): z.ZodType<Told<T>> {
+function reportedOf<T>(counts: z.ZodType<T>): z.ZodType<Reported<T>> {
   return z.union([
     counts.transform((value) => ({ kind: 'seen', value }) as const),
     z.strictObject({ health: Health }).transform(({ health }) => ({ kind: 'uncounted', health }) as const),
@@ -240,7 +240,7 @@ const AuthCounts = z.looseObject({
 /** The counts and the health of auth. */
 type AuthOverview = z.infer<typeof AuthCounts>
 /** The overview of auth. */
-export const ToldByAuth: z.ZodType<Told<AuthOverview>> = toldOf(AuthCounts)
+export const ReportedByAuth: z.ZodType<Reported<AuthOverview>> = reportedOf(AuthCounts)
 
 /** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
 const PaymentsCounts = z.looseObject({
@@ -258,7 +258,7 @@ const PaymentsCounts = z.looseObject({
 /** The counts and the health of payments. */
 export type PaymentsOverview = z.infer<typeof PaymentsCounts>
 /** The overview of payments. */
-export const ToldByPayments: z.ZodType<Told<PaymentsOverview>> = toldOf(PaymentsCounts)
+export const ReportedByPayments: z.ZodType<Reported<PaymentsOverview>> = reportedOf(PaymentsCounts)
 
 const InventoryCounts = z.looseObject({
   products: z.int(),
@@ -270,11 +270,11 @@ const InventoryCounts = z.looseObject({
 /** The overview of inventory (console reference: Routes of inventory). */
 type InventoryOverview = z.infer<typeof InventoryCounts>
 /** The overview of inventory, in its envelope. */
-export const ToldByInventory: z.ZodType<Told<InventoryOverview>> = enveloped(toldOf(InventoryCounts))
+export const ReportedByInventory: z.ZodType<Reported<InventoryOverview>> = enveloped(reportedOf(InventoryCounts))
 
 /** The overview of a service, or why there is none: it does not answer, it has no such route, or the message of another error. */
 export type Seen<T> =
-  | Told<T>
+  | Reported<T>
   | { readonly kind: 'away' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly message: string }

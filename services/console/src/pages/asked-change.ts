@@ -41,7 +41,7 @@ export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
   readonly submit?: string
   /** The heading of the question, where the label is not enough. */
   readonly title?: (shown: Shown, given: GivenFields) => string
-  /** Whether the change cannot be undone, or keeps somebody out. */
+  /** Whether the change cannot be undone, or locks a user out. */
   readonly isDangerous?: boolean
   /** Whether its page is mostly opened for this change. */
   readonly isMain?: boolean

@@ -6,7 +6,7 @@ import type { ConsolePage } from './layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
 import { breakable, emptyState, jsonText, orDash, pageHead, tabs, time } from './parts.ts'
 
-/** An act of somebody, in any service (console reference: Audit of operators). */
+/** An act in any service (console reference: Audit of operators). */
 interface Entry {
   readonly created: string
   readonly action: string

@@ -56,7 +56,7 @@ export function typedMoney(amount: number, currency: string, decimals: Decimals)
 }
 
 /**
- * Reads an amount that somebody typed, such as `12.50` or `12,5`, in minor units. Undefined for a text that is
+ * Reads an amount that an operator typed, such as `12.50` or `12,5`, in minor units. Undefined for a text that is
  * no amount. A comma before three digits is refused: it may stand between thousands.
  */
 export function readMoney(text: string, currency: string, decimals: Decimals): number | undefined {
@@ -82,7 +82,7 @@ export function typedPercent(basisPoints: number): string {
   return decimalText(basisPoints, PERCENT_DIGITS)
 }
 
-/** Reads a percentage that somebody typed, such as `1.45` or `1,4`, in basis points. Undefined for a text that is none. */
+/** Reads a percentage that an operator typed, such as `1.45` or `1,4`, in basis points. Undefined for a text that is none. */
 export function readPercent(text: string): number | undefined {
   const basisPoints = readDecimal(text, PERCENT_DIGITS)
   return basisPoints !== undefined && basisPoints <= BASIS_POINTS_MAX ? basisPoints : undefined

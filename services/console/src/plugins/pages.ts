@@ -28,7 +28,7 @@ function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   if (request.method === 'GET' && request.url !== '/') query.set('next', request.url)
   if (wasSignedIn) query.set('ended', '1')
   const target = query.size === 0 ? PATHS.signIn : `${PATHS.signIn}?${query}`
-  // The script would put the sign-in into a part of the page, so it is told to open the whole page instead.
+  // The script would put the sign-in into a part of the page, so a header asks it to open the whole page instead.
   if (request.headers['hx-request'] !== undefined) return reply.code(204).header('hx-redirect', target).send()
   return reply.redirect(target, 303)
 }

@@ -118,7 +118,7 @@ function attributeFields(fields: readonly AttributeField[]): Html {
 <p class="hint">A value that is JSON is kept as it is: <code>42</code>, <code>true</code>, <code>["a","b"]</code>. Anything else is text; <code>"42"</code> is the text 42. Without a value an attribute is removed.</p></fieldset>`
 }
 
-/** An attribute as a form shows it: its name, and its value as somebody types it. */
+/** An attribute as a form shows it: its name, and its value as an operator types it. */
 export interface AttributeField {
   readonly name: string
   readonly text: string

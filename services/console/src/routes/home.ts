@@ -5,11 +5,11 @@ import {
   type Overviews,
   overviewPage,
   type PaymentsOverview,
+  type Reported,
+  ReportedByAuth,
+  ReportedByInventory,
+  ReportedByPayments,
   type Seen,
-  type Told,
-  ToldByAuth,
-  ToldByInventory,
-  ToldByPayments,
 } from '../overview/overview-page.ts'
 import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { visitOf } from '../plugins/operator.ts'
@@ -19,7 +19,7 @@ import type { ServiceName } from '../service-calls/service-call.ts'
 
 const OverviewQuery = z.object({ test: z.enum(['true', 'false']).prefault('false') })
 
-/** The first page: health, what waits for somebody, and the last 30 days. */
+/** The first page: health, the work that waits for an operator, and the last 30 days. */
 export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/', { schema: { querystring: OverviewQuery } }, async (request, reply) => {
     const { test } = request.query
@@ -37,17 +37,17 @@ const PATH = '/operator/overview'
 
 async function readOverviews(calls: OperatorCalls, test: string): Promise<Overviews> {
   const [auth, payments, inventory] = await Promise.all([
-    see(calls, 'auth', async () => (await calls.read('auth', PATH, ToldByAuth)).value),
+    see(calls, 'auth', async () => (await calls.read('auth', PATH, ReportedByAuth)).value),
     see(calls, 'payments', () => readPayments(calls, test)),
-    see(calls, 'inventory', async () => (await calls.read('inventory', PATH, ToldByInventory)).value),
+    see(calls, 'inventory', async () => (await calls.read('inventory', PATH, ReportedByInventory)).value),
   ])
   return { auth, payments, inventory }
 }
 
-async function readPayments(calls: OperatorCalls, test: string): Promise<Told<WithDecimals<PaymentsOverview>>> {
-  const asked = { path: PATH, schema: ToldByPayments, query: { test } }
-  const { decimals, ...told } = (await readWithDecimals(calls, asked)).value
-  return told.kind === 'seen' ? { kind: 'seen', value: { ...told.value, decimals } } : told
+async function readPayments(calls: OperatorCalls, test: string): Promise<Reported<WithDecimals<PaymentsOverview>>> {
+  const asked = { path: PATH, schema: ReportedByPayments, query: { test } }
+  const { decimals, ...reported } = (await readWithDecimals(calls, asked)).value
+  return reported.kind === 'seen' ? { kind: 'seen', value: { ...reported.value, decimals } } : reported
 }
 
 /** Errors of a service that the page has words of its own for. */
@@ -63,7 +63,7 @@ const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
 async function see<T>(
   calls: OperatorCalls,
   service: ServiceName,
-  read: () => Promise<Told<T>>,
+  read: () => Promise<Reported<T>>,
 ): Promise<Seen<T> | undefined> {
   if (!calls.has(service)) return undefined
   try {

@@ -129,7 +129,7 @@ export function cardText({ card: { scheme = '', last4 } }: Pick<Transaction, 'ca
   return `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)} ••••\u00A0${last4}`.trim()
 }
 
-/** The last four digits of a card with an amount, as somebody reads both from a statement. */
+/** The last four digits of a card with an amount, as an operator reads both from a statement. */
 interface CardAndAmount {
   readonly last4: string
   /** Whether a transaction is of this amount, and of its currency where one was named. */

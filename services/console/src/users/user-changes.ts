@@ -19,7 +19,7 @@ const isBesidePart = (): boolean => false
 export const hasId = (parts: readonly { readonly id: string }[], id: string): boolean =>
   parts.some((part) => part.id === id)
 
-/** The addresses by which a question names a user. An account whose addresses were changed may be that of somebody else. */
+/** The addresses by which a question names a user. An account whose addresses were changed may belong to another person. */
 const addressesOf = ({ user: { email, phone } }: ShownUser): Readonly<Record<string, string>> => ({
   email,
   phone,

@@ -74,7 +74,7 @@ export async function* readAhead(
   }
 }
 
-/** Makes what the exports of a process share. @param bytesMax of the space */
+/** Opens the space that all exports of a process share. @param bytesMax of the space */
 export function openReadingAhead(bytesMax: number): ReadingAhead {
   return {
     space: new SpoolSpace({ bytes: bytesMax, patienceMs: SLOW_CLIENT_MS }),

@@ -58,7 +58,7 @@ function isWhole(literal: string): boolean {
   return digits === '' || digits.length <= whole.length + Number(exponent)
 }
 
-/** A loop, because the regular expression `0+$` takes quadratic time: it starts anew at every zero. */
+/** A loop, because the regular expression `0+$` takes quadratic time: it starts again at every zero. */
 function withoutFinalZeros(digits: string): string {
   let end = digits.length
   while (digits[end - 1] === '0') end--

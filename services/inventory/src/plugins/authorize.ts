@@ -143,7 +143,7 @@ async function judgeOperator(
   actions: MethodActions,
 ): Promise<void> {
   const operator = await findOperator(context, operators)
-  // An operator counts by themselves: a told address could be that of any client, or another one in each request.
+  // An operator counts by themselves: a forwarded address could be that of any client, or differ in each request.
   await countRequest(depsOf(context), operator === undefined ? context.request.ip : `operator ${operator.actor.id}`)
   await admitOperator(context, operator, actions)
 }

@@ -25,7 +25,7 @@ export interface ImportBody {
 }
 
 /**
- * Checks the headers of a body with products. Returns what opens it.
+ * Checks the headers of a body with products. Returns the format, and a function that opens the body.
  * @param silenceMs how long the body may pause
  * @throws unsupportedFileType for headers of neither CSV nor NDJSON, payloadTooLarge for a longer body than is allowed
  */

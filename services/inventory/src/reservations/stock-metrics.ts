@@ -12,7 +12,7 @@ export interface StockMetrics {
   readonly countReservation: (status: ReservationStatus, count?: number) => void
 }
 
-/** Returns what counts movements and reservations. Each series starts at 0, so that its first increment is visible. */
+/** Creates the counters of movements and reservations. Each series starts at 0, so that its first increment is visible. */
 export function createStockMetrics(meter: Metrics['meter']): StockMetrics {
   const movements = startAtZero(
     meter.createCounter('inventory_movements_total', { description: 'Movements of stock by type' }),

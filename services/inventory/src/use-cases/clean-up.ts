@@ -16,7 +16,7 @@ interface CleanUpDeps {
   /** Counts the tasks of each run by outcome. */
   readonly outcomes: ReturnType<Metrics['meter']['createCounter']>
   readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
-  /** Told whenever the database has answered. */
+  /** Remembers each answer of the database, for the readiness of the process. */
   readonly cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>
 }
 

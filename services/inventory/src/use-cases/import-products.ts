@@ -50,7 +50,7 @@ export interface ImportProductsInput {
   readonly before?: ImportReport | undefined
   /** The place of the reader of the records. */
   readonly place: ReadPlace
-  /** Told of each end of an import, also of one that breaks off. */
+  /** Called at the end of an import, even if the import breaks off. */
   readonly onEnd?: (verdict: ImportOutcome['verdict'] | 'broken-off', report: ImportReport) => void
 }
 

@@ -13,7 +13,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/sign-in/factors', { schema: { body: FactorsBody } }, async (request, reply) => {
     const { session, tokens } = await requireTokens(request)
     requireForm(request, session.id)
-    // With a copy of a cookie from before the second factor, somebody could add a factor of their own.
+    // With a copy of a cookie from before the second factor, an attacker could add their own factor.
     const known = await app.deps.auth.findFactor(tokens.accessToken, request.ip)
     if (known !== undefined) return reply.redirect(PATHS.signInFactor, 303)
     const newFactor = await app.deps.auth.enrolFactor(tokens.accessToken, request.ip)
