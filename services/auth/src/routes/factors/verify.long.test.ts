@@ -274,7 +274,11 @@ describe('POST /factors/{factor_id}/verify', () => {
     const verifications = challenges.map((challenge_id) => verify(app.factorId, { challenge_id, code }, headers))
     const answers = await Promise.all(verifications)
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
-    expect(refusalsIn(answers)).toEqual(Array(49).fill([422, errorBody(...WRONG)]))
+    const refusals = refusalsIn(answers)
+    expect(refusals).toHaveLength(49)
+    // The accepted request ends the challenges of the user, so a request that comes later may find its own gone.
+    const allowed = [WRONG, NOT_FOUND].map(([status, code, text]) => [status, errorBody(status, code, text)])
+    for (const refusal of refusals) expect(allowed).toContainEqual(refusal)
   })
 
   it('200 and 422: accepts one of fifty parallel answers to one challenge', async () => {
