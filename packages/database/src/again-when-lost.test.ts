@@ -32,12 +32,14 @@ describe('transactAgain', () => {
   it('makes both changes of two transactions that end each other as a deadlock', async () => {
     const bothHoldOne = Promise.withResolvers<void>()
     let runs = 0
+    let holders = 0
     const visit = (first: number, second: number) =>
       transactAgain(database.db, async (trx) => {
         const add = (id: number) => sql`UPDATE public.places SET visits = visits + 1 WHERE id = ${id}`.execute(trx)
         runs += 1
         await add(first)
-        if (runs === 2) bothHoldOne.resolve()
+        holders += 1
+        if (holders === 2) bothHoldOne.resolve()
         await bothHoldOne.promise
         await add(second)
       })
