@@ -19,8 +19,8 @@ const begin = (startAfter: string) =>
  * Each job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is free. Jobs of
  * a group that are stored at the same time may get the same turn.
  *
- * The queue adds a job anew after each failure: jobs that have failed as often are a backlog of their own, as are those with
- * turns of the same length.
+ * The queue inserts a job again after each failure. Jobs with the same number of failures form a backlog of their own, and so
+ * do jobs whose turns have the same length.
  */
 export async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
   const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]

@@ -195,7 +195,7 @@ async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): 
   const { audience, identifier, ip, pkce } = request
   const user = await lockIdentifierOwner(trx, identifier)
   if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return 'nobody'
-  await upsertSignUpContent(trx, user, { kind: 'recovery', audience: audience, data: {}, passwordHash: null })
+  await upsertSignUpContent(trx, user, { kind: 'recovery', audience, data: {}, passwordHash: null })
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,

@@ -32,9 +32,8 @@ interface SignInTry {
 }
 
 /**
- * Goes on after email and password, or a link: to the second factor, or to the page that was asked for. The
- * session that the browser had until now ends: nobody would have its cookie any more, and whoever lends a
- * link could not leave it open.
+ * Answers a right password or link: redirects to the second factor, or to the page that was asked for. The
+ * session that the browser had until now ends. Its cookie is replaced, so no request could end it later.
  */
 export async function answerSignIn(
   request: FastifyRequest,
