@@ -1,6 +1,6 @@
 import type { Setting } from '@trestle/common/config/setting.ts'
 import { expect, it } from 'vitest'
-import { databaseUrl, standbySettings } from './database-settings.ts'
+import { databaseUrl, standbySettings, toConnectTimeoutMs } from './database-settings.ts'
 
 const { DB_READ_LAG_MAX } = standbySettings
 
@@ -28,4 +28,12 @@ it.each<[string, Setting, string]>([
   ['1999ms', DB_READ_LAG_MAX, 'must be a duration of at least 2s'],
 ])('refuses %j and says what it must be', (value, setting, message) => {
   expect(setting.safeParse(value).error?.issues.map((issue) => issue.message)).toEqual([message])
+})
+
+it.each([
+  [0, Number.POSITIVE_INFINITY],
+  [1, 1_000],
+  [30, 30_000],
+])('a start waits with PGCONNECT_TIMEOUT=%j for %j ms', (seconds, ms) => {
+  expect(toConnectTimeoutMs(seconds)).toBe(ms)
 })

@@ -1,6 +1,6 @@
 import { parseDuration } from '@trestle/common/config/duration.ts'
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, matching, parsed, type Setting, text } from '@trestle/common/config/setting.ts'
+import { flag, integer, matching, parsed, type Setting, text } from '@trestle/common/config/setting.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
 
@@ -53,11 +53,20 @@ export const databaseSettings = {
       description:
         'In `production`, a start replaces the SQL functions of earlier releases only, not those of another build of its own release. Images set it.',
     }),
-  DB_CONNECT_TIMEOUT: duration().prefault('30s').describe('How long a start waits for the database.'),
+  PGCONNECT_TIMEOUT: integer(0, 86_400, 'seconds')
+    .prefault('30')
+    .meta({
+      aliases: ['PGCONNECT_TIMEOUT'],
+      unprefixed: true,
+      description: 'How long a start waits for the database. 0: without limit.',
+    }),
 } as const
 
 /** Settings of the release before that are now read without the prefix alone. */
-export const removedDatabaseSettings = { NODE_ENV: 'set NODE_ENV' } as const
+export const removedDatabaseSettings = {
+  NODE_ENV: 'set NODE_ENV',
+  DB_CONNECT_TIMEOUT: 'set PGCONNECT_TIMEOUT, in seconds',
+} as const
 
 /** Settings of a second database that serves lists. */
 export const standbySettings = {
@@ -103,8 +112,13 @@ export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
     namespace: values.DB_NAMESPACE,
     poolSize: toPoolSize(values.DB_POOL_SIZE),
     prepared: values.DB_PREPARED,
-    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+    connectTimeoutMs: toConnectTimeoutMs(values.PGCONNECT_TIMEOUT),
   }
+}
+
+/** 0 is without limit, as for programs of PostgreSQL. */
+export function toConnectTimeoutMs(seconds: number): number {
+  return seconds === 0 ? Number.POSITIVE_INFINITY : seconds * 1000
 }
 
 /** Connections for writes where the setting is 0. */

@@ -26,12 +26,15 @@ const PAGE_ROWS = 50
 const ATTRIBUTES_BYTES_MAX = 65_536
 /** Space on disk for exports whose readers are slow, of all exports together. */
 const EXPORT_SPOOL_BYTES_MAX = 268_435_456
+/** Also the longest time that an expired reservation counts as active in the database. */
+const CLEAN_UP_EVERY_MS = 5_000
 
 const removed = {
   ...removedTelemetrySettings,
   ...removedDatabaseSettings,
   DEFAULT_LIMIT: `a page has ${PAGE_ROWS} products where the request names no limit`,
   MAX_ATTRIBUTES_BYTES: `the attributes of a product have at most ${ATTRIBUTES_BYTES_MAX} bytes`,
+  RESERVATION_SWEEP_MS: `reservations that have expired are looked for every ${CLEAN_UP_EVERY_MS} ms`,
   EXPORT_SPOOL_MAX_BYTES: `exports have ${EXPORT_SPOOL_BYTES_MAX} bytes on disk`,
 }
 
@@ -91,7 +94,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
       store: values.RATE_LIMIT_STORE,
       redisUrl: values.REDIS_URL,
     },
-    cleanUpEveryMs: values.RESERVATION_SWEEP_MS,
+    cleanUpEveryMs: CLEAN_UP_EVERY_MS,
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env, file }),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),

@@ -35,11 +35,13 @@ const ROLE = 'inventory_service'
 const TURNS = { writeMs: 60_000, readMs: 60_000 }
 const PATIENT = { handlerTimeoutMs: 100_000, silenceMs: 100_000 }
 
+/** Dependencies in place of those that the settings make, and the pause between clean-ups. */
+interface Instead extends Partial<InventoryDeps> {
+  readonly cleanUpEveryMs?: number
+}
+
 /** Starts the service with the settings of the test, by their full names. */
-export async function startInventory(
-  env: NodeJS.ProcessEnv = {},
-  instead: Partial<InventoryDeps> = {},
-): Promise<TestInventory> {
+export async function startInventory(env: NodeJS.ProcessEnv = {}, instead: Instead = {}): Promise<TestInventory> {
   const temporary = await createTemporaryDatabase({
     template: 'inventory',
     migrate: (url) => migrateUp(migrateOptions({ database: { migrationUrl: url, namespace: '', role: ROLE } })),
@@ -64,10 +66,11 @@ export async function startInventory(
 export async function startReplica(
   databaseUrl: string,
   env: NodeJS.ProcessEnv = {},
-  instead: Partial<InventoryDeps> = {},
+  instead: Instead = {},
 ): Promise<TestReplica> {
   const folder = mkdtempSync(join(tmpdir(), 'inventory-'))
-  const config = loadInventoryConfig({
+  const { cleanUpEveryMs, ...replaced } = instead
+  const loaded = loadInventoryConfig({
     INVENTORY_DATABASE_URL: databaseUrl,
     INVENTORY_DB_PREPARED: String(prepared),
     INVENTORY_DB_ROLE: ROLE,
@@ -77,13 +80,14 @@ export async function startReplica(
     INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000',
     ...env,
   })
+  const config = { ...loaded, cleanUpEveryMs: cleanUpEveryMs ?? loaded.cleanUpEveryMs }
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log, await openInventoryTelemetry(config))
   const { batches, wholeImports, ...turns } = openTurns(config, TURNS)
-  const app = await buildApp({ ...deps, ...turns, timeouts: PATIENT, ...instead })
+  const app = await buildApp({ ...deps, ...turns, timeouts: PATIENT, ...replaced })
   const stopCleanUp = startCleanUp(deps)
   const stopping = new AbortController()
-  const jobs = instead.operators && deps.jobs
+  const jobs = replaced.operators && deps.jobs
   await jobs?.open()
   if (jobs) await startImports({ ...deps, stopping: stopping.signal })
   deps.readiness.markReady()

@@ -16,12 +16,13 @@ const options = {
 const ROUNDS = 1
 
 // Parallel statements wait long for each other on a busy machine.
-const env = { INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000', INVENTORY_RESERVATION_SWEEP_MS: '50' }
+const env = { INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000' }
+const often = { cleanUpEveryMs: 50 }
 let inventory: TestInventory
 let replicas: readonly TestReplica[]
 beforeAll(async () => {
-  inventory = await startInventory(env)
-  replicas = [inventory, await startReplica(inventory.databaseUrl, env)]
+  inventory = await startInventory(env, often)
+  replicas = [inventory, await startReplica(inventory.databaseUrl, env, often)]
 })
 afterAll(async () => {
   await replicas[1]?.close()

@@ -44,7 +44,7 @@ async function startByWorker(settings: Readonly<Record<string, string>>) {
     PAYMENTS_BASE_URL: 'http://localhost',
     PAYMENTS_PORT: String(await freePort()),
     PAYMENTS_DATABASE_URL: workerUrl,
-    PAYMENTS_DB_CONNECT_TIMEOUT: '1s',
+    PGCONNECT_TIMEOUT: '1',
     ...settings,
   }
   return promisify(execFile)(process.execPath, [PROGRAM, 'serve'], { env, timeout: 20_000 }).then(

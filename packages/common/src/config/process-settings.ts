@@ -5,7 +5,10 @@ import type { SettingValues } from './load-config.ts'
 import { duration, flag, oneOf, parsed, port, text } from './setting.ts'
 
 /** Settings of the release before that are now read without the prefix alone. */
-export const removedTelemetrySettings = { OTEL_EXPORTER_OTLP_PROTOCOL: 'set OTEL_EXPORTER_OTLP_PROTOCOL' } as const
+export const removedTelemetrySettings = {
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'set OTEL_EXPORTER_OTLP_PROTOCOL',
+  OTEL_EXPORTER_PROMETHEUS_HOST: 'set OTEL_EXPORTER_PROMETHEUS_HOST',
+} as const
 
 /** Settings of the end of a process. */
 export const shutdownSettings = {
@@ -72,7 +75,11 @@ export function telemetrySettings(defaults: {
       }),
     OTEL_EXPORTER_PROMETHEUS_HOST: text()
       .prefault(defaults.host)
-      .meta({ aliases: ['OTEL_EXPORTER_PROMETHEUS_HOST'], description: 'Address that the Prometheus listener binds.' }),
+      .meta({
+        aliases: ['OTEL_EXPORTER_PROMETHEUS_HOST'],
+        unprefixed: true,
+        description: 'Address that the Prometheus listener binds.',
+      }),
     OTEL_EXPORTER_PROMETHEUS_PORT: port()
       .prefault(defaults.port)
       .meta({

@@ -138,7 +138,7 @@ describe('environmentOf', () => {
       AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
       AUTH_METRICS_ENABLED: 'true',
       AUTH_METRICS_EXPORTER: 'prometheus',
-      AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: '9100',
     })
   })

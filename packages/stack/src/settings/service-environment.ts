@@ -17,9 +17,8 @@ const NODE_OPTIONS = '--max-semi-space-size=8'
  * kept.
  */
 const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_ARENA_MAX: '2' }
-/** Settings that services also read without their prefix, besides PORT and DATABASE_URL. */
-const unprefixed = ['API_EXTERNAL_URL', 'OTEL_EXPORTER_PROMETHEUS_HOST']
 const LOOPBACK = '127.0.0.1'
+const METRICS_HOST = 'OTEL_EXPORTER_PROMETHEUS_HOST'
 
 export interface ServiceAddress {
   readonly host: string
@@ -46,11 +45,11 @@ export interface SharedSettings {
  */
 export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
   const port = portFrom(env, service.portSetting, service.portAlias)
-  const { metricsHost, metricsSwitch, metricsExporter } = metricsSettings(service)
+  const { metricsSwitch, metricsExporter } = metricsSettings(service)
   const isMetricsOff = /^(false|f|0|no|n)$/i.test(env[metricsSwitch] ?? '')
   const arePushed = /^opentelemetry$/i.test(env[metricsExporter] ?? '')
   const metrics = {
-    host: env[metricsHost] || LOOPBACK,
+    host: env[METRICS_HOST] || LOOPBACK,
     port: portFrom(env, service.metricsPortSetting),
     setting: service.metricsPortSetting,
   }
@@ -76,7 +75,7 @@ export function environmentOf(service: ServiceDefinition, env: Environment, shar
 /** The settings that the stack adds where the user has set nothing. */
 function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const { url, port } = addressOf(service, env)
-  const { metricsHost, metricsSwitch, metricsExporter } = metricsSettings(service)
+  const { metricsSwitch, metricsExporter } = metricsSettings(service)
   const defaults: Environment = {
     ...(service.databaseSetting === undefined
       ? {}
@@ -89,13 +88,13 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
     [service.portSetting]: String(port),
     [metricsSwitch]: 'true',
     [metricsExporter]: 'prometheus',
-    [metricsHost]: LOOPBACK,
+    ...(!env[METRICS_HOST] && { [METRICS_HOST]: LOOPBACK }),
     [service.metricsPortSetting]: String(portFrom(env, service.metricsPortSetting)),
     ...service.defaults({ ...shared, env, url, urls: urlsOf(env) }),
   }
   // A default with the prefix would win over the name without prefix that the user has set.
-  const beaten = unprefixed.filter((name) => env[name]).map((name) => `${service.prefix}${name}`)
-  return Object.fromEntries(Object.entries(defaults).filter(([name]) => !beaten.includes(name)))
+  const beaten = env.API_EXTERNAL_URL && `${service.prefix}API_EXTERNAL_URL`
+  return Object.fromEntries(Object.entries(defaults).filter(([name]) => name !== beaten))
 }
 
 function urlsOf(env: Environment): Readonly<Record<string, string>> {
@@ -106,7 +105,6 @@ function metricsSettings({ prefix }: ServiceDefinition) {
   return {
     metricsSwitch: `${prefix}METRICS_ENABLED`,
     metricsExporter: `${prefix}METRICS_EXPORTER`,
-    metricsHost: `${prefix}OTEL_EXPORTER_PROMETHEUS_HOST`,
   }
 }
 

@@ -25,6 +25,7 @@ import {
   databaseSettings as commonSettings,
   type DatabaseSettings,
   databaseUrl,
+  toConnectTimeoutMs,
   toPoolSize,
 } from '@trestle/service/database-settings.ts'
 import type { Behaviours } from './behaviours.ts'
@@ -221,7 +222,7 @@ export function toDatabaseConfig(values: DatabaseValues): AuthDatabaseSettings {
     isProduction: values.NODE_ENV === 'production',
     poolSize: toPoolSize(values.DB_MAX_POOL_SIZE),
     prepared: values.DB_PREPARED,
-    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+    connectTimeoutMs: toConnectTimeoutMs(values.PGCONNECT_TIMEOUT),
     role: values.DB_ROLE,
     schema: values.DB_SCHEMA,
     namespace: values.DB_NAMESPACE,

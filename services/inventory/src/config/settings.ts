@@ -64,9 +64,6 @@ const stockSettings = group('Products and stock', {
   REQUIRE_IF_MATCH: flag()
     .prefault('false')
     .describe('Answer 428 to changes of products and locations that carry no If-Match.'),
-  RESERVATION_SWEEP_MS: integer(10, HOUR_MS, 'milliseconds')
-    .prefault('5000')
-    .describe('Pause between two looks for reservations that have expired.'),
 })
 
 /** Every setting of the service, by its name without the prefix INVENTORY_. */

@@ -224,7 +224,7 @@ describe('GET /reservations/:reservationId', () => {
 
 describe('a reservation that is due', () => {
   it('200: is shown as expired, and its stock is free, before clean-up', async () => {
-    const replica = await startInventory({ INVENTORY_RESERVATION_SWEEP_MS: '3600000' })
+    const replica = await startInventory({}, { cleanUpEveryMs: 3_600_000 })
     const own = stockRequests(replica)
     const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }
     await own.move({ type: 'receive', ...taken })

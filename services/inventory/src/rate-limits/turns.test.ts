@@ -9,10 +9,9 @@ let inventory: TestInventory
 beforeAll(async () => {
   const settings = {
     ...{ INVENTORY_DB_POOL_SIZE: String(POOL), INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000' },
-    // Clean-up is off, because it would wait for the locks of the tests.
-    INVENTORY_RESERVATION_SWEEP_MS: '3600000',
   }
-  inventory = await startInventory(settings, { operators: testOperators })
+  // Clean-up is off, because it would wait for the locks of the tests.
+  inventory = await startInventory(settings, { operators: testOperators, cleanUpEveryMs: 3_600_000 })
   await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('P', '{}')`)
   const receipt = { type: 'receive', ...place, quantity: 100 }
   await inventory.app.inject({ method: 'POST', url: '/movements', payload: receipt })
