@@ -29,7 +29,7 @@ beforeAll(async () => {
   // Not through a pooler: the lock belongs to the session.
   holder = new pg.Client({ connectionString: temporary.directUrl })
   await holder.connect()
-  // The read lane opens its two connections in the background. A pooler opens one of its own only for a statement.
+  // The read pool opens its two connections in the background. A pooler opens one of its own only for a statement.
   if (prepared)
     await vi.waitFor(async () => expect((await holder.query(OPEN)).rows).toEqual([{ count: 2 }]), { timeout: 60_000 })
 })
@@ -95,8 +95,8 @@ describe('readLagging', () => {
 const waitQuery = prepare('wait', (_: object) => sql`SELECT pg_advisory_xact_lock_shared(1)`)
 
 it('checks the database while requests use every other connection and wait for more', async () => {
-  const { write, read } = database.lanes
-  const requests = [write, write, read, read, read].map((lane) => lane.all(waitQuery, {}))
+  const { write, read } = database.pools
+  const requests = [write, write, read, read, read].map((pool) => pool.all(waitQuery, {}))
   const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'`
   await vi.waitFor(async () => expect((await holder.query(waiting)).rows).toEqual([{ count: 3 }]), { timeout: 60_000 })
@@ -113,7 +113,7 @@ it('looks for names without a schema in pg_catalog alone, on every connection', 
   const readPath = prepare<object, { path: string }>('read_path', () => show)
   for (const db of [database.db, database.checks]) expect((await show.execute(db)).rows).toEqual(own)
   expect(await database.readLong(async (db) => (await show.execute(db)).rows)).toEqual(own)
-  for (const lane of [database.lanes.read, database.lanes.write]) expect(await lane.all(readPath, {})).toEqual(own)
+  for (const pool of [database.pools.read, database.pools.write]) expect(await pool.all(readPath, {})).toEqual(own)
   expect((await withDatabase(temporary, (db) => show.execute(db))).rows).toEqual(own)
 })
 
@@ -136,7 +136,7 @@ describe('a database that is entered by another server than the coordinator', ()
       prepared,
       onConnectionError: () => {},
     })
-    const rows = await entered.lanes.read.all(whereQuery, {})
+    const rows = await entered.pools.read.all(whereQuery, {})
     await entered.close()
     await entry.drop()
     expect(rows).toEqual([{ name: new URL(temporary.url).pathname.slice(1) }])

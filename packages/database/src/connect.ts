@@ -2,7 +2,6 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { type Connections, connectionsOf } from './driver/pool.ts'
 import type { Statement } from './driver/statement-query.ts'
-import { createLanes, type DatabaseMode, type Lanes } from './lanes.ts'
 import {
   closePool,
   type DatabaseConfig,
@@ -12,6 +11,7 @@ import {
   type Server,
   typeParsers,
 } from './open-server.ts'
+import { createPools, type DatabaseMode, type Pools } from './pools.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 
 /** An open database of a service. */
@@ -22,7 +22,7 @@ export interface Database<Tables> {
    */
   readonly db: Kysely<Tables>
   /** For prepared queries. */
-  readonly lanes: Lanes
+  readonly pools: Pools
   /**
    * Uses a connection of its own, so that health checks do not wait behind requests. In a cluster it leads to
    * the coordinator.
@@ -54,7 +54,7 @@ export interface Database<Tables> {
   close(): Promise<void>
 }
 
-/** Opens the pools and the read lane. Connections open in the background: call `waitForDatabase` first at the start. */
+/** Opens the pools and the read pool. Connections open in the background: call `waitForDatabase` first at the start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   let mode: DatabaseMode = { findOwner: config.findOwner, isMoving: false }
   const getMode = () => mode
@@ -69,7 +69,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   const checks = openQueries<Tables>(config, checkPool)
   return {
     db,
-    lanes: createLanes({
+    pools: createPools({
       ...primary,
       coordinator,
       laggingQuery: standby?.query,

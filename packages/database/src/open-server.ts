@@ -27,7 +27,7 @@ import {
   replaceConnections,
 } from './driver/pool.ts'
 import { OWN_PATH, type SettingsOptions, underSettings } from './driver/session-settings.ts'
-import { type DatabaseMode, movingRows, type ReadAgain } from './lanes.ts'
+import { type DatabaseMode, movingRows, type ReadAgain } from './pools.ts'
 import type { QuerySpans } from './query-spans.ts'
 import type { StandbyConfig } from './standby.ts'
 
@@ -46,13 +46,13 @@ export interface DatabaseConfig {
   readonly role?: string | undefined
   /** The schema in which names without a schema are looked for, after `pg_catalog`. Default: none. */
   readonly searchPath?: string | undefined
-  /** Longest time of a statement on any lane. 0: no limit. */
+  /** Longest time of a statement on any pool. 0: no limit. */
   readonly statementTimeoutMs: number
   /** Longest time of a statement on the write pool, which may wait for locks. By default `statementTimeoutMs`. */
   readonly writeTimeoutMs?: number
   /** Connections for `readLagging` and `readLong`, on each server. They open when they are needed. By default 4. */
   readonly laggingConnections?: number
-  /** Connections of the read lane. By default 2; 0 for a process that does not use it. */
+  /** Connections of the read pool. By default 2; 0 for a process that does not use it. */
   readonly readConnections?: number
   /** Longest wait for a lock (55P03). Keep it below the statement timeout, so that the error names the lock. */
   readonly lockTimeoutMs: number
@@ -82,13 +82,13 @@ const SILENCE_MS = 2_000
 const LAGGING_CONNECTIONS = 4
 /** How long a call waits for a connection, where a service sets nothing else. */
 export const CONNECTION_WAIT_MS = 5_000
-/** The part of that time for which a statement waits on a lane that keeps its connections open. */
+/** The part of that time for which a statement waits on a pool that keeps its connections open. */
 const KEPT_OPEN_PART = 0.2
 /** How long a connection stays on the host that it has picked. */
 const HOST_SECONDS = 300
 
 /**
- * The read lane runs only prepared queries that find rows by key, so one plan fits all values. PostgreSQL would plan some of
+ * The read pool runs only prepared queries that find rows by key, so one plan fits all values. PostgreSQL would plan some of
  * them again for each call, which took a quarter of the time of a read. A plan that was made while tables were small must not
  * read them whole.
  */
@@ -183,7 +183,7 @@ export function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: Post
 /** Ends a pool and its query builder. */
 export async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy()
-  // Kysely ends the pool only if it has used it. The write lane uses the pool without Kysely.
+  // Kysely ends the pool only if it has used it. The write pool uses the pool without Kysely.
   if (!pool.ending) await pool.end()
 }
 

@@ -20,7 +20,7 @@ export interface PreparedQuery<Input, Row> {
  */
 export type FindOwner = (name: string) => Promise<string>
 
-/** An input with the owner, which the lanes add where the database is distributed. Absent, and so NULL, elsewhere. */
+/** An input with the owner, which the pools add where the database is distributed. Absent, and so NULL, elsewhere. */
 export type Owned<Input> = Input & { readonly owner?: string }
 
 /** A query of a distributed database, which names the owner of all rows in `p.owner`. */

@@ -57,15 +57,15 @@ function open(config: DatabaseConfig) {
   onTestFinished(() => database.close())
   return {
     ...database,
-    byLane: () => database.lanes.lagging.one(readOwner, {}),
+    byPool: () => database.pools.lagging.one(readOwner, {}),
     byQuery: () => database.readLagging((db) => db.selectFrom('owner').selectAll().executeTakeFirstOrThrow()),
   }
 }
 
 describe('reads that may lag behind', () => {
   it('run on the primary without a standby', async () => {
-    const { lanes, byQuery, standby: state } = open(configOf(primary.url))
-    expect(lanes.lagging).toBe(lanes.read)
+    const { pools, byQuery, standby: state } = open(configOf(primary.url))
+    expect(pools.lagging).toBe(pools.read)
     expect(await byQuery()).toEqual(PRIMARY)
     expect(state()).toBeUndefined()
   })
@@ -73,11 +73,11 @@ describe('reads that may lag behind', () => {
   it('run on the standby as soon as it keeps up, and no other reads do', async () => {
     const changes: boolean[] = []
     const onChange = (isAsked: boolean) => changes.push(isAsked)
-    const { lanes, byLane, byQuery, standby: state } = open(configOf(primary.url, { url: standby.url, onChange }))
-    await expect.poll(byLane).toEqual(STANDBY)
+    const { pools, byPool, byQuery, standby: state } = open(configOf(primary.url, { url: standby.url, onChange }))
+    await expect.poll(byPool).toEqual(STANDBY)
     expect(await byQuery()).toEqual(STANDBY)
-    expect(await lanes.read.one(readOwner, {})).toEqual(PRIMARY)
-    expect(await lanes.write.one(readOwner, {})).toEqual(PRIMARY)
+    expect(await pools.read.one(readOwner, {})).toEqual(PRIMARY)
+    expect(await pools.write.one(readOwner, {})).toEqual(PRIMARY)
     expect(changes).toEqual([true])
     expect(state()?.lagMs).toBeLessThan(5_000)
     expect(state()?.connections).toEqual({ idle: 1, used: 0, waiting: 0 })
@@ -87,9 +87,9 @@ describe('reads that may lag behind', () => {
     const changes: boolean[] = []
     const url = 'postgres://nobody@127.0.0.1:1/none'
     const onChange = (isAsked: boolean) => changes.push(isAsked)
-    const { byLane, byQuery, standby: state } = open(configOf(primary.url, { url, onChange }))
+    const { byPool, byQuery, standby: state } = open(configOf(primary.url, { url, onChange }))
     await expect.poll(() => changes).toEqual([false])
-    expect(await byLane()).toEqual(PRIMARY)
+    expect(await byPool()).toEqual(PRIMARY)
     expect(await byQuery()).toEqual(PRIMARY)
     expect(state()).toEqual({
       lagMs: undefined,
@@ -100,17 +100,17 @@ describe('reads that may lag behind', () => {
 
   it('move to the primary within a request when the standby is lost', async () => {
     const lost = await withOwner('standby')
-    const { byLane, byQuery } = open(configOf(primary.url, { url: lost.url }))
-    await expect.poll(byLane).toEqual(STANDBY)
+    const { byPool, byQuery } = open(configOf(primary.url, { url: lost.url }))
+    await expect.poll(byPool).toEqual(STANDBY)
     await expect.poll(byQuery).toEqual(STANDBY)
     await lost.drop()
-    expect(await byLane()).toEqual(PRIMARY)
+    expect(await byPool()).toEqual(PRIMARY)
     expect(await byQuery()).toEqual(PRIMARY)
   })
 
   it('run again on the primary when the standby lacks a new column', async () => {
-    const { byLane, readLagging } = open(configOf(primary.url, { url: standby.url }))
-    await expect.poll(byLane).toEqual(STANDBY)
+    const { byPool, readLagging } = open(configOf(primary.url, { url: standby.url }))
+    await expect.poll(byPool).toEqual(STANDBY)
     const admin = openDatabase<Tables>(configOf(primary.url))
     await sql`CREATE TABLE public.added AS SELECT 1 AS one`.execute(admin.db)
     await admin.close()

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg'
 
-/** The read lane has no open connection: its server is unavailable. A client gets the answer for an unavailable service. */
+/** The read pool has no open connection: its server is unavailable. A client gets the answer for an unavailable service. */
 export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }

@@ -8,7 +8,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Telemetry, Tracing } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
@@ -50,7 +50,7 @@ import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.t
 export interface AuthDeps {
   readonly config: AuthConfig
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly names: Names
   readonly logger: ServiceLogger['logger']
   readonly meter: Metrics['meter']
@@ -127,7 +127,7 @@ export async function createDeps(
     config,
     database,
     db: database.db,
-    lanes: database.lanes,
+    pools: database.pools,
     names: database.names,
     logger,
     meter,
@@ -141,7 +141,7 @@ export async function createDeps(
     signingKeys: openKeyRing(config, { db: database.db, logger, encryptionKeys }),
     encryptionKeys,
     serverKeys,
-    ...batchWrites(database.lanes, config),
+    ...batchWrites(database.pools, config),
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),
     rateLimits: createRateLimits(config.rateLimits, limiters.store),
@@ -170,13 +170,13 @@ function openKeyRing(
 
 /** The writes of sign-ins, which go to the database in batches. */
 function batchWrites(
-  lanes: Lanes,
+  pools: Pools,
   config: AuthConfig,
 ): Pick<AuthDeps, 'signInByPassword' | 'insertSignUp' | 'refreshSession'> {
   return {
-    signInByPassword: batchPasswordSignIns(lanes, { audit: config.database.auditInPostgres }),
-    insertSignUp: batchSignUps(lanes),
-    refreshSession: batchRefreshes(lanes, toRefreshRules(config)),
+    signInByPassword: batchPasswordSignIns(pools, { audit: config.database.auditInPostgres }),
+    insertSignUp: batchSignUps(pools),
+    refreshSession: batchRefreshes(pools, toRefreshRules(config)),
   }
 }
 

@@ -74,11 +74,11 @@ function createDocumentDeps(): AuthDeps {
     AUTH_MAILER_AUTOCONFIRM: 'true',
   }
   const config = loadAuthConfig(settings)
-  const lane = { one: refuseUse, first: refuseUse, all: refuseUse }
+  const pool = { one: refuseUse, first: refuseUse, all: refuseUse }
   return {
     config,
     db: createSilentDatabase(),
-    lanes: { read: lane, write: lane, lagging: lane },
+    pools: { read: pool, write: pool, lagging: pool },
     names: createNames('auth'),
     logger: createLogger({ level: 'panic', stdout: false }).logger,
     meter: createNoopMeter(),

@@ -34,13 +34,13 @@ const OLD_TOKEN = 'refresh_token_already_used'
 let count = 0
 
 /** Runs tasks, some at a time: on a slow machine the service refuses what would wait for long. @returns their results, in order */
-async function runInLanes<Result>(tasks: readonly (() => Promise<Result>)[]): Promise<Result[]> {
+async function runInPools<Result>(tasks: readonly (() => Promise<Result>)[]): Promise<Result[]> {
   const left = [...tasks.entries()]
   const results: Result[] = []
-  const runLane = async () => {
+  const runPool = async () => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) results[next[0]] = await next[1]()
   }
-  await Promise.all(Array.from({ length: 4 }, runLane))
+  await Promise.all(Array.from({ length: 4 }, runPool))
   return results
 }
 
@@ -357,7 +357,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       expect([outcome, user.phone, user.new_phone]).toEqual([outcome, outcome === 'stays' ? phone : '', undefined])
       expect(['stays', 'ends']).toContain(outcome)
     }
-    await runInLanes(Array.from({ length: 20 }, (_, index) => () => race(index)))
+    await runInPools(Array.from({ length: 20 }, (_, index) => () => race(index)))
   })
 
   it('is neither started nor finished by the access token of a session that was revoked as stolen', async () => {
@@ -394,7 +394,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
         const outcomes = starts.flatMap((start) => ways.map((way) => observe(start, way)))
         return [kind, [...new Set(await Promise.all(outcomes))]] as const
       })
-      const each = (await runInLanes(cells)).map(([kind, all]) => [kind, all.length === 1 ? all[0] : all])
+      const each = (await runInPools(cells)).map(([kind, all]) => [kind, all.length === 1 ? all[0] : all])
       found[event] = Object.fromEntries(each)
     }
     expect(found).toEqual(table)

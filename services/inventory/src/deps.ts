@@ -3,7 +3,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Telemetry, Tracing } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
@@ -30,7 +30,7 @@ export interface InventoryDeps extends Turns {
   readonly config: InventoryConfig
   /** For queries that are put together for one request. */
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   /** For reads that may lag behind. */
   readonly readLagging: Database<InventoryTables>['readLagging']
   /** For reads that may take long and may not lag behind. */
@@ -94,7 +94,7 @@ export async function createDeps(
   const standby = standbyOf(config.database.standby, logger)
   const database = openInventoryDatabase(config, onError, { standby, spans })
   const transferDatabase = openTransferDatabase(config, onError, { spans })
-  const { db, names, lanes, readLagging, readLong } = database
+  const { db, names, pools, readLagging, readLong } = database
   observeDatabase(meter, database, transferDatabase)
   const jobs = openImportJobs(config, { meter, logger, now, db, names })
   const { batches, wholeImports, ...turns } = openTurns(config)
@@ -113,7 +113,7 @@ export async function createDeps(
     ...turns,
     config,
     db,
-    lanes,
+    pools,
     readLagging,
     readLong,
     names,

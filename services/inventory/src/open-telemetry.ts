@@ -30,5 +30,5 @@ export function observeDatabase(
     transfers: transferDatabase,
     lists: { connections: () => database.laggingConnections() },
   })
-  observeOverdue(meter, database.lanes)
+  observeOverdue(meter, database.pools)
 }

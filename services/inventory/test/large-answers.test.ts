@@ -52,7 +52,7 @@ const stock = (productId: number, places: number) => {
   return { statusCode: 200, data: { productId, onHand: 3 * places, reserved: 0, available: 3 * places, locations } }
 }
 
-describe('the read lane', () => {
+describe('the read pool', () => {
   it.each([
     ['/products?limit=20', products(20)],
     ['/stock/2', stock(2, PLACES - 1)],

@@ -10,7 +10,7 @@ import { inventoryNames, migrateOptions } from '../src/migrations.ts'
 const ROLE = 'inventory_service'
 
 /** The functions of the database alone, as the restricted role calls them. */
-export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes' | 'names'> {
+export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'pools' | 'names'> {
   /** Reads rows with all rights. Integers of 64 bits become numbers. */
   readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
   /** The URL for further connections, with all rights. */
@@ -39,7 +39,7 @@ export async function openStockDatabase({ poolSize = 16 } = {}): Promise<StockDa
   const pool = new pg.Pool({ connectionString: temporary.url, max: 1, types: { getTypeParser: readNumbers } })
   pool.on('error', () => {})
   return {
-    ...{ db: database.db, lanes: database.lanes, names },
+    ...{ db: database.db, pools: database.pools, names },
     url: temporary.url,
     query: async (text, values) => (await pool.query(text, values)).rows,
     close: async () => {

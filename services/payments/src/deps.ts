@@ -6,7 +6,7 @@ import { createOutbound, hostOf } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Telemetry, Tracing } from '@trestle/common/telemetry/open-telemetry.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -82,7 +82,7 @@ interface AccessDeps {
   /** The database as the role of operators, on the coordinator. Changes of operators use it alone. */
   readonly operatorDb: Db
   /** The reads of operators, on the connections of `operatorDb`: a slow search delays no merchant. */
-  readonly operatorLanes: Lanes
+  readonly operatorPools: Pools
 }
 
 /** The ways to move money: the acquirers, and the way of captures, refunds and voids to the database. */
@@ -108,7 +108,7 @@ interface ReportDeps {
 /** The dependencies of requests. `serve` builds them once. A test builds its own, and may replace members. */
 export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, QueueDeps, ReportDeps {
   readonly config: ReadConfig
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly names: Names
   readonly webhooks: WebhookDeps
   /** Undefined where no mail server is set. */
@@ -118,7 +118,7 @@ export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, Q
 /** The database of background work: transactions, prepared statements, and where the rows are. */
 export interface RowDeps {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly placement: Placement
 }
 
@@ -138,7 +138,7 @@ export interface OperatorDeps
     Pick<ReportDeps, 'meter'> {
   readonly config: ReadConfig
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly names: Names
   readonly placement: Placement
   readonly webhookSecrets: WebhookSecrets
@@ -156,7 +156,7 @@ export async function createDeps(
   const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
   const operatorDatabase = openOperatorDatabase(config, { findOwner: found.findOwner, logger })
   const placement = followPlacement(found, { config, database, operators: operatorDatabase, logger, now: SOURCES.now })
-  const { db, lanes, names } = database
+  const { db, pools, names } = database
   observeDatabase(meter, database, tasks)
   const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is away')
   const limiters = await openLimiterStore({ store: config.rateLimitStore, redisUrl: config.redisUrl }, database, onAway)
@@ -169,13 +169,13 @@ export async function createDeps(
     ...SOURCES,
     ...createSecrets(config, meter),
     db,
-    lanes,
+    pools,
     names,
     placement,
     rateLimits,
     limitRefusals: createRefusalLimit(rateLimits, meter),
-    acquirers: openAcquirers(config, { lanes, meter, logger }),
-    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
+    acquirers: openAcquirers(config, { pools, meter, logger }),
+    operations: createOperationGroup({ pools, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     usedKeys: new Map(),
     jobs,
     outbox: createOutbox({
@@ -186,10 +186,10 @@ export async function createDeps(
     }),
     mailer,
     webhooks,
-    userTokens: config.signIn && (await openSignIn(lanes, config.signIn)),
+    userTokens: config.signIn && (await openSignIn(pools, config.signIn)),
     operators: config.operators && (await openOperatorAccess(config.operators, SOURCES.now)),
     operatorDb: operatorDatabase.db,
-    operatorLanes: operatorDatabase.lanes,
+    operatorPools: operatorDatabase.pools,
     logger,
     meter,
     metrics,
@@ -225,18 +225,18 @@ export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
 }
 
 /** Loads the library for tokens only where users sign in: a start without them is faster. */
-async function openSignIn(lanes: Lanes, signIn: NonNullable<PaymentsConfig['signIn']>): Promise<UserTokens> {
+async function openSignIn(pools: Pools, signIn: NonNullable<PaymentsConfig['signIn']>): Promise<UserTokens> {
   const { openUserTokens } = await import('./members/user-token.ts')
-  return openUserTokens(lanes, { ...signIn, now: SOURCES.now })
+  return openUserTokens(pools, { ...signIn, now: SOURCES.now })
 }
 
 /** The simulator, and the acquirers of the settings, which may stand in the operator's own network. */
 export function openAcquirers(
   { acquirers }: PaymentsConfig,
-  { lanes, meter, logger }: Pick<PaymentsDeps, 'lanes' | 'meter' | 'logger'>,
+  { pools, meter, logger }: Pick<PaymentsDeps, 'pools' | 'meter' | 'logger'>,
 ): Acquirers {
   const outbound = createOutbound(acquirers.map(({ url }) => hostOf(url)))
-  const convert = (money: Money, currency: string) => findExchanged(lanes, money, currency)
+  const convert = (money: Money, currency: string) => findExchanged(pools, money, currency)
   return createAcquirers({
     simulator: createSimulator({ wait: SOURCES.wait, convert }),
     others: new Map(acquirers.map((address) => [address.name, createHttpAcquirer({ ...address, outbound })])),

@@ -53,7 +53,7 @@ function replaceLists(part: object): void {
   }
 }
 
-const lane = { one: refuseUse, first: refuseUse, all: refuseUse }
+const pool = { one: refuseUse, first: refuseUse, all: refuseUse }
 const limit = { consume: refuseUse, wait: refuseUse, giveBack: refuseUse }
 const textSeal = { seal: refuseUse, open: refuseUse }
 
@@ -77,7 +77,7 @@ const documentDeps: PaymentsDeps = {
     seedAllowed: false,
     refundLimits: { once: new Map(), daily: new Map() },
   },
-  lanes: { read: lane, write: lane, lagging: lane },
+  pools: { read: pool, write: pool, lagging: pool },
   rateLimits: {
     requests: limit,
     apps: limit,
@@ -126,7 +126,7 @@ const documentDeps: PaymentsDeps = {
   operators: undefined,
   // Its type has too many members to write a stand-in. Nothing asks it while the document is made.
   operatorDb: Object.create(null),
-  operatorLanes: { read: lane, write: lane, lagging: lane },
+  operatorPools: { read: pool, write: pool, lagging: pool },
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

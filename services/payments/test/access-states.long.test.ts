@@ -108,7 +108,7 @@ it('members and their invitations go through the arrows of their diagrams, and t
     send('POST', `/merchants/${merchantId}/users`, headers, { email: 'ada@example.com' })
   const accept = async (order: 'asc' | 'desc') => {
     const row = await db.selectFrom('invitations').select('token_hash').orderBy('created', order).executeTakeFirst()
-    if (row) await callAcceptInvitation(payments.deps.lanes, row.token_hash)
+    if (row) await callAcceptInvitation(payments.deps.pools, row.token_hash)
   }
   const events = {
     'the user makes the merchant': async (owner: Owner) => {

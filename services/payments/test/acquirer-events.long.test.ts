@@ -64,8 +64,8 @@ const bridge = createHttpAcquirer({
 async function report(...events: object[]): Promise<void> {
   const placed = { merchantId: merchant.id, acquirerRef }
   list.push(...events.map((event) => ({ reference: '', ...placed, ...event })))
-  const { lanes } = payments.deps
-  const deps = { db: payments.service.db, lanes, logger: pino({ enabled: false }), counter: { add: () => {} } }
+  const { pools } = payments.deps
+  const deps = { db: payments.service.db, pools, logger: pino({ enabled: false }), counter: { add: () => {} } }
   let limit: number | undefined = EVENTS_MAX
   while (limit !== undefined) limit = await applyAcquirerEvents(deps, { name: 'north', acquirer: bridge, limit })
 }

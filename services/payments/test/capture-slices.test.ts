@@ -35,7 +35,7 @@ const price = async (rate: number, flat: number) => {
 const capture = async (transactionId: string, amount: number) => {
   const caller = { keyMac: keyMac(testPepper, app.key), userEmail: null, repeat: undefined }
   const operation = { ...caller, kind: 'capture' as const, transactionId, amount }
-  const [result] = await callRunOperations(payments.database.lanes, [operation], TERMS)
+  const [result] = await callRunOperations(payments.database.pools, [operation], TERMS)
   const entry = result?.outcome?.verdict === 'done' ? result.outcome.transaction.trail.at(-1) : undefined
   if (!entry) throw new Error(`a capture of ${amount} was ${result?.verdict}`)
   return { id: entry.id, balance: entry.balance, fee: entry.feeFlat + entry.feeRate }

@@ -57,16 +57,16 @@ async function booked(): Promise<readonly [balance: number, fee: number | undefi
 
 async function disputed(transactionId: string, amount: number): Promise<string> {
   const dispute = { amount, reasonCode: 4853, reasonTitle: 'Cardholder dispute', acquirerRef: `d-${transactionId}` }
-  const { outcome } = await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute })
+  const { outcome } = await callOpenDispute(payments.deps.pools, { ...OPERATOR, transactionId, dispute })
   if (outcome?.verdict !== 'opened') throw new Error(`not opened: ${outcome?.verdict}`)
   return outcome.dispute.id
 }
 const closeDispute = (disputeId: string, outcome: 'won' | 'lost') =>
-  callCloseDispute(payments.deps.lanes, { ...OPERATOR, disputeId, outcome })
+  callCloseDispute(payments.deps.pools, { ...OPERATOR, disputeId, outcome })
 
 const payOut = async (delayDays = 0) => {
   const call = { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays }
-  const { outcome } = await callPayOut(payments.deps.lanes, call)
+  const { outcome } = await callPayOut(payments.deps.pools, call)
   return outcome?.verdict === 'paid' ? outcome.payout : undefined
 }
 async function heldBack(delayDays: number): Promise<readonly [reserve: bigint, notYetDue: bigint]> {
@@ -213,7 +213,7 @@ describe('what was authorized before the move', () => {
     const id = await customerPayment(payments, merchant.id, { currency: 'BGN', amount: 3_000 })
     const capture = await merchant.book('capture', id, 1_000)
     const close = (outcome: 'unanswered' | 'accepted') =>
-      callCloseOperation(payments.deps.lanes, { merchantId: merchant.id, id: capture, outcome, reason: null })
+      callCloseOperation(payments.deps.pools, { merchantId: merchant.id, id: capture, outcome, reason: null })
     await close('unanswered')
     await move()
     await close('accepted')
@@ -252,7 +252,7 @@ describe('what was authorized before the move', () => {
     await move()
     await merchant.answer(operation, { verdict: 'rejected', reason: 'no' })
     const { balance } = (await lines(1))[0]
-    expect(await findRejection(payments.deps.lanes, { merchantId: merchant.id, id: operation })).toEqual({
+    expect(await findRejection(payments.deps.pools, { merchantId: merchant.id, id: operation })).toEqual({
       ...{
         merchantId: merchant.id,
         email: 'owner@example.com',
@@ -268,7 +268,7 @@ describe('what was authorized before the move', () => {
   it('is named in euro by the mail about the excess of a dispute', async () => {
     const id = await capturedInLev(payments, merchant, { amount: 1_000, captured: 1_000 })
     const disputeId = await disputed(id, 3_000)
-    const find = () => findExcessDispute(payments.deps.lanes, { merchantId: merchant.id, disputeId })
+    const find = () => findExcessDispute(payments.deps.pools, { merchantId: merchant.id, disputeId })
     const before = await find()
     await move()
     expect([before, await find()].map((found) => [found?.worth, found?.balanceCurrency])).toEqual([
@@ -291,12 +291,12 @@ describe('what was authorized before the move', () => {
     expect([payout?.currency, payout?.amount]).toEqual(['BGN', 197_251n])
     await move()
     expect(await merchant.violations()).toEqual([])
-    await callClosePayout(operatorDeps(payments).lanes, { id: payout?.id ?? '', outcome: 'failed' })
+    await callClosePayout(operatorDeps(payments).pools, { id: payout?.id ?? '', outcome: 'failed' })
     expect(await booked()).toEqual([100_853, undefined])
     await merchant.wait(1)
     const again = await payOut()
     expect([again?.currency, again?.amount]).toEqual(['EUR', 100_853n])
-    await callClosePayout(operatorDeps(payments).lanes, { id: again?.id ?? '', outcome: 'settled' })
+    await callClosePayout(operatorDeps(payments).pools, { id: again?.id ?? '', outcome: 'settled' })
     expect([await merchant.balance(), await merchant.violations()]).toEqual([0, []])
   })
 
@@ -304,7 +304,7 @@ describe('what was authorized before the move', () => {
     await capturedInLev(payments, merchant, { amount: 200_000, captured: 200_000 })
     const payout = await payOut()
     await move()
-    await callClosePayout(operatorDeps(payments).lanes, { id: payout?.id ?? '', outcome: 'settled' })
+    await callClosePayout(operatorDeps(payments).pools, { id: payout?.id ?? '', outcome: 'settled' })
     expect(await merchant.violations()).toEqual([])
   })
 })
@@ -413,7 +413,7 @@ async function countLost(): Promise<number> {
 }
 
 it('holds after any operations before and after it, with answers of the acquirer in any order', async () => {
-  const { lanes } = payments.deps
+  const { pools } = payments.deps
   const step = fc.record({
     act: fc.constantFrom('capture', 'capture', 'refund', 'void', 'answer', 'answer', 'dispute', 'outcome', 'payout'),
     place: fc.nat(),
@@ -441,10 +441,10 @@ it('holds after any operations before and after it, with answers of the acquirer
         } else if (act === 'answer') {
           const operation = operations[place % operations.length]
           if (operation !== undefined)
-            await callCloseOperation(lanes, { merchantId: merchant.id, id: operation, outcome: answer, reason: null })
+            await callCloseOperation(pools, { merchantId: merchant.id, id: operation, outcome: answer, reason: null })
         } else if (act === 'dispute') {
           const body = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `${merchant.id}-${nth}` }
-          const { outcome: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute: body })
+          const { outcome: opened } = await callOpenDispute(pools, { ...OPERATOR, transactionId: id, dispute: body })
           if (opened?.verdict === 'opened') disputes.push(opened.dispute.id)
         } else if (act === 'outcome') {
           const disputeId = disputes[place % disputes.length]

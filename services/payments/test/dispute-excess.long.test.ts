@@ -47,8 +47,8 @@ const { run, json } = commandRunner(commands, () => operatorDeps(payments))
 async function report(...events: AcquirerEvent[]): Promise<void> {
   north.answers.events = events
   const counter = { add: () => {} }
-  const { lanes } = payments.deps
-  const deps = { db: payments.service.db, lanes, logger: pino({ enabled: false }), counter }
+  const { pools } = payments.deps
+  const deps = { db: payments.service.db, pools, logger: pino({ enabled: false }), counter }
   await applyAcquirerEvents(deps, { name: 'north', acquirer: north, limit: EVENTS_MAX })
 }
 
@@ -91,7 +91,7 @@ const reserve = async (): Promise<bigint> => {
 }
 const payOut = async () => {
   const call = { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 }
-  return (await callPayOut(payments.deps.lanes, call)).outcome
+  return (await callPayOut(payments.deps.pools, call)).outcome
 }
 const DISPUTE_FEE = 2_500
 

@@ -29,7 +29,7 @@ const createMerchant = async () => (await createTestMerchant(payments, app, { cu
 async function openSession() {
   const merchantId = await createMerchant()
   const session = { merchantId, digest: Buffer.alloc(32), enrolment: NOT_ENROLLED }
-  const id = await insertSession(payments.database.lanes, session)
+  const id = await insertSession(payments.database.pools, session)
   const place = { table: 'payment_sessions', row: sql`merchant_id = ${merchantId} AND id = ${id}` }
   return { merchantId, id, ending: { expiring: place, locked: place } }
 }

@@ -81,7 +81,7 @@ it('has_acquirer looks at no transaction of another acquirer', async () => {
   )
   await owner.query('ANALYZE payments.transactions')
   const ask = (acquirer: string) =>
-    countRowsRead(payments, 'transactions', async (_lanes, trx) => {
+    countRowsRead(payments, 'transactions', async (_pools, trx) => {
       const { rows } = await sql<{ has: boolean }>`
         SELECT ${sql.table('has_acquirer')}(${id}, ${acquirer}) AS has`.execute(trx)
       return rows[0]?.has

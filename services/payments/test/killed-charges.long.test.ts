@@ -36,14 +36,14 @@ afterAll(() => payments.close())
 
 /** A process that is killed between the answer of the acquirer and its record: none of its records reaches the database. */
 async function startKilledProcess() {
-  const { write } = payments.deps.lanes
+  const { write } = payments.deps.pools
   const cut = new EventTarget()
   const one: typeof write.one = (query, input) => {
     if (query.name !== 'finish_charge' && query.name !== 'finish_payment') return write.one(query, input)
     cut.dispatchEvent(new Event('cut'))
     return new Promise(() => {})
   }
-  const killed = await buildApp({ ...payments.deps, lanes: { ...payments.deps.lanes, write: { ...write, one } } })
+  const killed = await buildApp({ ...payments.deps, pools: { ...payments.deps.pools, write: { ...write, one } } })
   await killed.ready()
   return { app: killed, cut }
 }

@@ -131,6 +131,6 @@ it('a payout is skipped where captures that are not due are worth more than bigi
     await trx.updateTable('lines').set({ balance: LARGEST }).where('merchant_id', '=', merchantId).execute()
   })
   const call = { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: 1 }
-  const { outcome } = await callPayOut(payments.deps.lanes, call)
+  const { outcome } = await callPayOut(payments.deps.pools, call)
   expect(outcome).toEqual({ verdict: 'skipped', reason: 'negative' })
 })

@@ -261,8 +261,8 @@ it('503: a refund whose outcome the service has not heard is made, counts once, 
 
 /** Makes the payout of a merchant. */
 async function payOut(only: string): Promise<void> {
-  const { lanes, config } = payments.deps
-  for await (const _turn of payOutMerchants({ db: payments.owner.db, lanes, config }, { only }));
+  const { pools, config } = payments.deps
+  for await (const _turn of payOutMerchants({ db: payments.owner.db, pools, config }, { only }));
 }
 
 it.each([

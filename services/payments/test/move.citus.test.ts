@@ -181,9 +181,9 @@ it('a step of a checkout is stored by a call to the server of the merchant that 
   const keys = sessions.map(({ id }) => ({ merchantId, id }))
   const [offered = { merchantId, id: '' }, taken = offered, decided = offered] = keys
   await splitBefore(merchantId, [
-    () => updateOfferedStep(entry.lanes, offered, { from: 'card-lookup', to: 'tds-challenge' }),
-    () => updateTakenStep(entry.lanes, taken, 'card-lookup'),
-    () => updateOutcome(entry.lanes, decided, 'authenticated'),
+    () => updateOfferedStep(entry.pools, offered, { from: 'card-lookup', to: 'tds-challenge' }),
+    () => updateTakenStep(entry.pools, taken, 'card-lookup'),
+    () => updateOutcome(entry.pools, decided, 'authenticated'),
   ])
   const { rows } = await watcher.query(
     'SELECT step, taken_step, outcome FROM payments.payment_sessions WHERE merchant_id = $1 ORDER BY id',

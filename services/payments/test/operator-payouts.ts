@@ -68,8 +68,8 @@ export async function merchantOfWaitingPayouts(
 
 /** Pays a merchant out. Returns the id of the payout. */
 async function payOutLive(payments: TestPayments, merchantId: string): Promise<string> {
-  const { lanes, config } = payments.deps
-  for await (const turn of payOutMerchants({ db: payments.service.db, lanes, config }, { only: merchantId })) {
+  const { pools, config } = payments.deps
+  for await (const turn of payOutMerchants({ db: payments.service.db, pools, config }, { only: merchantId })) {
     if ('payout' in turn) return turn.payout
   }
   throw new Error(`merchant ${merchantId} was not paid out`)

@@ -23,7 +23,7 @@ interface Part {
 it('a part of a transaction goes through the arrows of its diagram, and through no others', async () => {
   const north = createStubAcquirer()
   const payments = await startPayments({ acquirers: new Map([['north', north]]) })
-  const { lanes } = payments.deps
+  const { pools } = payments.deps
   const app = await createTestApp(payments)
   const merchant = await createLiveMerchant(payments, app, { north })
   await merchant.wait(2)
@@ -52,11 +52,11 @@ it('a part of a transaction goes through the arrows of its diagram, and through 
   }
   const answer = (kind: OperationKind, outcome: 'accepted' | 'rejected' | 'unanswered') => async (part: Part) => {
     const id = part.operations.get(kind)
-    if (id !== undefined) await callCloseOperation(lanes, { merchantId: merchant.id, id, outcome, reason: null })
+    if (id !== undefined) await callCloseOperation(pools, { merchantId: merchant.id, id, outcome, reason: null })
   }
   const close = (outcome: 'won' | 'lost') => async (part: Part) => {
     const { disputeId } = part
-    if (disputeId !== undefined) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })
+    if (disputeId !== undefined) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome })
   }
   const events: Readonly<Record<string, (part: Part) => Promise<void>>> = {
     'the acquirer refuses': authorize('declined'),
@@ -65,7 +65,7 @@ it('a part of a transaction goes through the arrows of its diagram, and through 
     void: book('void'),
     refund: book('refund'),
     'the authorization expires': async () => {
-      await callExpireInBatches(lanes, { merchantId: merchant.id, days: 1, batches: 1 })
+      await callExpireInBatches(pools, { merchantId: merchant.id, days: 1, batches: 1 })
     },
     'the capture is rejected': answer('capture', 'rejected'),
     'the void is rejected': answer('void', 'rejected'),
@@ -75,13 +75,13 @@ it('a part of a transaction goes through the arrows of its diagram, and through 
     'a dispute is opened': async (part: Part) => {
       if (part.id === undefined) return
       const dispute = { amount: 1, reasonCode: 4853, reasonTitle: 'x' }
-      const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: part.id, dispute })
+      const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId: part.id, dispute })
       if (outcome?.verdict === 'opened') part.disputeId = outcome.dispute.id
     },
     'the dispute is won': close('won'),
     'the dispute is lost': close('lost'),
     'a fraud alert comes': async (part: Part) => {
-      if (part.id !== undefined) await callAddFraud(lanes, { ...OPERATOR, transactionId: part.id, fraud: {} })
+      if (part.id !== undefined) await callAddFraud(pools, { ...OPERATOR, transactionId: part.id, fraud: {} })
     },
   }
   const authorized = ['the acquirer authorizes']

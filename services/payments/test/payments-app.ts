@@ -119,7 +119,7 @@ export interface TestPayments {
   /** The database with the role of operators. */
   readonly operators: Database<PaymentsTables>
   /**
-   * The lanes of the service, with a `db` that has the rights of the owner, so that a test may alter what the service
+   * The pools of the service, with a `db` that has the rights of the owner, so that a test may alter what the service
    * cannot.
    */
   readonly database: Database<PaymentsTables>
@@ -309,12 +309,12 @@ function testDepsOf(
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
   return {
     config: configOf(options),
-    lanes: service.lanes,
+    pools: service.pools,
     rateLimits: limits,
     acquirers: createAcquirers({
       simulator: createSimulator({
         wait,
-        convert: (money, currency) => findExchanged(service.lanes, money, currency),
+        convert: (money, currency) => findExchanged(service.pools, money, currency),
       }),
       others: options.acquirers ?? new Map(),
       wait,
@@ -349,8 +349,8 @@ function testDepsOf(
     },
     operators: options.operators,
     operatorDb: operators.db,
-    operatorLanes: operators.lanes,
-    userTokens: options.verifyUser && createUserTokens(service.lanes, options.verifyUser),
+    operatorPools: operators.pools,
+    userTokens: options.verifyUser && createUserTokens(service.pools, options.verifyUser),
     logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },
@@ -386,16 +386,16 @@ function configOf(options: TestOptions): PaymentsDeps['config'] {
   }
 }
 
-function createTestGroup({ lanes }: Database<PaymentsTables>) {
+function createTestGroup({ pools }: Database<PaymentsTables>) {
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
-  return createOperationGroup({ lanes, meter: createNoopMeter(), scope: () => placement.batchScope, terms })
+  return createOperationGroup({ pools, meter: createNoopMeter(), scope: () => placement.batchScope, terms })
 }
 
 /** A second process of the same service, with connections and a group commit of its own, and perhaps a standby. */
 export async function secondProcess(first: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
   const { url } = first
   const service = openAs(ROLE, { url, lockTimeoutMs: 30_000, standby })
-  const own = { ...first.deps, lanes: service.lanes, operations: createTestGroup(service) }
+  const own = { ...first.deps, pools: service.pools, operations: createTestGroup(service) }
   const app = await buildApp(own, HANDLER_TIMEOUT_MS)
   await app.ready()
   const close = async () => {
@@ -411,7 +411,7 @@ export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner
   return {
     ...deps,
     db: owner.db,
-    lanes: owner.lanes,
+    pools: owner.pools,
     names: owner.names,
     placement,
     webhookSecrets: deps.webhooks.secrets,
@@ -429,7 +429,7 @@ export async function operationsCall(
   terms: RawBuilder<unknown>,
 ): Promise<RawBuilder<unknown>> {
   if (placement.findOwner === undefined) return sql`${sql.table('run_operations')}(${terms})`
-  const owner = await placement.findOwner(service.lanes.read, transactionId)
+  const owner = await placement.findOwner(service.pools.read, transactionId)
   return sql`${sql.table('run_merchant_operations')}(${owner}, ${terms})`
 }
 

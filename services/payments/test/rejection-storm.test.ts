@@ -53,7 +53,7 @@ const operations: string[] = []
 const disputes: string[] = []
 
 async function take(transactionId: string, { act, place, share, outcome, dispute }: Step): Promise<void> {
-  const { lanes } = payments.deps
+  const { pools } = payments.deps
   const amount = Math.ceil(share * AMOUNT)
   if (act === 'capture' || act === 'refund' || act === 'void') {
     const url = `/transactions/${transactionId}/${act}s`
@@ -62,16 +62,16 @@ async function take(transactionId: string, { act, place, share, outcome, dispute
     if (answer.statusCode === 201) operations.push(answer.json().transaction.trail.at(-1).id)
   } else if (act === 'answer') {
     const id = operations[place % operations.length]
-    if (id !== undefined) await callCloseOperation(lanes, { merchantId: merchant.id, id, outcome, reason: null })
+    if (id !== undefined) await callCloseOperation(pools, { merchantId: merchant.id, id, outcome, reason: null })
   } else if (act === 'dispute') {
     const body = { amount: Math.ceil(amount / 4), reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${place}` }
-    const { outcome: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute: body })
+    const { outcome: opened } = await callOpenDispute(pools, { ...OPERATOR, transactionId, dispute: body })
     if (opened?.verdict === 'opened') disputes.push(opened.dispute.id)
   } else if (act === 'outcome') {
     const disputeId = disputes[place % disputes.length]
-    if (disputeId !== undefined) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: dispute })
+    if (disputeId !== undefined) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome: dispute })
   } else if (act === 'payout') {
-    await callPayOut(lanes, { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 })
+    await callPayOut(pools, { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 })
   } else {
     await setRate(CURRENCIES[1 + (place % 3)] ?? 'USD', 5 + share * 10)
   }
@@ -117,7 +117,7 @@ it(`keeps every invariant whatever the acquirer rejects, and in which order (see
   ] as const)
     await setRate(currency, rate)
   const transactions = await Promise.all(CURRENCIES.map((currency) => merchant.charge(AMOUNT, currency)))
-  const { lanes } = payments.deps
+  const { pools } = payments.deps
   const steps = fc.sample(step, { seed: SEED, numRuns: OPERATIONS })
   const work = async (_: unknown, worker: number): Promise<void> => {
     for (let n = worker; n < steps.length; n += WORKERS) {
@@ -129,9 +129,9 @@ it(`keeps every invariant whatever the acquirer rejects, and in which order (see
   }
   await Promise.all(Array.from({ length: WORKERS }, work))
   for (const id of operations) {
-    await callCloseOperation(lanes, { merchantId: merchant.id, id, outcome: 'accepted', reason: null })
+    await callCloseOperation(pools, { merchantId: merchant.id, id, outcome: 'accepted', reason: null })
   }
-  for (const disputeId of disputes) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: 'won' })
+  for (const disputeId of disputes) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome: 'won' })
   expect(await merchant.violations()).toEqual([])
   for (const id of transactions) await checkTransaction(id)
   const { rows } = await sql<{ deadlocks: bigint }>`

@@ -113,7 +113,7 @@ it('a webhook goes through the arrows of its diagram, and through no others', as
     'an event of a wanted type': () => send('PUT', `/merchants/${merchantId}`, { name: `Shop ${Math.random()}` }),
     'an event of another type': async () => capture(payments, app, await customerPayment(payments, merchantId), 1),
     'a delivery fails for the last time': ({ webhookId }: Owner) =>
-      callDisableWebhook(payments.deps.lanes, { merchantId, webhookId, eventId: UNKNOWN_ID }),
+      callDisableWebhook(payments.deps.pools, { merchantId, webhookId, eventId: UNKNOWN_ID }),
     'a new secret': ({ webhookId }: Owner) => send('POST', `${url}/${webhookId}/secrets`),
     // The command refuses a webhook that does not exist.
     replay: ({ webhookId }: Owner) => run('deliveries', 'replay', merchantId, webhookId).catch(() => []),
@@ -130,7 +130,7 @@ it('a webhook goes through the arrows of its diagram, and through no others', as
 })
 
 it('an Idempotency-Key goes through the arrows of its diagram, and through no others', async () => {
-  const { lanes, acquirers, config, pepper } = payments.deps
+  const { pools, acquirers, config, pepper } = payments.deps
   const watched = await watchRows(payments.url, { [KEYS]: ({ row }) => (row.status === null ? 'running' : 'finished') })
   interface Owner {
     readonly transactionId: string
@@ -148,7 +148,7 @@ it('an Idempotency-Key goes through the arrows of its diagram, and through no ot
       send('POST', `/test/transactions/${transactionId}/disputes`, { amount: 999 }, key),
     // The acquirer is asked between the two calls of the database.
     'the process of a charge dies': ({ transactionId }: Owner) =>
-      callBeginCharge(lanes, {
+      callBeginCharge(pools, {
         ...callerColumns(
           callerOf(app, {
             method: 'POST',

@@ -1,4 +1,4 @@
-import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { type Pools, transactionPools } from '@trestle/database/pools.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import type { Trx } from '../src/database.ts'
@@ -10,11 +10,11 @@ export interface RowsRead<T> {
   readonly rows: number
 }
 
-/** Reads in a transaction, with the plans of the read lane, and counts the rows of a table that this looks at. */
+/** Reads in a transaction, with the plans of the read pool, and counts the rows of a table that this looks at. */
 export function countRowsRead<T>(
   { owner }: Pick<TestPayments, 'owner'>,
   table: string,
-  read: (lanes: Lanes, trx: Trx) => Promise<T>,
+  read: (pools: Pools, trx: Trx) => Promise<T>,
 ): Promise<RowsRead<T>> {
   return owner.db.transaction().execute(async (trx) => {
     // What other processes look at for a statement is not counted here.
@@ -30,7 +30,7 @@ export function countRowsRead<T>(
       return rows[0]?.read ?? 0
     }
     const before = await count()
-    const found = await read(transactionLanes(trx), trx)
+    const found = await read(transactionPools(trx), trx)
     return { found, rows: (await count()) - before }
   })
 }

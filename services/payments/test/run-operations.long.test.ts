@@ -44,7 +44,7 @@ const runOperations = async (operations: readonly Operation[], terms = TERMS) =>
     placement.batchScope === 'any' ? () => '' : (operation: Operation) => operation.transactionId.slice(16)
   const results = new Map<Operation, OperationResult | undefined>()
   for (const batch of Map.groupBy(operations, batchOf).values()) {
-    const done = await callRunOperations(payments.database.lanes, batch, terms)
+    const done = await callRunOperations(payments.database.pools, batch, terms)
     for (const [index, operation] of batch.entries()) results.set(operation, done[index])
   }
   return operations.flatMap((operation) => results.get(operation) ?? [])

@@ -16,7 +16,7 @@ it('the server of a merchant makes the ids of its sessions, whichever server is 
   const { id: merchantId } = await createTestMerchant(payments, await createTestApp(payments), { test: true })
   await sql`SELECT setval('payments.id_counter', ${FAR})`.execute(payments.owner.db)
   const session = { merchantId, digest: Buffer.alloc(32), enrolment: NOT_ENROLLED }
-  const ids = [await insertSession(payments.service.lanes, session), await insertSession(payments.owner.lanes, session)]
+  const ids = [await insertSession(payments.service.pools, session), await insertSession(payments.owner.pools, session)]
   const [first = 0, second] = ids.map((id) => Number.parseInt(id.slice(11, 16), 16))
   expect(first).toBeLessThan(FAR)
   expect(second).toBe(first + 1)

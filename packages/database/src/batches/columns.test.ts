@@ -67,13 +67,13 @@ const listThings = prepare(
 
 describe('columns', () => {
   it('sends rows to a prepared query, each in its place', async () => {
-    expect(await database.lanes.read.all(listThings, { things, least: 0 })).toEqual(things)
+    expect(await database.pools.read.all(listThings, { things, least: 0 })).toEqual(things)
   })
 
   it('sends any number of rows to the same prepared query', async () => {
-    expect(await database.lanes.read.all(listThings, { things: [], least: 0 })).toEqual([])
+    expect(await database.pools.read.all(listThings, { things: [], least: 0 })).toEqual([])
     const many = Array.from({ length: 10_000 }, (_, index) => thing(1, { size: index }))
-    expect(await database.lanes.read.all(listThings, { things: many, least: 9_999 })).toEqual([
+    expect(await database.pools.read.all(listThings, { things: many, least: 9_999 })).toEqual([
       thing(1, { size: 9_999 }),
     ])
   })

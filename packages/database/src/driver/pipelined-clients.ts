@@ -58,7 +58,7 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
     const idlest = findIdlest()
     if (idlest) return idlest.query(statement)
     const cause = slots.find(({ problem }) => problem !== undefined)?.problem
-    throw new NoConnectionError('no connection of the read lane is open', { cause })
+    throw new NoConnectionError('no connection of the read pool is open', { cause })
   }
   const query = (statement: Statement): Promise<Rows> => findIdlest()?.query(statement) ?? queryOnceOpen(statement)
   return {

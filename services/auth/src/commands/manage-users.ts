@@ -171,7 +171,7 @@ async function list(deps: OperatorDeps, { options, format }: CommandInput): Prom
 }
 
 async function show(deps: OperatorDeps, { format }: CommandInput, userId: string): Promise<object> {
-  const profile = await getManagedProfile(deps.lanes, { userId, audience: undefined })
+  const profile = await getManagedProfile(deps.pools, { userId, audience: undefined })
   return format === 'json' ? viewUser(profile) : describeUser(profile, deps.now())
 }
 

@@ -69,7 +69,7 @@ export type Repeatable<Deps> = Omit<Deps, Reaching> & {
   readonly logger: AuditDeps['logger']
 }
 
-type Reaching = 'db' | 'lanes' | 'hooks' | 'logger' | 'outbound' | 'passwords' | 'rateLimits' | 'sms'
+type Reaching = 'db' | 'pools' | 'hooks' | 'logger' | 'outbound' | 'passwords' | 'rateLimits' | 'sms'
 
 /** Opens a transaction, perhaps again after a race. */
 type Transact = <Result>(work: (trx: Trx) => Promise<Result>) => Promise<Result>

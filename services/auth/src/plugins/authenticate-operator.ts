@@ -87,7 +87,7 @@ export async function answerChange(
 }
 
 async function runOnce(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'lanes'>,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'pools'>,
   change: OperatorChange,
   run: () => Promise<OperatorAnswer>,
 ): Promise<OperatorAnswer> {
@@ -149,7 +149,7 @@ function readOperatorSession(
 }
 
 /** The operator of a session at this moment; undefined when the session belongs to no operator. */
-async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'lanes'>, session: OperatorSession | undefined) {
+async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'pools'>, session: OperatorSession | undefined) {
   return session && toOperatorActor(session, await findLiveSession(deps, session))
 }
 

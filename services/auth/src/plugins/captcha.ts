@@ -9,7 +9,7 @@ import { captchaFailed, captchaRefused, captchaUnreachable } from '../external-e
 import { checkAdmin } from '../sessions/admin.ts'
 import { findBearer } from '../sessions/token-user.ts'
 
-type CaptchaDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>
+type CaptchaDeps = Pick<AuthDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>
 
 /**
  * Requires a captcha at routes with `captcha: true` in their config, before their body is validated (reference: Captcha).
@@ -35,7 +35,7 @@ export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest)
 
 /** Whether the bearer would open the admin endpoints. The claims alone may belong to a former admin. */
 async function hasAdminBearer(
-  deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
+  deps: Pick<AuthDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>,
   { headers }: FastifyRequest,
 ): Promise<boolean> {
   const claims = findBearer(deps, headers.authorization)

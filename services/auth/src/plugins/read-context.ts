@@ -15,7 +15,7 @@ import { findBearer, isAdmin } from '../sessions/token-user.ts'
 import { requireAudience } from '../users/admin-user-request.ts'
 
 /** The dependencies of a context: an audience beyond the settings needs the checks of an admin. */
-export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
+export type RequestContextDeps = Pick<AuthDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>
 
 /**
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here

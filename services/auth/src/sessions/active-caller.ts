@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { type RawBuilder, sql } from 'kysely'
@@ -160,7 +160,7 @@ export interface SessionLimits {
 /** The limits of sessions, and the database that has the sessions. */
 export interface LiveSessionDeps {
   readonly config: { readonly sessions: SessionLimits }
-  readonly lanes: Lanes
+  readonly pools: Pools
 }
 
 /** A session that is live, and whether its user is banned. */
@@ -180,20 +180,20 @@ interface NamedSession {
  * and so may its access token, but an admin's rights and new tokens must not (reference: Admins).
  */
 export async function requireLiveSession(
-  { config, lanes }: LiveSessionDeps,
+  { config, pools }: LiveSessionDeps,
   named: NamedSession,
 ): Promise<LiveSession> {
-  const { isBanned, ...session } = requireSession(await findLiveSession({ config, lanes }, named))
+  const { isBanned, ...session } = requireSession(await findLiveSession({ config, pools }, named))
   if (isBanned) refuseBanned()
   return session
 }
 
 /** Finds a session that is within those limits, and whether its user is banned; undefined for any other session. */
 export async function findLiveSession(
-  { config, lanes }: LiveSessionDeps,
+  { config, pools }: LiveSessionDeps,
   named: NamedSession,
 ): Promise<FoundSession | undefined> {
-  return toFoundSession(await lanes.read.first(liveSessionQuery, toQuery(config.sessions, named)))
+  return toFoundSession(await pools.read.first(liveSessionQuery, toQuery(config.sessions, named)))
 }
 
 /** Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees the last commits of others. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
-import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
+import { type CountedPools, countPools } from '../../test/counted-pools.ts'
 import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import {
@@ -14,15 +14,15 @@ import {
 
 let database: TestDatabase
 let signInByPassword: SignInByPassword
-let batches: CountedLanes['batches']
+let batches: CountedPools['batches']
 let count = 0
 
 // The namespace gives the function its longest possible name.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  const counted = countLanes(database.lanes)
+  const counted = countPools(database.pools)
   batches = counted.batches
-  signInByPassword = batchPasswordSignIns(counted.lanes, { audit: true })
+  signInByPassword = batchPasswordSignIns(counted.pools, { audit: true })
 })
 afterAll(() => database.drop())
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { columns, type NumberedRow, orderResults } from '@trestle/database/batches/columns.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -102,10 +102,10 @@ export type PasswordSignInResult =
 export type SignInByPassword = (signIn: PasswordSignIn) => Promise<PasswordSignInResult>
 
 /** Sign-ins whose passwords were verified together go to the database together: see `batchCalls`. */
-export function batchPasswordSignIns(lanes: Lanes, rules: PasswordSignInRules): SignInByPassword {
+export function batchPasswordSignIns(pools: Pools, rules: PasswordSignInRules): SignInByPassword {
   return batchCalls<PasswordSignIn, PasswordSignInResult>({
-    many: (signIns) => insertPasswordSessions(lanes, signIns, rules),
-    alone: (signIn) => insertPasswordSession(lanes, signIn, rules),
+    many: (signIns) => insertPasswordSessions(pools, signIns, rules),
+    alone: (signIn) => insertPasswordSession(pools, signIn, rules),
   })
 }
 
@@ -120,11 +120,11 @@ const signInByPassword: PreparedQuery<PasswordSignIn & PasswordSignInRules, Sess
  * @throws Error for a verdict that this release does not know
  */
 export async function insertPasswordSession(
-  lanes: Lanes,
+  pools: Pools,
   signIn: PasswordSignIn,
   rules: PasswordSignInRules,
 ): Promise<PasswordSignInResult> {
-  return toResult(await lanes.write.one(signInByPassword, { ...signIn, ...rules }))
+  return toResult(await pools.write.one(signInByPassword, { ...signIn, ...rules }))
 }
 
 interface PasswordSignIns extends PasswordSignInRules {
@@ -150,11 +150,11 @@ const signInsByPassword: PreparedQuery<PasswordSignIns, SessionRow & NumberedRow
  * @returns a result for each, in the same order; undefined when the user is gone or another transaction holds the user
  */
 async function insertPasswordSessions(
-  lanes: Lanes,
+  pools: Pools,
   signIns: readonly PasswordSignIn[],
   rules: PasswordSignInRules,
 ): Promise<readonly (PasswordSignInResult | undefined)[]> {
-  return orderResults(signIns, await lanes.write.all(signInsByPassword, { ...rules, signIns }), toResult)
+  return orderResults(signIns, await pools.write.all(signInsByPassword, { ...rules, signIns }), toResult)
 }
 
 function toResult(row: SessionRow): PasswordSignInResult {

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { sql } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { Trx } from '../database.ts'
@@ -64,11 +64,11 @@ export async function raiseSession(
  * @returns undefined where the hook is off
  */
 export async function prepareRaisedClaims(
-  deps: SessionViewDeps & { readonly lanes: Lanes },
+  deps: SessionViewDeps & { readonly pools: Pools },
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
 ): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
-  const session = requireSession(await findStoredSession(deps.lanes, sessionId))
+  const session = requireSession(await findStoredSession(deps.pools, sessionId))
   const shown = { method, timestamp: Math.floor(deps.now().getTime() / 1_000) }
   const amr = [shown, ...session.amr.filter((entry) => entry.method !== method)]
   return buildClaims(deps, { ...session, aal: 'aal2', amr })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
-import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
+import { type CountedPools, countPools } from '../../test/counted-pools.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
@@ -13,15 +13,15 @@ import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './ses
 const key = deriveRefreshTokenKey('a secret')
 let database: TestDatabase
 let refreshSession: RefreshSession
-let batches: CountedLanes['batches']
+let batches: CountedPools['batches']
 let count = 0
 
 // The namespace gives the functions their longest possible names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  const counted = countLanes(database.lanes)
+  const counted = countPools(database.pools)
   batches = counted.batches
-  refreshSession = batchRefreshes(counted.lanes, lenientRules)
+  refreshSession = batchRefreshes(counted.pools, lenientRules)
 })
 afterAll(() => database.drop())
 beforeEach(() => {
@@ -139,8 +139,8 @@ describe('batchRefreshes', () => {
       await sql`DO $$ BEGIN RAISE EXCEPTION 'not had' USING ERRCODE = '55P03'; END $$`.execute(database.db)
       return []
     })
-    const { write } = database.lanes
-    const refreshLocked = batchRefreshes({ ...database.lanes, write: { ...write, all } }, lenientRules)
+    const { write } = database.pools
+    const refreshLocked = batchRefreshes({ ...database.pools, write: { ...write, all } }, lenientRules)
     const results = people.map(({ token }) => {
       const childHash = hashRefreshToken(deriveChildToken(key, token))
       return refreshLocked({ userAgent: null, ip: '', tokenHash: hashRefreshToken(token), childHash })
@@ -150,7 +150,7 @@ describe('batchRefreshes', () => {
   })
 
   it('keeps one chain of tokens per session under any batches', async () => {
-    const refreshStrictly = batchRefreshes(database.lanes, { ...lenientRules, reuseSeconds: 0 })
+    const refreshStrictly = batchRefreshes(database.pools, { ...lenientRules, reuseSeconds: 0 })
     // A session, and the position of the token in its chain.
     const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })
     const together = fc.array(request, { minLength: 1, maxLength: 10 })

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { Counter, Meter } from '@opentelemetry/api'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { columns, type NumberedRow, orderResults } from '@trestle/database/batches/columns.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
@@ -89,10 +89,10 @@ export type RefreshResult =
 export type RefreshSession = (request: RefreshRequest) => Promise<RefreshResult>
 
 /** Refreshes of a process go to the database together: see `batchCalls`. */
-export function batchRefreshes(lanes: Lanes, rules: RefreshRules): RefreshSession {
+export function batchRefreshes(pools: Pools, rules: RefreshRules): RefreshSession {
   return batchCalls<RefreshRequest, RefreshResult>({
-    many: (requests) => updateSessions(lanes, requests, rules),
-    alone: (request) => updateSession(lanes, { ...rules, ...request }),
+    many: (requests) => updateSessions(pools, requests, rules),
+    alone: (request) => updateSession(pools, { ...rules, ...request }),
   })
 }
 
@@ -108,9 +108,9 @@ const refreshSession: PreparedQuery<RefreshRequest & RefreshRules, RefreshRow> =
 )
 
 /** Exchanges one refresh token for its child. Waits for the session's lock. */
-export async function updateSession(lanes: Lanes, input: RefreshRequest & RefreshRules): Promise<RefreshResult> {
+export async function updateSession(pools: Pools, input: RefreshRequest & RefreshRules): Promise<RefreshResult> {
   try {
-    return toResult(await lanes.write.one(refreshSession, input))
+    return toResult(await pools.write.one(refreshSession, input))
   } catch (error) {
     if (isLockTimeout(error)) return { verdict: 'busy' }
     throw error
@@ -138,12 +138,12 @@ const refreshSessions: PreparedQuery<RefreshRequests, RefreshRow & NumberedRow> 
  *   all when another lock was not had in time, such as a table's
  */
 async function updateSessions(
-  lanes: Lanes,
+  pools: Pools,
   requests: readonly RefreshRequest[],
   rules: RefreshRules,
 ): Promise<readonly (RefreshResult | undefined)[]> {
   try {
-    return orderResults(requests, await lanes.write.all(refreshSessions, { ...rules, requests }), toResult)
+    return orderResults(requests, await pools.write.all(refreshSessions, { ...rules, requests }), toResult)
   } catch (error) {
     if (isLockTimeout(error)) return requests.map(() => ({ verdict: 'busy' }))
     throw error
@@ -168,7 +168,7 @@ export function createTokenReuseCounter(meter: Meter): Counter {
 
 export interface ReuseDeps {
   readonly config: RefreshConfig
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly refreshTokenKey: KeyObject
 }
 
@@ -226,11 +226,11 @@ const reuseQuery: PreparedQuery<ReuseParameters, ReuseRow> = prepare(
 
 /** Undefined where the lock was not had in time. */
 async function callReuse(
-  { config: { sessions, behaviours, database }, lanes }: ReuseDeps,
+  { config: { sessions, behaviours, database }, pools }: ReuseDeps,
   { token, ...spent }: SpentToken & Pick<ReuseParameters, 'childHash' | 'childNumber'>,
 ): Promise<ReuseRow | undefined> {
   try {
-    return await lanes.write.one(reuseQuery, {
+    return await pools.write.one(reuseQuery, {
       ...spent,
       tokenHash: hashRefreshToken(token),
       branchOnAncestorReuse: behaviours.branchOnAncestorReuse,

@@ -29,7 +29,7 @@ async function signIn() {
 /** Exchanges a live token for a child that the service need not have derived. */
 async function exchange(token: string, child = deriveChildToken(refreshTokenKey, token)): Promise<string> {
   const hashes = { tokenHash: hashRefreshToken(token), childHash: hashRefreshToken(child) }
-  const { verdict } = await updateSession(database.lanes, { ...origin, ...lenientRules, ...hashes })
+  const { verdict } = await updateSession(database.pools, { ...origin, ...lenientRules, ...hashes })
   expect(verdict).toBe('rotated')
   return child
 }
@@ -49,7 +49,7 @@ async function reuse(token: string, sessions = {}) {
     behaviours: { acceptSpentParentUntilChildIsUsed: true, branchOnAncestorReuse: true },
   }
   const { result, child } = await reuseRefreshToken(
-    { config, lanes: database.lanes, refreshTokenKey },
+    { config, pools: database.pools, refreshTokenKey },
     { ...origin, token },
   )
   return { verdict: result.verdict, child }
@@ -109,7 +109,7 @@ it('counts as theft under the rules of replays when the derived child is spent a
   expect((await reuse(token, { reuseIntervalMs: 60_000 })).verdict).toBe('branched')
   const hashes = { tokenHash: hashRefreshToken(token), childHash: hashRefreshToken(child) }
   const rules = { ...origin, ...lenientRules, ...hashes, reuseSeconds: 60 }
-  expect((await updateSession(database.lanes, rules)).verdict).toBe('stolen')
+  expect((await updateSession(database.pools, rules)).verdict).toBe('stolen')
 })
 
 it('finds no token of a user whom SQL has deleted softly', async () => {

@@ -42,7 +42,7 @@ function createUser(changes: Partial<Parameters<typeof insertUser>[1]> = {}): Pr
 const open = (user: User) =>
   createSession(database.db, { randomBytes }, user, { ...origin, method: 'password', credentialSince: null })
 const refresh = (token: string, rules: Partial<RefreshRules> = {}) =>
-  updateSession(database.lanes, {
+  updateSession(database.pools, {
     ...origin,
     ...noLimits,
     ...rules,
@@ -173,7 +173,7 @@ describe('updateSession', () => {
   it('rotates the token, updates session and user, and writes the audit log', async () => {
     const user = await createUser()
     const session = await open(user)
-    const result = await updateSession(database.lanes, {
+    const result = await updateSession(database.pools, {
       ...noLimits,
       userAgent: 'other',
       ip: '2001:db8::1',
@@ -358,7 +358,7 @@ describe('insertPasswordSession', () => {
     changes: { verifiedHash?: string; newHash?: string; provider?: 'email' | 'phone' } = {},
   ) =>
     insertPasswordSession(
-      database.lanes,
+      database.pools,
       {
         ...origin,
         userId: user.id,
@@ -430,7 +430,7 @@ describe('deleteSessionsInScope', () => {
     scope: 'global' | 'local' | 'others',
     { liveSessionOnly } = { liveSessionOnly: false },
   ) =>
-    deleteSessionsInScope(database.lanes, {
+    deleteSessionsInScope(database.pools, {
       userId: user.id,
       audience: null,
       sessionId,

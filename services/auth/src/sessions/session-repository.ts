@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
@@ -95,13 +95,13 @@ const findStoredSessionQuery: PreparedQuery<{ readonly sessionId: string }, Stor
 )
 
 /** Finds the session of a refresh token, good or not, by the token's hash; undefined where no session has it. */
-export async function findSessionOfToken(lanes: Lanes, tokenHash: Buffer): Promise<StoredSession | undefined> {
-  return toStoredSessionOfRow(await lanes.read.first(findSessionOfTokenQuery, { tokenHash }))
+export async function findSessionOfToken(pools: Pools, tokenHash: Buffer): Promise<StoredSession | undefined> {
+  return toStoredSessionOfRow(await pools.read.first(findSessionOfTokenQuery, { tokenHash }))
 }
 
 /** Finds a session with all values of its tokens, on the read pool. Undefined when it has ended. */
-export async function findStoredSession(lanes: Lanes, sessionId: string): Promise<StoredSession | undefined> {
-  return toStoredSessionOfRow(await lanes.read.first(findStoredSessionQuery, { sessionId }))
+export async function findStoredSession(pools: Pools, sessionId: string): Promise<StoredSession | undefined> {
+  return toStoredSessionOfRow(await pools.read.first(findStoredSessionQuery, { sessionId }))
 }
 
 function selectStoredSession(): RawBuilder<unknown> {
@@ -165,8 +165,8 @@ const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepa
  * Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database.
  * @throws Error for a verdict that this release does not know
  */
-export async function deleteSessionsInScope(lanes: Lanes, input: SignOut): Promise<SignOutVerdict> {
-  return toVerdict((await lanes.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
+export async function deleteSessionsInScope(pools: Pools, input: SignOut): Promise<SignOutVerdict> {
+  return toVerdict((await pools.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
 }
 
 /** Ends a session, with its refresh tokens. */
@@ -190,8 +190,8 @@ const findUpstreamSessionQuery: PreparedQuery<{ readonly sessionId: string }, Up
 type UpstreamSessionRow = Omit<UpstreamSession, 'counter'> & { readonly counter: string }
 
 /** Finds a session to which supabase/auth has given refresh tokens of its second form; undefined for any other. */
-export async function findUpstreamSession(lanes: Lanes, sessionId: string): Promise<UpstreamSession | undefined> {
-  const row = await lanes.read.first(findUpstreamSessionQuery, { sessionId })
+export async function findUpstreamSession(pools: Pools, sessionId: string): Promise<UpstreamSession | undefined> {
+  const row = await pools.read.first(findUpstreamSessionQuery, { sessionId })
   return row && { ...row, counter: BigInt(row.counter) }
 }
 
@@ -207,10 +207,10 @@ const insertAncestorQuery: PreparedQuery<{ readonly sessionId: string; readonly 
 
 /** Inserts a spent refresh token before the oldest one of its session, unless it is there. */
 export async function insertAncestor(
-  lanes: Lanes,
+  pools: Pools,
   ancestor: { readonly sessionId: string; readonly tokenHash: Buffer },
 ): Promise<void> {
-  await lanes.write.first(insertAncestorQuery, ancestor)
+  await pools.write.first(insertAncestorQuery, ancestor)
 }
 
 /** One way in which a session was proven, and when last: an entry of its `amr`. */

@@ -48,7 +48,7 @@ function refresh(token: string, { singlePerUser, ...limits }: ModelLimits) {
     audit: true,
   }
   const [tokenHash, childHash] = [hashRefreshToken(token), hashRefreshToken(deriveChildToken(key, token))]
-  return updateSession(database.lanes, { ...origin, ...rules, tokenHash, childHash })
+  return updateSession(database.pools, { ...origin, ...rules, tokenHash, childHash })
 }
 
 const MINUTE_MS = 60_000
@@ -254,7 +254,7 @@ describe('refresh_session beside other requests', () => {
       } as const
       const [first, ended] = await Promise.all([
         refresh(refreshToken, noLimits),
-        deleteSessionsInScope(database.lanes, out),
+        deleteSessionsInScope(database.pools, out),
       ])
       expect(ended).toBe('done')
       expect(['rotated', 'token-not-found']).toContain(first.verdict)

@@ -82,7 +82,7 @@ describe('refresh_session and its model', () => {
 })
 
 function refresh(token: string, child: string, rules: RefreshRules) {
-  return updateSession(database.lanes, {
+  return updateSession(database.pools, {
     ...origin,
     ...rules,
     tokenHash: hashRefreshToken(token),

@@ -17,7 +17,7 @@ let batched: InsertSignUp
 // The namespace gives the function its longest possible names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  batched = batchSignUps(database.lanes)
+  batched = batchSignUps(database.pools)
 })
 afterAll(() => database.drop())
 
@@ -81,7 +81,7 @@ function toSignUp({ kind, value }: Address, { nowMs, autoconfirm }: SignUpOption
 }
 
 const signUp = (address: Address, { nowMs = start, autoconfirm = false }: Partial<SignUpOptions> = {}) =>
-  insertSignUp(database.lanes, toSignUp(address, { nowMs, autoconfirm }))
+  insertSignUp(database.pools, toSignUp(address, { nowMs, autoconfirm }))
 const change = ({ kind, value }: Address, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
 const rowsOf = ({ kind, value }: Address) =>
@@ -175,7 +175,7 @@ describe('insertSignUp', () => {
   it('stores a user with identity, secrets, flow, message and audit entry', async () => {
     const address = newAddress('email')
     const input = toSignUp(address, { nowMs: start, autoconfirm: false })
-    expect(await insertSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
+    expect(await insertSignUp(database.pools, input)).toEqual({ verdict: 'sent', actorId: input.userId })
     const at = '2026-01-02T03:04:05.678000+00:00'
     const stored = database.db
       .selectFrom('users')
@@ -279,7 +279,7 @@ describe('insertSignUp', () => {
       phone: null,
       passwordHash: null,
     }
-    const anonymous = await insertSignUp(database.lanes, nobody)
+    const anonymous = await insertSignUp(database.pools, nobody)
     if (anonymous.verdict !== 'signed-in') throw new Error(anonymous.verdict)
     expect(anonymous.session).toEqual({
       user: signedInUser({ id: nobody.userId, appMetadata: {}, isAnonymous: true }),

@@ -1,5 +1,5 @@
 import { columns, type NumberedRow, orderResults } from '@trestle/database/batches/columns.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
@@ -75,9 +75,9 @@ export type InsertSignUp = (signUp: SignUp) => Promise<SignUpOutcome>
  * Creates the sign-up service. Sign-ups that need no confirmation go to the database together: see `batchCalls`.
  * @returns the outcome of each sign-up, which is known once its transaction is committed
  */
-export function batchSignUps(lanes: Lanes): InsertSignUp {
-  const alone: InsertSignUp = (signUp) => insertSignUp(lanes, signUp)
-  const batched = batchCalls<SignUp, SignUpOutcome>({ many: (signUps) => insertSignUps(lanes, signUps), alone })
+export function batchSignUps(pools: Pools): InsertSignUp {
+  const alone: InsertSignUp = (signUp) => insertSignUp(pools, signUp)
+  const batched = batchCalls<SignUp, SignUpOutcome>({ many: (signUps) => insertSignUps(pools, signUps), alone })
   return (signUp) => (isBatchable(signUp) ? batched(signUp) : alone(signUp))
 }
 
@@ -105,8 +105,8 @@ const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = p
  * Signs one user up. Waits for another transaction that is taking the same identifier.
  * @throws Error for a verdict that this release does not know
  */
-export async function insertSignUp(lanes: Lanes, signUp: SignUp): Promise<SignUpOutcome> {
-  return toOutcome(await lanes.write.one(signUpQuery, toParameters(signUp)))
+export async function insertSignUp(pools: Pools, signUp: SignUp): Promise<SignUpOutcome> {
+  return toOutcome(await pools.write.one(signUpQuery, toParameters(signUp)))
 }
 
 /**
@@ -146,11 +146,11 @@ const signUpsQuery: PreparedQuery<{ readonly signUps: readonly SignUp[] }, SignU
  * it. Undefined for all when another transaction was taking one of the identifiers for too long.
  */
 export async function insertSignUps(
-  lanes: Lanes,
+  pools: Pools,
   signUps: readonly SignUp[],
 ): Promise<readonly (SignUpOutcome | undefined)[]> {
   try {
-    return orderResults(signUps, await lanes.write.all(signUpsQuery, { signUps }), toOutcome)
+    return orderResults(signUps, await pools.write.all(signUpsQuery, { signUps }), toOutcome)
   } catch (error) {
     if (isLockTimeout(error)) return signUps.map(() => undefined)
     throw error

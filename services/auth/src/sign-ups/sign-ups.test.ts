@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { compilePrepared } from '@trestle/database/prepare.ts'
 import { CompiledQuery, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
-import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
+import { type CountedPools, countPools } from '../../test/counted-pools.ts'
 import {
   batchSignUps,
   type InsertSignUp,
@@ -15,15 +15,15 @@ import {
 
 let database: TestDatabase
 let insert: InsertSignUp
-let batches: CountedLanes['batches']
+let batches: CountedPools['batches']
 let count = 0
 
 // The namespace gives the function its longest possible name.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  const counted = countLanes(database.lanes)
+  const counted = countPools(database.pools)
   batches = counted.batches
-  insert = batchSignUps(counted.lanes)
+  insert = batchSignUps(counted.pools)
 })
 afterAll(() => database.drop())
 beforeEach(() => {
@@ -206,13 +206,13 @@ async function setLockTimeout(timeout: string): Promise<void> {
   })
 }
 
-/** Lanes that never repeat a transaction that has lost a conflict, and report it. */
-function withoutRepeats(): Lanes {
-  const { db, lanes } = database
+/** Pools that never repeat a transaction that has lost a conflict, and report it. */
+function withoutRepeats(): Pools {
+  const { db, pools } = database
   return {
-    ...lanes,
+    ...pools,
     write: {
-      ...lanes.write,
+      ...pools.write,
       all: async (query, input) => {
         const { text, values } = compilePrepared(query, db)
         const call = db.executeQuery<never>(CompiledQuery.raw(text, values(input)))

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { auditToLog, recordAudit, UNKNOWN_ACTOR } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import { emailNotConfirmed, phoneNotConfirmed, phoneSignInsDisabled } from '../errors.ts'
@@ -43,7 +43,7 @@ export type GrantPasswordDeps = AttemptHookDeps &
   FailedCheckDeps &
   SessionViewDeps & {
     readonly config: AuthConfig
-    readonly lanes: Lanes
+    readonly pools: Pools
     readonly randomBytes: RandomBytes
     readonly passwords: PasswordHasher
     readonly signInByPassword: SignInByPassword
@@ -57,7 +57,7 @@ export type GrantPasswordDeps = AttemptHookDeps &
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = await readSignInIdentifier(deps, input)
-  const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
+  const user = await findPasswordUser(deps.pools, { ...identifier, audience: input.audience })
   const verified = await checkPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.

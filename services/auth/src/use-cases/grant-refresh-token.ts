@@ -54,7 +54,7 @@ export interface RefreshedSession {
 }
 
 /**
- * The dependencies of a refresh: the lanes of its one statement, the key of refresh tokens, and the keys that
+ * The dependencies of a refresh: the pools of its one statement, the key of refresh tokens, and the keys that
  * sign access tokens.
  */
 export type GrantRefreshTokenDeps = AuditDeps &
@@ -92,7 +92,7 @@ export async function grantRefreshToken(
 
 /** Exchanges a token that is alive. Asks whether a spent token may be exchanged too, in a profile that allows more. */
 async function exchangeToken(
-  deps: Pick<GrantRefreshTokenDeps, 'config' | 'encryptionKeys' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
+  deps: Pick<GrantRefreshTokenDeps, 'config' | 'encryptionKeys' | 'pools' | 'refreshSession' | 'refreshTokenKey'>,
   token: string,
   { userAgent, ip }: SessionOrigin,
 ): Promise<ReuseOutcome> {
@@ -111,13 +111,13 @@ async function exchangeToken(
  * whether the token is one
  */
 async function storeAncestor(
-  { encryptionKeys, lanes }: Pick<GrantRefreshTokenDeps, 'encryptionKeys' | 'lanes'>,
+  { encryptionKeys, pools }: Pick<GrantRefreshTokenDeps, 'encryptionKeys' | 'pools'>,
   token: string,
 ): Promise<boolean> {
   const named = parseUpstreamToken(token)
-  const session = named && (await findUpstreamSession(lanes, named.sessionId))
+  const session = named && (await findUpstreamSession(pools, named.sessionId))
   if (!session || !isUpstreamAncestor(encryptionKeys, session, token)) return false
-  await insertAncestor(lanes, { sessionId: session.id, tokenHash: hashRefreshToken(token) })
+  await insertAncestor(pools, { sessionId: session.id, tokenHash: hashRefreshToken(token) })
   return true
 }
 
@@ -133,11 +133,11 @@ const METHOD = 'token_refresh'
  * longer than the reuse interval, a client that repeats its request would look like a thief.
  */
 async function prepareClaims(
-  deps: Pick<GrantRefreshTokenDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
+  deps: Pick<GrantRefreshTokenDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>,
   tokenHash: Buffer,
 ): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
-  const session = await findSessionOfToken(deps.lanes, tokenHash)
+  const session = await findSessionOfToken(deps.pools, tokenHash)
   if (!session) return undefined
   return buildClaims(deps, session, METHOD).catch((error: unknown) => {
     throw nameInError(deps.config.behaviours, error, { userId: session.user.id, sessionId: session.sessionId })
@@ -146,13 +146,13 @@ async function prepareClaims(
 
 /** Refuses a refresh. The answer names the session of the token, where the profile names sessions. */
 async function refuseRefresh(
-  { config, lanes }: Pick<GrantRefreshTokenDeps, 'config' | 'lanes'>,
+  { config, pools }: Pick<GrantRefreshTokenDeps, 'config' | 'pools'>,
   verdict: RefreshRefusal,
   tokenHash: Buffer,
 ): Promise<never> {
   const refusal = refusalOf(verdict)
   const isNamed = config.behaviours.sendSessionHeaders && verdict !== 'busy'
-  const session = isNamed ? await findSessionOfToken(lanes, tokenHash) : undefined
+  const session = isNamed ? await findSessionOfToken(pools, tokenHash) : undefined
   if (!session) throw refusal
   const sessionId = verdict === 'user-banned' ? undefined : session.sessionId
   throw nameInError(config.behaviours, refusal, { userId: session.user.id, sessionId })

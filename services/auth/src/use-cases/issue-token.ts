@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { signAccessToken } from '../access-tokens/access-token.ts'
 import { type KeyRing, requireValidMethod } from '../access-tokens/key-ring.ts'
 import { secretSigningKey } from '../access-tokens/signing-key.ts'
@@ -9,7 +9,7 @@ import { emailClaims, requireUser, shownAppMetadata } from '../users/user.ts'
 
 type IssueTokenDeps = {
   readonly config: AuthConfig
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly now: () => Date
   readonly signingKeys: KeyRing
 }
@@ -57,8 +57,8 @@ function signWithSecret(jwt: JwtConfig, claims: object): string {
 }
 
 /** The claims of a user, as a token of a session has them. */
-async function describeUser({ lanes }: Pick<IssueTokenDeps, 'lanes'>, userId: string): Promise<object> {
-  const { user } = await getManagedProfile(lanes, { userId, audience: undefined })
+async function describeUser({ pools }: Pick<IssueTokenDeps, 'pools'>, userId: string): Promise<object> {
+  const { user } = await getManagedProfile(pools, { userId, audience: undefined })
   requireUser(user.deletedAt === null ? user : undefined)
   return {
     sub: user.id,

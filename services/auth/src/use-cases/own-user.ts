@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import {
   changeOwnAddresses,
@@ -185,7 +185,7 @@ async function requireFreeAddresses(
  * @throws audienceMismatch
  */
 export async function getOwnUser(
-  deps: { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },
+  deps: { readonly db: Db; readonly pools: Pools; readonly config: AuthConfig },
   {
     caller,
     audience,
@@ -195,9 +195,9 @@ export async function getOwnUser(
     readonly audience: string | undefined
   },
 ): Promise<UserView> {
-  const { lanes, config } = deps
+  const { pools, config } = deps
   const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null
-  const found = await findOwnUser(lanes, { userId: caller.userId, sessionId })
+  const found = await findOwnUser(pools, { userId: caller.userId, sessionId })
   if (found === undefined) return refuseLostUser(deps, caller)
   if (found.isBanned) refuseBanned()
   requireSession(found.isSessionLive ? found : undefined)

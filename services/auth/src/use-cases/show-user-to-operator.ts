@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { z } from 'zod'
 import { AuditEntryView, viewAuditEntry } from '../audit/audit-repository.ts'
 import type { AuthConfig } from '../config.ts'
@@ -52,12 +52,12 @@ export async function showUserToOperator(
   {
     config,
     db,
-    lanes,
+    pools,
     now,
-  }: { readonly config: AuthConfig; readonly db: Db; readonly lanes: Lanes; readonly now: () => Date },
+  }: { readonly config: AuthConfig; readonly db: Db; readonly pools: Pools; readonly now: () => Date },
   userId: string,
 ): Promise<z.output<typeof UserForOperatorView>> {
-  const profile = await getManagedProfile(lanes, { userId, audience: undefined })
+  const profile = await getManagedProfile(pools, { userId, audience: undefined })
   const passkeys = await listPasskeys(db, userId)
   const hasSecret = passkeys.length > 0 || (await hasPassword(db, userId))
   const sessions = await listSessionsOfUser(db, { ...NEWEST, userId })

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
@@ -17,7 +17,7 @@ const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
  * @throws logoutScopeUnsupported
  */
 export async function signOut(
-  deps: Pick<AuditDeps, 'logger'> & { readonly db: Db; readonly lanes: Lanes; readonly config: AuthConfig },
+  deps: Pick<AuditDeps, 'logger'> & { readonly db: Db; readonly pools: Pools; readonly config: AuthConfig },
   {
     caller,
     scope = 'global',
@@ -32,7 +32,7 @@ export async function signOut(
   const known = SCOPES.find((candidate) => candidate === scope)
   if (known === undefined) throw logoutScopeUnsupported({ scope })
   const { behaviours } = deps.config
-  const verdict = await deleteSessionsInScope(deps.lanes, {
+  const verdict = await deleteSessionsInScope(deps.pools, {
     userId: caller.userId,
     audience:
       caller.isAdmin || behaviours.acceptTokenAudience === 'any'

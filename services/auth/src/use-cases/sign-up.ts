@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
@@ -91,7 +91,7 @@ type SignInAnonymouslyDeps = AuditDeps &
   SessionViewDeps & {
     readonly config: AuthConfig
     readonly db: Db
-    readonly lanes: Lanes
+    readonly pools: Pools
     readonly randomBytes: RandomBytes
     readonly rateLimits: RateLimits
     readonly jobs: Jobs
@@ -149,7 +149,7 @@ async function createAnonymous(
   }
   await askBeforeUserCreated(deps, createAnonymousUser(fresh), context.ip)
   await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
-  const outcome = await insertSignUp(deps.lanes, {
+  const outcome = await insertSignUp(deps.pools, {
     ...fresh,
     identityId: randomUUID(),
     email: null,

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
@@ -61,7 +61,7 @@ type VerifyFactorDeps = AttemptHookDeps &
   RaiseSessionDeps & {
     readonly config: AuthConfig
     readonly serverKeys: ServerKeys
-    readonly lanes: Lanes
+    readonly pools: Pools
     readonly encryptionKeys: EncryptionKeys
   }
 

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
@@ -30,7 +30,7 @@ import type { TokenUser } from '../sessions/token-user.ts'
 type VerifyRecoveryCodeDeps = AttemptHookDeps &
   FailedCheckDeps &
   RaiseSessionDeps &
-  SessionViewDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys; readonly lanes: Lanes }
+  SessionViewDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys; readonly pools: Pools }
 
 /** A recovery code of the caller. */
 export interface VerifyRecoveryCodeInput extends SessionOrigin {

@@ -321,7 +321,7 @@ function toPhc({ secretData, credentialData }: z.output<typeof Credential>): str
   const { algorithm, hashIterations, additionalParameters } = hashing
   const [salt, value] = [secret.salt, secret.value].map((text) => text.replace(/=+$/, ''))
   if (/^pbkdf2(-sha(256|512))?$/.test(algorithm)) return `$${algorithm}$i=${hashIterations}$${salt}$${value}`
-  const [type, memory, lanes] = ['type', 'memory', 'parallelism'].map((name) => additionalParameters[name]?.[0])
+  const [type, memory, pools] = ['type', 'memory', 'parallelism'].map((name) => additionalParameters[name]?.[0])
   if (algorithm !== 'argon2' || (type !== 'id' && type !== 'i')) return undefined
-  return `$argon2${type}$v=19$m=${memory},t=${hashIterations},p=${lanes}$${salt}$${value}`
+  return `$argon2${type}$v=19$m=${memory},t=${hashIterations},p=${pools}$${salt}$${value}`
 }

@@ -16,7 +16,7 @@ import {
 import { insertUser } from './user-change-repository.ts'
 
 const database = await openTestDatabase()
-const { db, lanes } = database
+const { db, pools } = database
 afterAll(() => database.drop())
 
 const FIRST = '2026-01-02T03:04:05.100000+00:00'
@@ -129,7 +129,7 @@ describe('a profile', () => {
 })
 
 describe('a request of an admin', () => {
-  const get = (userId: string, audience?: string) => getManagedProfile(lanes, { userId, audience })
+  const get = (userId: string, audience?: string) => getManagedProfile(pools, { userId, audience })
 
   it('gets a deleted user, in the audience that it names or in any', async () => {
     const user = await add({ deleted_at: FIRST })
@@ -157,7 +157,7 @@ describe('a request of a user', () => {
   it('needs the session of its token, if the token has one', async () => {
     const [user, other] = [await add(), await add()]
     const [session, foreign] = [await newSession(user.id), await newSession(other.id)]
-    const find = (sessionId: string | null) => findOwnUser(lanes, { userId: user.id, sessionId })
+    const find = (sessionId: string | null) => findOwnUser(pools, { userId: user.id, sessionId })
     const profile = { user, identities: [], factors: [] }
     expect(await find(null)).toEqual({ ...profile, ...LIVE })
     expect(await find(session.id)).toEqual({ ...profile, ...LIVE })
@@ -172,7 +172,7 @@ describe('a request of a user', () => {
     const user = await add({ banned_until })
     const { id } = await newSession(user.id)
     for (const sessionId of [null, id]) {
-      const found = await findOwnUser(lanes, { userId: user.id, sessionId })
+      const found = await findOwnUser(pools, { userId: user.id, sessionId })
       expect(found).toEqual({ user, identities: [], factors: [], ...LIVE, isBanned })
     }
   })
@@ -180,7 +180,7 @@ describe('a request of a user', () => {
   it('finds no deleted user', async () => {
     const user = await add({ deleted_at: FIRST })
     const { id } = await newSession(user.id)
-    expect(await findOwnUser(lanes, { userId: user.id, sessionId: null })).toBeUndefined()
-    expect(await findOwnUser(lanes, { userId: user.id, sessionId: id })).toBeUndefined()
+    expect(await findOwnUser(pools, { userId: user.id, sessionId: null })).toBeUndefined()
+    expect(await findOwnUser(pools, { userId: user.id, sessionId: id })).toBeUndefined()
   })
 })

@@ -1,5 +1,5 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
 import { toRfc3339 } from '@trestle/database/open-server.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, IdentitiesTable } from '../database.ts'
@@ -108,8 +108,8 @@ const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
 )
 
 /** Gets the user of an admin's request with all values of the record: also a deleted user, but not a pending sign-up. */
-export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile> {
-  return toProfile(requireUser(await lanes.read.first(findProfileQuery, query)))
+export async function getManagedProfile(pools: Pools, query: ProfileQuery): Promise<Profile> {
+  return toProfile(requireUser(await pools.read.first(findProfileQuery, query)))
 }
 
 /** Finds a user of any audience by id, also a staged one; undefined where nobody has the id. */
@@ -164,7 +164,7 @@ const findOwnUserOfSession: PreparedQuery<OwnUserQuery, OwnUserRow> = prepare(
  * Finds the profile of a caller, and whether they may still ask: in one statement, without a lock. Undefined where the user does
  * not exist or is deleted.
  */
-export async function findOwnUser(lanes: Lanes, query: OwnUserQuery): Promise<OwnUser | undefined> {
-  const row = await lanes.read.first(query.sessionId === null ? findOwnUserQuery : findOwnUserOfSession, query)
+export async function findOwnUser(pools: Pools, query: OwnUserQuery): Promise<OwnUser | undefined> {
+  const row = await pools.read.first(query.sessionId === null ? findOwnUserQuery : findOwnUserOfSession, query)
   return row && { ...toProfile(row), isBanned: row.is_banned ?? false, isSessionLive: row.is_session_live }
 }

@@ -16,7 +16,7 @@ import {
 } from './user-repository.ts'
 
 const database = await openTestDatabase()
-const { db, lanes } = database
+const { db, pools } = database
 afterAll(() => database.drop())
 
 const at = new Date('2026-01-02T03:04:05Z')
@@ -31,7 +31,7 @@ beforeEach(() => {
 const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(db, { byEmail, byPhone }, changes)
 const find = (identifier: UserIdentifier, audience = 'authenticated') => findUserByIdentifier(db, audience, identifier)
 const findByPassword = (identifier: UserIdentifier, audience = 'authenticated') =>
-  findPasswordUser(lanes, { ...identifier, audience })
+  findPasswordUser(pools, { ...identifier, audience })
 
 describe('an identifier', () => {
   it('finds its user in the audience of the user, whatever the case of the email', async () => {

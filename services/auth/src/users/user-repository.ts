@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { AuthTables, Db, Trx } from '../database.ts'
@@ -158,8 +158,8 @@ const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTab
 )
 
 /** Finds the user who may sign in by an identifier, neither staged nor deleted; undefined where there is none. */
-export async function findPasswordUser(lanes: Lanes, query: PasswordUserQuery): Promise<PasswordUser | undefined> {
-  return lanes.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
+export async function findPasswordUser(pools: Pools, query: PasswordUserQuery): Promise<PasswordUser | undefined> {
+  return pools.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }
 
 /** The user of an admin's request. */

@@ -96,7 +96,7 @@ export const sessionCases = {
     settings: { AUTH_SESSIONS_TIMEBOX: '60s', AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' },
     observe: async (service) => {
       const { sessionId } = await createSignedIn(service)
-      const session = await findStoredSession(service.deps.lanes, sessionId)
+      const session = await findStoredSession(service.deps.pools, sessionId)
       if (!session) throw new Error('the session has ended')
       // Sessions begin by the clock of the database, which the clock of the test does not follow.
       const startedAt = service.clock.now().toISOString()

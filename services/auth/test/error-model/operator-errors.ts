@@ -138,7 +138,7 @@ async function askEachWhileHeld(world: World, send: Send): Promise<ReadonlyMap<s
     .execute()
   const answers = new Map<string, LightMyRequestResponse>()
   const waiting = [...changes]
-  const askNext = async (_lane: unknown, number: number) => {
+  const askNext = async (_pool: unknown, number: number) => {
     const process = await open(number)
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const { operation, body: payload } = next

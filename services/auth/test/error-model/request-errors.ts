@@ -68,8 +68,8 @@ export const requestErrors: ErrorCases = {
       oauth: 'server_error',
       raise: async (world, send) => {
         const away = () => Promise.reject(new NoConnectionError('no connection'))
-        const lane = { one: away, first: away, all: away }
-        const service = await world.broken('outage', () => ({ lanes: { read: lane, write: lane, lagging: lane } }))
+        const pool = { one: away, first: away, all: away }
+        const service = await world.broken('outage', () => ({ pools: { read: pool, write: pool, lagging: pool } }))
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))
       },
     },

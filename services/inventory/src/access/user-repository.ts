@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Selectable, sql } from 'kysely'
 import { z } from 'zod'
@@ -42,17 +42,17 @@ const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, 
 )
 
 /** The user with an id; undefined when there is none. Users are never deleted. */
-export async function findUser(lanes: Lanes, id: number): Promise<User | undefined> {
-  const row = await lanes.read.first(findQuery, { id })
+export async function findUser(pools: Pools, id: number): Promise<User | undefined> {
+  const row = await pools.read.first(findQuery, { id })
   return row && toUser(row)
 }
 
 /** Users with an id above `afterId`, by id, at most `limit`. */
 export async function listUsers(
-  lanes: Lanes,
+  pools: Pools,
   { afterId, limit }: { readonly afterId: number; readonly limit: number },
 ): Promise<User[]> {
-  const rows = await lanes.lagging.all(listQuery, { afterId, limit })
+  const rows = await pools.lagging.all(listQuery, { afterId, limit })
   return rows.map(toUser)
 }
 

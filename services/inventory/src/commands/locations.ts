@@ -24,8 +24,8 @@ const commands: readonly LocationCommand[] = [
     usage: 'list',
     description: 'list locations, oldest first',
     options: [numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, { max: ROWS_MAX, usual: ROWS })],
-    run: async ({ lanes }, { options: { limit } }) =>
-      (await listLocations(lanes, {}, { afterId: 0, limit: Number(limit) })).map(viewLocation),
+    run: async ({ pools }, { options: { limit } }) =>
+      (await listLocations(pools, {}, { afterId: 0, limit: Number(limit) })).map(viewLocation),
   },
   {
     usage: 'create <code> <name>',

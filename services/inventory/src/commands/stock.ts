@@ -203,7 +203,7 @@ async function operate(
     explain(error, { expectedOnHand: expect, place }),
   )
   if (format === 'json') return moved
-  const movements = await Promise.all(moved.ids.map((id) => findMovement(database.lanes, id)))
+  const movements = await Promise.all(moved.ids.map((id) => findMovement(database.pools, id)))
   const rows = levels.map((level, at) => ({
     movement: moved.ids[at],
     ...describeLevel(level),

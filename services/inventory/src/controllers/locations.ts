@@ -113,16 +113,16 @@ export class Default extends InventoryController {
   }
 
   async #list({ code, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { lanes, config: limits } = this.application.context
+    const { pools, config: limits } = this.application.context
     const rows = await this.readPageById(
       { path: '/locations', selection: code, keywords, limits },
-      ({ after, limit }) => this.inListTurn(() => listLocations(lanes, { code }, { afterId: after, limit })),
+      ({ after, limit }) => this.inListTurn(() => listLocations(pools, { code }, { afterId: after, limit })),
     )
     return listBody(rows.map(locationJson))
   }
 
   async #find(id: number): Promise<RawJson | undefined> {
-    const location = requireLocation(await findLocation(this.application.context.lanes, id))
+    const location = requireLocation(await findLocation(this.application.context.pools, id))
     return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
   }
 }

@@ -99,7 +99,7 @@ export class Default extends InventoryController {
   }
 
   async #find(id: number): Promise<RawJson> {
-    const movement = await findMovement(this.application.context.lanes, id)
+    const movement = await findMovement(this.application.context.pools, id)
     if (!movement) throw movementNotFound()
     return recordBody(200, movementJson(movement))
   }

@@ -129,7 +129,7 @@ export class Default extends InventoryController {
   }
 
   async #find(id: number): Promise<RawJson> {
-    const reservation = requireReservation(await findReservation(this.application.context.lanes, id))
+    const reservation = requireReservation(await findReservation(this.application.context.pools, id))
     return recordBody(200, JSON.stringify(reservation))
   }
 }

@@ -80,8 +80,8 @@ export class Default extends InventoryController {
   }
 
   async #findProduct(productId: number): Promise<RawJson> {
-    const { lanes, readLong } = this.application.context
-    const found = await findProductStock(lanes, productId)
+    const { pools, readLong } = this.application.context
+    const found = await findProductStock(pools, productId)
     const stock =
       found === 'long'
         ? await this.inListTurn(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
@@ -90,7 +90,7 @@ export class Default extends InventoryController {
   }
 
   async #findLevel(productId: number, locationId: number): Promise<RawJson | undefined> {
-    const found = await findLevel(this.application.context.lanes, { productId, locationId })
+    const found = await findLevel(this.application.context.pools, { productId, locationId })
     const { level, version } = requireLocation(requireProduct(found))
     return this.answerUnlessKnown(levelTag({ productId, locationId }, version), JSON.stringify(level))
   }

@@ -31,15 +31,15 @@ export class Default extends InventoryController {
   }
 
   async #list(keywords: PageKeywords): Promise<RawJson> {
-    const { lanes } = this.application.context
+    const { pools } = this.application.context
     const rows = await this.readPageById({ path: '/users', keywords, limits: USER_PAGES }, ({ after, limit }) =>
-      this.inListTurn(() => listUsers(lanes, { afterId: after, limit })),
+      this.inListTurn(() => listUsers(pools, { afterId: after, limit })),
     )
     return listBody(rows.map(userJson))
   }
 
   async #find(id: number): Promise<RawJson> {
-    const user = await findUser(this.application.context.lanes, id)
+    const user = await findUser(this.application.context.pools, id)
     if (!user) throw userNotFound()
     return recordBody(200, userJson(user))
   }

@@ -1,5 +1,5 @@
 import { againWhenLost, transactAgain } from '@trestle/database/again-when-lost.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -83,6 +83,6 @@ const deleteQuery = prepare(
  * Deletes keys that are older than a day, at most `limit`. Resolves to how many it deleted. Lock order: none is needed, because
  * the statement skips keys that a request holds.
  */
-export async function deleteOldKeys(lanes: Lanes, limit: number): Promise<number> {
-  return (await lanes.write.one(deleteQuery, { limit })).deleted
+export async function deleteOldKeys(pools: Pools, limit: number): Promise<number> {
+  return (await pools.write.one(deleteQuery, { limit })).deleted
 }

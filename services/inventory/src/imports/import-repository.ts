@@ -1,7 +1,7 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { columns, type NumberedRow, orderResults } from '@trestle/database/batches/columns.ts'
 import type { Database } from '@trestle/database/connect.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, InventoryTables, Trx } from '../database.ts'
@@ -204,8 +204,8 @@ const deleteOldQuery = prepare(
  * Deletes rows of files that got no row for an hour, because their process has ended; at most `limit`. Resolves to how many it
  * deleted. Lock order: the file, its rows. Skips a file that another process deletes.
  */
-export async function deleteOldImportRows(lanes: Lanes, limit: number): Promise<number> {
-  return (await lanes.write.one(deleteOldQuery, { limit })).deleted
+export async function deleteOldImportRows(pools: Pools, limit: number): Promise<number> {
+  return (await pools.write.one(deleteOldQuery, { limit })).deleted
 }
 
 type Mode = 'insert' | 'upsert' | 'skip'

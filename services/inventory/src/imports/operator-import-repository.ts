@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { sql } from 'kysely'
@@ -110,8 +110,8 @@ const cleanUpQuery = prepare(
  * Deletes imports of more than 30 days, and files that have broken off an hour ago, at most `limit`. Resolves to how many it
  * deleted. Skips an import that another process changes.
  */
-export async function deleteOldOperatorImports(lanes: Lanes, limit: number): Promise<number> {
-  return (await lanes.write.one(cleanUpQuery, { limit })).count
+export async function deleteOldOperatorImports(pools: Pools, limit: number): Promise<number> {
+  return (await pools.write.one(cleanUpQuery, { limit })).count
 }
 
 const failQuery = prepare(
@@ -133,9 +133,9 @@ const failQuery = prepare(
  * jobs any more. At most `limit`. Resolves to how many it ended.
  */
 export async function updateAbandonedImports(
-  lanes: Lanes,
+  pools: Pools,
   limit: number,
   error: NonNullable<ReportedImport['error']>,
 ): Promise<number> {
-  return (await lanes.write.one(failQuery, { limit, error: JSON.stringify(error) })).count
+  return (await pools.write.one(failQuery, { limit, error: JSON.stringify(error) })).count
 }

@@ -89,12 +89,12 @@ describe('callChangeLocation', () => {
     const changed = { id, code: 'ATTIC', name: 'Attic', active: false, version: 2 }
     const change = { name: 'Attic', active: false }
     expect(await callChangeLocation(stock, { id, versions: [1, 7] }, change)).toEqual(changed)
-    expect(await findLocation(stock.lanes, id)).toEqual(changed)
+    expect(await findLocation(stock.pools, id)).toEqual(changed)
   })
 
   it('changes nothing of another version, of a deleted location, or to a code that is taken', async () => {
     const id = await add('ATTIC')
-    const before = await findLocation(stock.lanes, id)
+    const before = await findLocation(stock.pools, id)
     const any = { id, versions: undefined }
     expect([
       await callChangeLocation(stock, { id, versions: [2] }, { name: 'Attic' }),
@@ -102,7 +102,7 @@ describe('callChangeLocation', () => {
       await callChangeLocation(stock, any, { code: 'MAIN' }),
       await callChangeLocation(stock, { id: id + 1, versions: undefined }, { name: 'Attic' }),
     ]).toEqual(['stale', 'stale', 'duplicate-code', 'not-found'])
-    expect(await findLocation(stock.lanes, id)).toEqual(before)
+    expect(await findLocation(stock.pools, id)).toEqual(before)
     await remove(id)
     expect(await callChangeLocation(stock, any, { name: 'Attic' })).toBe('not-found')
   })
@@ -116,14 +116,14 @@ describe('callDeleteLocation', () => {
       'done',
       'not-found',
     ])
-    expect(await findLocation(stock.lanes, id)).toBeUndefined()
+    expect(await findLocation(stock.pools, id)).toBeUndefined()
   })
 
   it('keeps a location while it has stock', async () => {
     const locationId = await add('ATTIC')
     const [productId = 0] = await addProducts(stock, 1)
     const move = (type: 'receive' | 'ship') =>
-      callMoveStock(stock.lanes, NOBODY, [{ type, productId, locationId, quantity: 1 }])
+      callMoveStock(stock.pools, NOBODY, [{ type, productId, locationId, quantity: 1 }])
     await move('receive')
     expect(await remove(locationId)).toBe('has-stock')
     await move('ship')
@@ -136,7 +136,7 @@ describe('lists of locations', () => {
     const [attic, cellar] = [await add('ATTIC'), await add('CELLAR')]
     const shelf = (id: number, code: string) => ({ id, code, name: 'Shelf', active: true, version: 1 })
     const list = (code: string | undefined, afterId: number, limit = 10) =>
-      listLocations(stock.lanes, { code }, { afterId, limit })
+      listLocations(stock.pools, { code }, { afterId, limit })
     expect(await list(undefined, 0, 2)).toEqual([main, shelf(attic, 'ATTIC')])
     expect(await list(undefined, attic)).toEqual([shelf(cellar, 'CELLAR')])
     expect([await list('CELLAR', 0), await list('CELLAR', cellar), await list('cellar', 0)]).toEqual([

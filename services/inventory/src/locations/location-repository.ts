@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -55,8 +55,8 @@ const CODE_TAKEN = { constraint: 'locations_code_key', verdict: 'duplicate-code'
 const HAS_STOCK = { constraint: 'locations_stock_check', verdict: 'has-stock' } as const
 
 /** The location with an id, active or not; undefined when there is none. */
-export function findLocation(lanes: Lanes, id: number): Promise<VersionedLocation | undefined> {
-  return lanes.read.first(findQuery, { id })
+export function findLocation(pools: Pools, id: number): Promise<VersionedLocation | undefined> {
+  return pools.read.first(findQuery, { id })
 }
 
 /** How many codes an error names. */
@@ -115,12 +115,12 @@ export async function listLocationCodes(db: Db, ids: readonly number[]): Promise
 
 /** Locations with an id above `afterId`, by id, at most `limit`. With a code, only the location that has it. */
 export function listLocations(
-  lanes: Lanes,
+  pools: Pools,
   { code }: { readonly code?: string | undefined },
   { afterId, limit }: { readonly afterId: number; readonly limit: number },
 ): Promise<VersionedLocation[]> {
-  if (code !== undefined) return lanes.lagging.all(byCodeQuery, { code, afterId })
-  return lanes.lagging.all(listQuery, { afterId, limit })
+  if (code !== undefined) return pools.lagging.all(byCodeQuery, { code, afterId })
+  return pools.lagging.all(listQuery, { afterId, limit })
 }
 
 /** Adds a location. The unique index alone decides whether its code is taken. */
@@ -137,17 +137,17 @@ export function insertLocation(
 }
 
 interface WriteDeps {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly names: Names
 }
 
 /** Changes a location. The version is compared under the lock of the row. */
 export async function callChangeLocation(
-  { lanes, names }: WriteDeps,
+  { pools, names }: WriteDeps,
   target: LocationTarget,
   change: LocationChange,
 ): Promise<VersionedLocation | LocationRefusal | 'duplicate-code'> {
-  const row = await catchViolation(names, lanes.write.one(changeQuery, { ...change, ...target }), CODE_TAKEN)
+  const row = await catchViolation(names, pools.write.one(changeQuery, { ...change, ...target }), CODE_TAKEN)
   if (row === 'duplicate-code') return row
   if (row.verdict !== 'done') return row.verdict
   const { code, name, active, version } = row
@@ -159,10 +159,10 @@ export async function callChangeLocation(
  * location, `stale` when it has another version than the deletion is based on.
  */
 export async function callDeleteLocation(
-  { lanes, names }: WriteDeps,
+  { pools, names }: WriteDeps,
   target: LocationTarget,
 ): Promise<LocationRefusal | 'done' | 'has-stock'> {
-  const row = await catchViolation(names, lanes.write.one(deleteQuery, target), HAS_STOCK)
+  const row = await catchViolation(names, pools.write.one(deleteQuery, target), HAS_STOCK)
   return row === 'has-stock' ? row : row.verdict
 }
 

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -33,8 +33,8 @@ const findQuery = prepare(
 )
 
 /** The row of the ledger with an id; undefined when there is none. */
-export function findMovement(lanes: Lanes, id: number): Promise<Movement | undefined> {
-  return lanes.read.first(findQuery, { id })
+export function findMovement(pools: Pools, id: number): Promise<Movement | undefined> {
+  return pools.read.first(findQuery, { id })
 }
 
 /**
@@ -69,12 +69,12 @@ const moveQuery = prepare('move_stock', (p: CallerColumns & { lines: string }) =
 
 /** Carries out the lines of a request in their order, all or none. */
 export function callMoveStock(
-  lanes: Lanes,
+  pools: Pools,
   caller: Caller,
   lines: readonly MovementLine[],
 ): Promise<Answer<MovedStock, MoveRefusal>> {
   const input = { ...callerColumns(caller), lines: JSON.stringify(lines.map(toRow)) }
-  return lanes.write.one(moveQuery, input)
+  return pools.write.one(moveQuery, input)
 }
 
 /** A line as the SQL type `stock_line`. */

@@ -1,5 +1,5 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
-import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { type Pools, transactionPools } from '@trestle/database/pools.ts'
 import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import type { AuditedChange, OperatorChange } from './operator-change.ts'
 /** The database that a change works with: that of the process, or a transaction. */
 export interface ChangeDeps {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
 }
 
 /**
@@ -27,7 +27,7 @@ export function runAuditedChange<Deps extends ChangeDeps, Made>(
 ): Promise<Made> {
   if (operatorChange === undefined) return make(deps)
   return transactAgain(deps.db, async (trx) => {
-    const own = { ...deps, db: trx, lanes: transactionLanes(trx) }
+    const own = { ...deps, db: trx, pools: transactionPools(trx) }
     const made = await make(own)
     const entry = await toEntry(made, own)
     if (entry !== undefined) await insertOperatorAudit(trx, operatorChange, entry)

@@ -14,18 +14,18 @@ beforeAll(async () => {
   const [one = 0, two = 0, gone = 0] = products
   const [north = 0, south = 0, closed = 0] = locations
   const receive = (productId: number, locationId: number, quantity: number) =>
-    callMoveStock(stock.lanes, NOBODY, [{ type: 'receive', productId, locationId, quantity }])
+    callMoveStock(stock.pools, NOBODY, [{ type: 'receive', productId, locationId, quantity }])
   await receive(one, north, 4)
   await receive(one, south, 20)
   await receive(two, north, 4)
   const empty = async (productId: number, locationId: number) => {
     await receive(productId, locationId, 1)
-    await callMoveStock(stock.lanes, NOBODY, [{ type: 'ship', productId, locationId, quantity: 1 }])
+    await callMoveStock(stock.pools, NOBODY, [{ type: 'ship', productId, locationId, quantity: 1 }])
   }
   await empty(gone, north)
   await empty(one, closed)
   const reserve = (quantity: number, expiresInSeconds?: number) =>
-    callReserve(stock.lanes, NOBODY, { productId: one, locationId: south, quantity, expiresInSeconds })
+    callReserve(stock.pools, NOBODY, { productId: one, locationId: south, quantity, expiresInSeconds })
   await reserve(15)
   await reserve(2, 60)
   await stock.query(`UPDATE inventory.reservations SET expires_at = now() - interval '1 second' WHERE quantity = 2`)

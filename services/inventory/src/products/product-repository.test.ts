@@ -20,12 +20,12 @@ let serial = 0
 const newSku = () => `S-${++serial}`
 
 async function add(attributes = '{"a": 1}', sku = newSku()): Promise<{ readonly id: number; readonly sku: string }> {
-  const inserted = await insertProduct(stock.lanes, stock.names, { sku, attributes })
+  const inserted = await insertProduct(stock.pools, stock.names, { sku, attributes })
   if (inserted === 'duplicate-sku') throw new Error(`the sku ${sku} is taken`)
   return { id: inserted.id, sku }
 }
 const change = (differences: Pick<ProductChange, 'id'> & Partial<ProductChange>) =>
-  callChangeProduct(stock.lanes, stock.names, {
+  callChangeProduct(stock.pools, stock.names, {
     versions: undefined,
     attributes: undefined,
     mode: 'replace',
@@ -33,17 +33,17 @@ const change = (differences: Pick<ProductChange, 'id'> & Partial<ProductChange>)
     ...differences,
   })
 const remove = (id: number, versions?: readonly number[]) =>
-  callDeleteProduct(stock.lanes, stock.names, { id, versions })
+  callDeleteProduct(stock.pools, stock.names, { id, versions })
 
 describe('insertProduct', () => {
   it('adds the first version of a product, with its attributes as they were written', async () => {
     const { id, sku } = await add('{"n": 0.10}')
-    expect(await findProduct(stock.lanes, id)).toEqual({ id, sku, attributes: '{"n": 0.10}', version: 1 })
+    expect(await findProduct(stock.pools, id)).toEqual({ id, sku, attributes: '{"n": 0.10}', version: 1 })
   })
 
   it('refuses the SKU of a live product, and accepts that of a deleted one', async () => {
     const { id, sku } = await add()
-    const again = () => insertProduct(stock.lanes, stock.names, { sku, attributes: '{}' })
+    const again = () => insertProduct(stock.pools, stock.names, { sku, attributes: '{}' })
     expect(await again()).toBe('duplicate-sku')
     expect(await remove(id)).toBe('done')
     expect(await again()).toEqual({ id: expect.any(Number), version: 1 })
@@ -95,7 +95,7 @@ describe('callChangeProduct', () => {
   ])('refuses as %s: %j', async (verdict, given) => {
     const { id, sku } = await add()
     expect((await change({ id, attributes: '{}', ...given })).verdict).toBe(verdict)
-    expect(await findProduct(stock.lanes, id)).toEqual({ id, sku, attributes: '{"a": 1}', version: 1 })
+    expect(await findProduct(stock.pools, id)).toEqual({ id, sku, attributes: '{"a": 1}', version: 1 })
   })
 
   it('refuses the SKU of another product, and a product that is deleted', async () => {
@@ -113,7 +113,7 @@ describe('callDeleteProduct', () => {
     await stock.query('INSERT INTO inventory.stock_levels VALUES ($1, 1, 1)', [id])
     expect(await remove(id, [1])).toBe('in-stock')
     await stock.query('UPDATE inventory.stock_levels SET on_hand = 0 WHERE product_id = $1', [id])
-    expect([await remove(id, [1]), await remove(id), await findProduct(stock.lanes, id)]).toEqual([
+    expect([await remove(id, [1]), await remove(id), await findProduct(stock.pools, id)]).toEqual([
       'done',
       'not-found',
       undefined,
@@ -126,12 +126,12 @@ describe('listProductsById', () => {
     const [one, two, three, four] = [await add(), await add(), await add(), await add()]
     await remove(two.id)
     const shown = [one, three].map(({ id, sku }) => ({ id, sku, attributes: '{"a": 1}' }))
-    expect(await listProductsById(stock.lanes, one.id - 1, 2)).toEqual(shown)
-    expect(await listProductsById(stock.lanes, four.id, 2)).toEqual([])
+    expect(await listProductsById(stock.pools, one.id - 1, 2)).toEqual(shown)
+    expect(await listProductsById(stock.pools, four.id, 2)).toEqual([])
   })
 
-  it('gives a page up whose attributes are longer than the read lane reads', async () => {
+  it('gives a page up whose attributes are longer than the read pool reads', async () => {
     const { id } = await add(JSON.stringify('x'.repeat(262_144)))
-    expect(await listProductsById(stock.lanes, id - 1, 1)).toBeUndefined()
+    expect(await listProductsById(stock.pools, id - 1, 1)).toBeUndefined()
   })
 })

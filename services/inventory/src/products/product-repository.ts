@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -9,7 +9,7 @@ import { runOnce } from '../idempotency/key-repository.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
 import { stockJson } from './product-list-repository.ts'
 
-/** The read lane reads a page with at most so many bytes of attributes, because reads of single products wait behind it. */
+/** The read pool reads a page with at most so many bytes of attributes, because reads of single products wait behind it. */
 const SHORT_PAGE_BYTES = 262_144
 
 const attributesText = sql<string>`attributes::text`.as('attributes')
@@ -61,8 +61,8 @@ function insertStatement({ sku, attributes }: NewProduct, db: Db) {
 }
 
 /** The product with an id; undefined when there is none or it was deleted. */
-export async function findProduct(lanes: Lanes, id: number): Promise<VersionedProduct | undefined> {
-  const row = await lanes.read.first(findQuery, { id })
+export async function findProduct(pools: Pools, id: number): Promise<VersionedProduct | undefined> {
+  const row = await pools.read.first(findQuery, { id })
   return row && { id, ...row }
 }
 
@@ -79,16 +79,16 @@ export async function getProductId(db: Db, sku: string): Promise<number> {
 }
 
 /** A live product with the members that `include` may ask for, or undefined. */
-export async function findProductDetails(lanes: Lanes, id: number): Promise<ProductDetails | undefined> {
-  const row = await lanes.read.first(detailsQuery, { id })
+export async function findProductDetails(pools: Pools, id: number): Promise<ProductDetails | undefined> {
+  const row = await pools.read.first(detailsQuery, { id })
   if (!row) return undefined
   const { created_at: createdAt, updated_at: updatedAt, ...rest } = row
   return { id, ...rest, createdAt, updatedAt }
 }
 
-/** Live products with an id above `afterId`, by id, at most `limit`. Undefined when they are too long for the read lane. */
-export async function listProductsById(lanes: Lanes, afterId: number, limit: number): Promise<Product[] | undefined> {
-  const rows = await lanes.lagging.all(listQuery, { afterId, limit })
+/** Live products with an id above `afterId`, by id, at most `limit`. Undefined when they are too long for the read pool. */
+export async function listProductsById(pools: Pools, afterId: number, limit: number): Promise<Product[] | undefined> {
+  const rows = await pools.lagging.all(listQuery, { afterId, limit })
   const products: Product[] = []
   for (const { id, sku, attributes } of rows) {
     if (attributes === null) return undefined
@@ -105,11 +105,11 @@ export interface InsertedProduct {
 
 /** Adds a product in one statement. The unique index alone decides whether its SKU is taken. */
 export async function insertProduct(
-  lanes: Lanes,
+  pools: Pools,
   names: Names,
   product: NewProduct,
 ): Promise<InsertedProduct | 'duplicate-sku'> {
-  return catchDuplicate(names, lanes.write.one(insertQuery, product).then(toInserted))
+  return catchDuplicate(names, pools.write.one(insertQuery, product).then(toInserted))
 }
 
 /**
@@ -214,12 +214,12 @@ const deleteQuery = prepare(
 
 /** Changes a live product. The version is compared under the lock of the row. */
 export async function callChangeProduct(
-  lanes: Lanes,
+  pools: Pools,
   names: Names,
   change: ProductChange,
 ): Promise<ChangeProductResult> {
   try {
-    const row = await lanes.write.one(changeQuery, change)
+    const row = await pools.write.one(changeQuery, change)
     if (row.verdict !== 'done') return row
     const { changed, new_sku: sku, new_attributes: attributes, new_version: version } = row
     return { verdict: 'done', change: { id: change.id, sku, attributes, version, changed } }
@@ -234,12 +234,12 @@ export type DeleteProductVerdict = 'done' | 'not-found' | 'stale' | 'in-stock'
 
 /** Marks a live product as deleted, unless it has stock. */
 export async function callDeleteProduct(
-  lanes: Lanes,
+  pools: Pools,
   names: Names,
   product: { readonly id: number; readonly versions: readonly number[] | undefined },
 ): Promise<DeleteProductVerdict> {
   try {
-    return (await lanes.write.one(deleteQuery, product)).verdict
+    return (await pools.write.one(deleteQuery, product)).verdict
   } catch (error) {
     if (violatedConstraint(error, names) === 'products_stock_check') return 'in-stock'
     throw error

@@ -39,9 +39,9 @@ async function begin(onHand = 0): Promise<void> {
   if (onHand > 0) await move({ type: 'receive', productId, locationId, quantity: onHand })
 }
 
-const move = (...lines: MovementLine[]) => callMoveStock(stock.lanes, NOBODY, lines)
+const move = (...lines: MovementLine[]) => callMoveStock(stock.pools, NOBODY, lines)
 const reserve = (quantity: number, expiresInSeconds?: number) =>
-  callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds })
+  callReserve(stock.pools, NOBODY, { productId, locationId, quantity, expiresInSeconds })
 const level = async () =>
   (
     await stock.query(
@@ -91,7 +91,7 @@ describe('parallel calls', () => {
     const reserved = await reserve(5)
     const id = reserved.body?.id ?? 0
     const answers = await Promise.all(
-      Array.from({ length: 40 }, () => callCommitReservation(stock.lanes, NOBODY, { id, quantity: undefined })),
+      Array.from({ length: 40 }, () => callCommitReservation(stock.pools, NOBODY, { id, quantity: undefined })),
     )
     expect(verdicts(answers)).toEqual({ done: 1, committed: 39 })
     expect(await level()).toEqual({ on_hand: 0, reserved: 0 })
@@ -109,9 +109,9 @@ describe('parallel calls', () => {
     await stock.db.transaction().execute(async (trx) => {
       await sql`SELECT FROM inventory.stock_levels WHERE product_id = ${productId} FOR UPDATE`.execute(trx)
       const answers = Promise.all([
-        callCommitReservation(stock.lanes, withKey('late', 'content'), { id: all, quantity: undefined }),
-        callCommitReservation(stock.lanes, NOBODY, { id: part, quantity: 1 }),
-        callReleaseReservation(stock.lanes, null, released),
+        callCommitReservation(stock.pools, withKey('late', 'content'), { id: all, quantity: undefined }),
+        callCommitReservation(stock.pools, NOBODY, { id: part, quantity: 1 }),
+        callReleaseReservation(stock.pools, null, released),
       ])
       late.defer(async () =>
         expect(await answers).toEqual([
@@ -126,7 +126,7 @@ describe('parallel calls', () => {
     })
     await late.disposeAsync()
     expect(await level()).toEqual({ on_hand: 9, reserved: 9 })
-    expect(await callExpireReservations(stock.lanes, 20)).toBe(3)
+    expect(await callExpireReservations(stock.pools, 20)).toBe(3)
     expect(await level()).toEqual({ on_hand: 9, reserved: 0 })
   })
 
@@ -134,9 +134,9 @@ describe('parallel calls', () => {
     await begin(60)
     await Promise.all(Array.from({ length: 50 }, () => reserve(1, 60)))
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1`, [productId])
-    const expiries = await Promise.all(Array.from({ length: 20 }, () => callExpireReservations(stock.lanes, 20)))
+    const expiries = await Promise.all(Array.from({ length: 20 }, () => callExpireReservations(stock.pools, 20)))
     let expired = expiries.reduce((sum, count) => sum + count, 0)
-    while (expired < 50) expired += await callExpireReservations(stock.lanes, 20)
+    while (expired < 50) expired += await callExpireReservations(stock.pools, 20)
     expect(expired).toBe(50)
     expect(await level()).toEqual({ on_hand: 60, reserved: 0 })
   })
@@ -145,7 +145,7 @@ describe('parallel calls', () => {
     await begin(50)
     const caller = withKey('one key', 'content')
     const line = { type: 'ship', productId, locationId, quantity: 1 } as const
-    const answers = await Promise.all(Array.from({ length: 30 }, () => callMoveStock(stock.lanes, caller, [line])))
+    const answers = await Promise.all(Array.from({ length: 30 }, () => callMoveStock(stock.pools, caller, [line])))
     expect(verdicts(answers)).toEqual({ done: 1, replayed: 29 })
     expect(new Set(answers.map((answer) => JSON.stringify(answer.body))).size).toBe(1)
     expect(await level()).toEqual({ on_hand: 49, reserved: 0 })
@@ -154,7 +154,7 @@ describe('parallel calls', () => {
 
 describe('an Idempotency-Key', () => {
   const reserveWith = (key: string, quantity: number, actor: string | null = null) =>
-    callReserve(stock.lanes, withKey(key, quantity, actor), { productId, locationId, quantity })
+    callReserve(stock.pools, withKey(key, quantity, actor), { productId, locationId, quantity })
 
   it('belongs to its subject, and to one request', async () => {
     await begin(10)
@@ -281,7 +281,7 @@ describe('the ledger', () => {
     await begin(10)
     const reserved = await reserve(4)
     const id = reserved.body?.id ?? 0
-    await callCommitReservation(stock.lanes, { actor: 'ada', repeat: undefined }, { id, quantity: 1 })
+    await callCommitReservation(stock.pools, { actor: 'ada', repeat: undefined }, { id, quantity: 1 })
     await move({ type: 'transfer', productId, fromLocationId: locationId, toLocationId: otherLocationId, quantity: 2 })
     const rows = await stock.query(
       `SELECT type, location_id = $2 AS here, on_hand_delta, reserved_delta, on_hand_after, reserved_after, actor

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -64,13 +64,13 @@ const overdueQuery = prepare(
 )
 
 /** For how many seconds the most overdue reservation has been due; 0 when none is. */
-export async function findOverdueSeconds(lanes: Lanes): Promise<number> {
-  return (await lanes.read.one(overdueQuery, {})).seconds
+export async function findOverdueSeconds(pools: Pools): Promise<number> {
+  return (await pools.read.one(overdueQuery, {})).seconds
 }
 
 /** Finds a reservation of any status, also one that is over; undefined when there is none. */
-export async function findReservation(lanes: Lanes, id: number): Promise<Reservation | undefined> {
-  return (await lanes.read.first(findQuery, { id }))?.reservation
+export async function findReservation(pools: Pools, id: number): Promise<Reservation | undefined> {
+  return (await pools.read.first(findQuery, { id }))?.reservation
 }
 
 /** Reservations with an id above `after`, by id, at most `limit`. */
@@ -102,38 +102,38 @@ function hasStatus(status: ReservationStatus): RawBuilder<unknown> {
  * the first request.
  */
 export function callReserve(
-  lanes: Lanes,
+  pools: Pools,
   caller: Caller,
   reservation: NewReservation,
 ): Promise<Answer<Reservation, ReserveRefusal>> {
-  return lanes.write.one(reserveQuery, { ...callerColumns(caller), ...reservation })
+  return pools.write.one(reserveQuery, { ...callerColumns(caller), ...reservation })
 }
 
 /** Ships `quantity` of a reservation, or all that remains. */
 export function callCommitReservation(
-  lanes: Lanes,
+  pools: Pools,
   caller: Caller,
   commit: { readonly id: number; readonly quantity: number | undefined },
 ): Promise<Answer<Reservation, CommitRefusal>> {
-  return lanes.write.one(commitQuery, { ...callerColumns(caller), ...commit })
+  return pools.write.one(commitQuery, { ...callerColumns(caller), ...commit })
 }
 
 /** Releases what remains of an active reservation. Resolves to the status before the call. */
 export async function callReleaseReservation(
-  lanes: Lanes,
+  pools: Pools,
   actor: string | null,
   id: number,
 ): Promise<ReservationStatus | 'not-found'> {
-  return (await lanes.write.one(releaseQuery, { actor, id })).before
+  return (await pools.write.one(releaseQuery, { actor, id })).before
 }
 
 /** Expires due reservations, at most `limit`. Resolves to how many it expired. */
-export async function callExpireReservations(lanes: Lanes, limit: number): Promise<number> {
-  return (await lanes.write.one(expireQuery, { limit })).expired
+export async function callExpireReservations(pools: Pools, limit: number): Promise<number> {
+  return (await pools.write.one(expireQuery, { limit })).expired
 }
 
 interface ExpiryDeps {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly stockMetrics: { countReservation(status: 'expired', count: number): void }
 }
 
@@ -146,14 +146,14 @@ const BATCHES_MAX = 10
  * `expiresAt` on, and not only after the next clean-up (reference: Reservation expiry).
  */
 export async function retryAfterExpiry<Answer extends { readonly verdict: string }>(
-  { lanes, stockMetrics }: ExpiryDeps,
+  { pools, stockMetrics }: ExpiryDeps,
   takeStock: () => Promise<Answer>,
 ): Promise<Answer> {
   const answer = await takeStock()
   if (answer.verdict !== 'insufficient-stock') return answer
   let expired = 0
   for (let batches = 0; batches < BATCHES_MAX; batches++) {
-    const count = await callExpireReservations(lanes, BATCH_ROWS)
+    const count = await callExpireReservations(pools, BATCH_ROWS)
     expired += count
     if (count < BATCH_ROWS) break
   }

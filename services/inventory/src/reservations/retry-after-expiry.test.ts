@@ -26,14 +26,14 @@ afterAll(async () => {
 beforeEach(async () => {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0] = await addLocations(stock, 1)
-  await callMoveStock(stock.lanes, NOBODY, [{ type: 'receive', productId, locationId, quantity: 50 }])
+  await callMoveStock(stock.pools, NOBODY, [{ type: 'receive', productId, locationId, quantity: 50 }])
   await Promise.all(Array.from({ length: 50 }, () => reserve(1, 60)))
   await stock.query('UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1', [productId])
 })
 
 const reserve = (quantity: number, expiresInSeconds?: number) =>
-  callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds })
-const reserveDue = (take = () => reserve(1)) => retryAfterExpiry({ lanes: stock.lanes, stockMetrics }, take)
+  callReserve(stock.pools, NOBODY, { productId, locationId, quantity, expiresInSeconds })
+const reserveDue = (take = () => reserve(1)) => retryAfterExpiry({ pools: stock.pools, stockMetrics }, take)
 const verdicts = (answers: readonly { verdict: string }[]) => [...new Set(answers.map(({ verdict }) => verdict))]
 
 describe('stock that is due', () => {
@@ -63,7 +63,7 @@ describe('stock that is due', () => {
     let overtaken = false
     const take = async () => {
       const answer = await reserve(1)
-      if (!overtaken) await callExpireReservations(stock.lanes, 100)
+      if (!overtaken) await callExpireReservations(stock.pools, 100)
       overtaken = true
       return answer
     }

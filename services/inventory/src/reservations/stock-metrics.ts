@@ -1,6 +1,6 @@
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { MOVEMENT_TYPES, type MovementType } from '../movements/movement.ts'
 import { RESERVATION_STATUSES, type ReservationStatus } from './reservation.ts'
 import { findOverdueSeconds } from './reservation-repository.ts'
@@ -29,9 +29,9 @@ export function createStockMetrics(meter: Metrics['meter']): StockMetrics {
 }
 
 /** Reports as `inventory_reservation_overdue_seconds` how long the most overdue reservation has been due. */
-export function observeOverdue(meter: Metrics['meter'], lanes: Lanes): void {
+export function observeOverdue(meter: Metrics['meter'], pools: Pools): void {
   const gauge = meter.createObservableGauge('inventory_reservation_overdue_seconds', {
     description: 'How long the most overdue reservation has kept its stock beyond its end',
   })
-  gauge.addCallback(async (result) => result.observe(await findOverdueSeconds(lanes)))
+  gauge.addCallback(async (result) => result.observe(await findOverdueSeconds(pools)))
 }

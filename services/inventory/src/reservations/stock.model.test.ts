@@ -105,7 +105,7 @@ describe('the SQL functions of stock', () => {
 
 /** Runs the same steps in the database and in the model. */
 function createRun(products: readonly number[]) {
-  const { lanes, query } = database
+  const { pools, query } = database
   const at = (list: readonly number[], index: number) => list[index] ?? ABSENT
   const reservations: number[] = []
   let stock: model.Stock = {
@@ -136,20 +136,20 @@ function createRun(products: readonly number[]) {
     switch (each.kind) {
       case 'move': {
         const lines = each.lines.map(toLine)
-        const answer = await callMoveStock(lanes, NOBODY, lines)
+        const answer = await callMoveStock(pools, NOBODY, lines)
         agree(answer, model.moveStock(stock, lines))
         return `move ${answer.verdict}`
       }
       case 'reserve': {
         const wanted = { productId: at(products, each.productId), locationId: at(locations, each.locationId) }
-        const answer = await callReserve(lanes, NOBODY, { ...wanted, quantity: each.quantity, expiresInSeconds: 3_600 })
+        const answer = await callReserve(pools, NOBODY, { ...wanted, quantity: each.quantity, expiresInSeconds: 3_600 })
         const reservationId = answer.body?.id ?? 0
         agree(answer, model.reserve(stock, reservationId, { ...wanted, quantity: each.quantity }))
         if (answer.body) reservations.push(reservationId)
         return `reserve ${answer.verdict}`
       }
       case 'commit': {
-        const answer = await callCommitReservation(lanes, NOBODY, { id, quantity: each.quantity })
+        const answer = await callCommitReservation(pools, NOBODY, { id, quantity: each.quantity })
         const body = agree(answer, model.commit(stock, id, each.quantity))
         const left = stock.reservations.get(id)
         if (body && left) {
@@ -168,7 +168,7 @@ function createRun(products: readonly number[]) {
         return `commit ${answer.verdict}`
       }
       case 'release': {
-        const before = await callReleaseReservation(lanes, null, id)
+        const before = await callReleaseReservation(pools, null, id)
         const { status, isDue } = stock.reservations.get(id) ?? { status: 'not-found', isDue: false }
         expect(before).toBe(status === 'active' && isDue ? 'expired' : status)
         stock = model.release(stock, id) ?? stock
@@ -180,7 +180,7 @@ function createRun(products: readonly number[]) {
         return each.kind
       }
       case 'expire': {
-        await callExpireReservations(lanes, 1_000)
+        await callExpireReservations(pools, 1_000)
         stock = model.expire(stock)
         return each.kind
       }

@@ -4,7 +4,7 @@ import { addLocations, addProducts, openStockDatabase, type StockDatabase } from
 import { findLevel, findLongProductStock, findProductStock, listLevels } from './level-repository.ts'
 
 const ABSENT = 2 ** 40
-/** One level more than the read lane reads. */
+/** One level more than the read pool reads. */
 const MANY = 201
 
 let stock: StockDatabase
@@ -34,7 +34,7 @@ const level = (productId: number, locationId: number, [onHand, reserved]: readon
 })
 
 describe('findLevel', () => {
-  const find = (productId: number, locationId: number) => findLevel(stock.lanes, { productId, locationId })
+  const find = (productId: number, locationId: number) => findLevel(stock.pools, { productId, locationId })
 
   it('finds a level with its version', async () => {
     expect(await find(product(0), location(0))).toEqual({
@@ -69,21 +69,21 @@ describe('findProductStock', () => {
       available: 9,
       locations: [level(product(0), location(0), [10, 4]), level(product(0), location(1), [3, 0])],
     }
-    expect(await findProductStock(stock.lanes, product(0))).toEqual(expected)
+    expect(await findProductStock(stock.pools, product(0))).toEqual(expected)
     expect(await findLongProductStock(stock.db, product(0))).toEqual(expected)
   })
 
   it('finds no deleted product', async () => {
-    expect(await findProductStock(stock.lanes, product(2))).toBeUndefined()
+    expect(await findProductStock(stock.pools, product(2))).toBeUndefined()
     expect(await findLongProductStock(stock.db, product(2))).toBeUndefined()
   })
 
-  it('gives up a product with more levels than the read lane reads', async () => {
+  it('gives up a product with more levels than the read pool reads', async () => {
     const [long = 0] = await addProducts(stock, 1)
     for (const id of await addLocations(stock, MANY)) {
       await stock.query('INSERT INTO inventory.stock_levels VALUES ($1, $2, 1, 0)', [long, id])
     }
-    expect(await findProductStock(stock.lanes, long)).toBe('long')
+    expect(await findProductStock(stock.pools, long)).toBe('long')
     expect((await findLongProductStock(stock.db, long))?.onHand).toBe(MANY)
   })
 })

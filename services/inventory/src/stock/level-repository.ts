@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -34,7 +34,7 @@ export type FoundLevel =
   | 'product-not-found'
   | 'location-not-found'
 
-/** The read lane reads at most so many levels of a product, because reads of single rows wait behind them. */
+/** The read pool reads at most so many levels of a product, because reads of single rows wait behind them. */
 const SHORT_LEVELS = 200
 
 const levelQuery = prepare(
@@ -74,8 +74,8 @@ function productStatement(productId: number, part: RawBuilder<unknown>): RawBuil
 }
 
 /** The level of a product at a location; all zero when there was never any stock. */
-export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel> {
-  const { has_product, has_location, level, version } = await lanes.read.one(levelQuery, place)
+export async function findLevel(pools: Pools, place: Place): Promise<FoundLevel> {
+  const { has_product, has_location, level, version } = await pools.read.one(levelQuery, place)
   if (!has_product) return 'product-not-found'
   if (!has_location) return 'location-not-found'
   return { level: level ?? { ...place, ...NO_STOCK }, version }
@@ -83,15 +83,15 @@ export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel>
 
 const NO_STOCK = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
 
-/** The stock of a product; undefined when the product does not exist. `long`: it has too many levels for the read lane. */
-export async function findProductStock(lanes: Lanes, productId: number): Promise<ProductStock | 'long' | undefined> {
-  const row = await lanes.read.first(productQuery, { productId })
+/** The stock of a product; undefined when the product does not exist. `long`: it has too many levels for the read pool. */
+export async function findProductStock(pools: Pools, productId: number): Promise<ProductStock | 'long' | undefined> {
+  const row = await pools.read.first(productQuery, { productId })
   if (row === undefined) return undefined
   const { levels, ...stock } = row
   return levels > SHORT_LEVELS ? 'long' : { productId, ...stock }
 }
 
-/** The stock of a product with any number of levels; undefined when no live product has the id. It does not use the read lane. */
+/** The stock of a product with any number of levels; undefined when no live product has the id. It does not use the read pool. */
 export async function findLongProductStock(db: Db, productId: number): Promise<ProductStock | undefined> {
   const { rows } = await productStatement(productId, sql``).execute(db)
   const [row] = rows

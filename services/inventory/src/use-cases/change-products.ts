@@ -43,9 +43,9 @@ export function createProduct(
   deps: ProductDeps,
   { caller, sku, attributes, operatorChange }: CreateProductInput,
 ): Promise<Answered<InsertedProduct>> {
-  const create = async ({ lanes, db, names, config }: ProductDeps): Promise<Answered<InsertedProduct>> => {
+  const create = async ({ pools, db, names, config }: ProductDeps): Promise<Answered<InsertedProduct>> => {
     const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
-    if (!caller.repeat) return { verdict: 'done', body: requireFreeSku(await insertProduct(lanes, names, product)) }
+    if (!caller.repeat) return { verdict: 'done', body: requireFreeSku(await insertProduct(pools, names, product)) }
     const answer = requireFreeSku(await insertProductOnce(db, names, caller, product))
     if (answer.body === null) refuseKey(answer.verdict)
     return answer
@@ -81,10 +81,10 @@ export function changeProduct(
   { attributes, operatorChange, ...input }: ChangeProductInput,
 ): Promise<VersionedChange> {
   const { id, sku, mode } = input
-  const change = async ({ lanes, names, config }: ProductDeps) => {
+  const change = async ({ pools, names, config }: ProductDeps) => {
     const { attributesBytesMax: bytesMax } = config
     const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
-    const result = await callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax })
+    const result = await callChangeProduct(pools, names, { ...input, attributes: text, bytesMax })
     if (result.verdict === 'done') return result.change
     return refuseMerge(requireFreeSku(requireSameProduct(result.verdict)), bytesMax)
   }
@@ -121,8 +121,8 @@ export function deleteProduct(
   deps: ChangeDeps & Pick<ProductDeps, 'names'>,
   { operatorChange, ...product }: Audited & Pick<ChangeProductInput, 'id' | 'versions'>,
 ): Promise<void> {
-  const remove = async ({ lanes, names }: ChangeDeps & Pick<ProductDeps, 'names'>) => {
-    const verdict = requireSameProduct(await callDeleteProduct(lanes, names, product))
+  const remove = async ({ pools, names }: ChangeDeps & Pick<ProductDeps, 'names'>) => {
+    const verdict = requireSameProduct(await callDeleteProduct(pools, names, product))
     if (verdict === 'in-stock') throw productInStock()
   }
   return runAuditedChange(deps, operatorChange, remove, () => auditProduct('products.delete', product.id, {}))

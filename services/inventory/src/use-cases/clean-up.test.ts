@@ -24,22 +24,22 @@ afterEach(async () => {
 
 const outcomes = meter.createCounter('jobs_total')
 const log = (fields: object) => logged.push(fields)
-const depsWith = (lanes: StockDatabase['lanes'], cleanUpWatch: CleanUpWatch) => ({
-  lanes,
+const depsWith = (pools: StockDatabase['pools'], cleanUpWatch: CleanUpWatch) => ({
+  pools,
   outcomes,
   cleanUpWatch,
   stockMetrics: createStockMetrics(meter),
   logger: { info: log, warn: log },
 })
-const run = (lanes = stock.lanes) => cleanUp(depsWith(lanes, new CleanUpWatch(60_000)))
+const run = (pools = stock.pools) => cleanUp(depsWith(pools, new CleanUpWatch(60_000)))
 /** Starts the clean-up of a process. The test stops it when it ends, if not before. */
-function startProcess(cleanUpWatch: CleanUpWatch, lanes = stock.lanes): () => Promise<void> {
-  const stop = startCleanUp({ ...depsWith(lanes, cleanUpWatch), meter, config: { cleanUpEveryMs: 20 } })
+function startProcess(cleanUpWatch: CleanUpWatch, pools = stock.pools): () => Promise<void> {
+  const stop = startCleanUp({ ...depsWith(pools, cleanUpWatch), meter, config: { cleanUpEveryMs: 20 } })
   stops.push(stop)
   return stop
 }
 const reserve = () =>
-  callReserve(stock.lanes, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
+  callReserve(stock.pools, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
 const reserved = async () => (await stock.query('SELECT reserved FROM inventory.stock_levels'))[0]?.reserved
 
 /** Adds imports that were last touched so long ago, each with a piece of its file. */
@@ -127,7 +127,7 @@ describe('cleanUp', () => {
   it('deletes keys after a day', async () => {
     const keys = async () => (await stock.query('SELECT key FROM inventory.idempotency_keys')).map(({ key }) => key)
     for (const key of ['old', 'young'])
-      await callReserve(stock.lanes, withKey(key, 1), { productId, locationId: 1, quantity: 1 })
+      await callReserve(stock.pools, withKey(key, 1), { productId, locationId: 1, quantity: 1 })
     await stock.query(`UPDATE inventory.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = 'old'`)
     await run()
     expect(await keys()).toEqual(['young'])
@@ -136,7 +136,7 @@ describe('cleanUp', () => {
   it('reports a run that is stuck, until it goes on', async () => {
     const answer = Promise.withResolvers<never>()
     const cleanUpWatch = new CleanUpWatch(70)
-    startProcess(cleanUpWatch, { ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } })
+    startProcess(cleanUpWatch, { ...stock.pools, write: { ...stock.pools.write, one: () => answer.promise } })
     cleanUpWatch.check()
     const check = async () => cleanUpWatch.check()
     const problem = () => check().catch(({ message }: Error) => message)
@@ -147,7 +147,7 @@ describe('cleanUp', () => {
 
   it('runs again after a failure', async () => {
     const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
-    await run({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
+    await run({ ...stock.pools, write: { ...stock.pools.write, one: failing.one } })
     const err = new Error('away')
     expect(logged).toEqual([
       { err, task: 'reservation_expiry' },

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { deleteOldKeys } from '../idempotency/key-repository.ts'
 import { GIVEN_UP } from '../imports/import-job.ts'
 import { deleteOldImportRows } from '../imports/import-repository.ts'
@@ -11,7 +11,7 @@ import { callExpireReservations } from '../reservations/reservation-repository.t
 import type { StockMetrics } from '../reservations/stock-metrics.ts'
 
 interface CleanUpDeps {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly stockMetrics: StockMetrics
   /** Counts the tasks of each run by outcome. */
   readonly outcomes: ReturnType<Metrics['meter']['createCounter']>
@@ -34,20 +34,20 @@ const BATCH_FILES = 10
  * leaves the rest to the next one. A second run finds nothing more to do.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
-  const { lanes, logger, stockMetrics, cleanUpWatch } = deps
+  const { pools, logger, stockMetrics, cleanUpWatch } = deps
   await attemptTask(deps, 'reservation_expiry', async () => {
-    const count = await repeatWhileFull((limit) => callExpireReservations(lanes, limit), cleanUpWatch, BATCH_ROWS)
+    const count = await repeatWhileFull((limit) => callExpireReservations(pools, limit), cleanUpWatch, BATCH_ROWS)
     stockMetrics.countReservation('expired', count)
     if (count > 0) logger.info({ event: 'reservation.expired', count }, 'reservations have expired')
   })
   await attemptTask(deps, 'key_clean_up', async () => {
-    await repeatWhileFull((limit) => deleteOldKeys(lanes, limit), cleanUpWatch, BATCH_ROWS)
+    await repeatWhileFull((limit) => deleteOldKeys(pools, limit), cleanUpWatch, BATCH_ROWS)
   })
   await attemptTask(deps, 'import_clean_up', async () => {
-    await repeatWhileFull((limit) => deleteOldImportRows(lanes, limit), cleanUpWatch, IMPORT_BATCH_ROWS)
-    const fail = (limit: number) => updateAbandonedImports(lanes, limit, GIVEN_UP)
+    await repeatWhileFull((limit) => deleteOldImportRows(pools, limit), cleanUpWatch, IMPORT_BATCH_ROWS)
+    const fail = (limit: number) => updateAbandonedImports(pools, limit, GIVEN_UP)
     await repeatWhileFull(fail, cleanUpWatch, BATCH_FILES)
-    await repeatWhileFull((limit) => deleteOldOperatorImports(lanes, limit), cleanUpWatch, BATCH_FILES)
+    await repeatWhileFull((limit) => deleteOldOperatorImports(pools, limit), cleanUpWatch, BATCH_FILES)
   })
 }
 

@@ -1,6 +1,6 @@
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { Database } from '@trestle/database/connect.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { InventoryTables } from '../database.ts'
 import { cutPage, type Page, type PageLimits, type Position, positionById, readPage } from '../pagination/page.ts'
 import { type Include, productDetailsJson, productJson, requireProduct, rowsThatFit } from '../products/product.ts'
@@ -25,7 +25,7 @@ const PIECE_LENGTH = 65_536
 /** Rows of the first piece, and of a piece at most. */
 const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
-type ListDeps = Pick<Database<InventoryTables>, 'lanes' | 'readLagging'> &
+type ListDeps = Pick<Database<InventoryTables>, 'pools' | 'readLagging'> &
   Pick<Turns, 'listTurns' | 'longPages'> & { readonly config: PageLimits }
 
 /** A request for a page of products. */
@@ -114,7 +114,7 @@ function inListTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: (
 
 /**
  * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is
- * a prepared statement on the read lane, among the reads of single products; it is undefined when it is too
+ * a prepared statement on the read pool, among the reads of single products; it is undefined when it is too
  * long for that. Any other page is planned for its values.
  */
 async function findShortPage(
@@ -124,7 +124,7 @@ async function findShortPage(
   const { selection, page, includes, form, signal } = request
   const isOfIds = selection.filters.length === 0 && selection.sort === 'id'
   if (isOfIds && includes.length === 0 && form === 'whole') {
-    const plain = await listProductsById(deps.lanes, Number(page.after?.[0] ?? 0), page.limit)
+    const plain = await listProductsById(deps.pools, Number(page.after?.[0] ?? 0), page.limit)
     return plain?.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
   const products = await inListTurn(deps, request, () =>
@@ -197,18 +197,18 @@ interface ShownProduct {
 
 /** A live product with the members that `include` names. @throws productNotFound when no live product has the id */
 export async function showProduct(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   { id, includes }: { readonly id: number; readonly includes: readonly Include[] },
 ): Promise<ShownProduct> {
-  return requireProduct(includes.length === 0 ? await showPlain(lanes, id) : await showDetails(lanes, id, includes))
+  return requireProduct(includes.length === 0 ? await showPlain(pools, id) : await showDetails(pools, id, includes))
 }
 
-async function showPlain(lanes: Lanes, id: number): Promise<ShownProduct | undefined> {
-  const product = await findProduct(lanes, id)
+async function showPlain(pools: Pools, id: number): Promise<ShownProduct | undefined> {
+  const product = await findProduct(pools, id)
   return product && { json: productJson(product), version: product.version }
 }
 
-async function showDetails(lanes: Lanes, id: number, includes: readonly Include[]): Promise<ShownProduct | undefined> {
-  const product = await findProductDetails(lanes, id)
+async function showDetails(pools: Pools, id: number, includes: readonly Include[]): Promise<ShownProduct | undefined> {
+  const product = await findProductDetails(pools, id)
   return product && { json: productDetailsJson(product, includes), version: product.version }
 }

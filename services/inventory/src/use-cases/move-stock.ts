@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { countBelowReserved } from '../errors.ts'
 import type { Answered, Caller, Refused } from '../idempotency/idempotent-request.ts'
 import { getLocationId } from '../locations/location-repository.ts'
@@ -30,14 +30,14 @@ export async function moveStock(
   deps: ChangeDeps & { readonly stockMetrics: StockMetrics },
   { caller, lines, operatorChange }: Audited & { readonly caller: Caller; readonly lines: readonly MovementLine[] },
 ): Promise<Answered<MovedStock>> {
-  const { lanes, stockMetrics } = deps
-  const move = (own: ChangeDeps) => callMoveStock(own.lanes, caller, lines)
+  const { pools, stockMetrics } = deps
+  const move = (own: ChangeDeps) => callMoveStock(own.pools, caller, lines)
   const answer = await retryAfterExpiry(deps, () =>
     runAuditedChange(deps, operatorChange, move, ({ verdict, body }) =>
       verdict === 'done' ? auditMovements(body, lines) : undefined,
     ),
   )
-  if (answer.body === null) return refuseLine(lanes, lines, answer)
+  if (answer.body === null) return refuseLine(pools, lines, answer)
   if (answer.verdict === 'done') for (const { type } of lines) stockMetrics.countMovement(type)
   return answer
 }
@@ -48,14 +48,14 @@ function auditMovements({ id, ids }: MovedStock, lines: readonly MovementLine[])
   return { action: actionOf(lines), object: { kind: 'movement', id }, productIds, changes }
 }
 
-async function refuseLine(lanes: Lanes, lines: readonly MovementLine[], answer: Refused<MoveRefusal>): Promise<never> {
+async function refuseLine(pools: Pools, lines: readonly MovementLine[], answer: Refused<MoveRefusal>): Promise<never> {
   const line = lines.length > 1 ? answer.line : null
   const refused = lines[answer.line ?? 0]
   if (answer.verdict === 'insufficient-stock' && refused?.type === 'count') {
-    const { available, reserved } = await readLevelNow(lanes, refused)
+    const { available, reserved } = await readLevelNow(pools, refused)
     throw countBelowReserved({ details: { available, reserved, ...(line === null ? {} : { line }) } })
   }
-  const quantity = line && refused ? await readQuantityNow(lanes, refused, answer) : answer.quantity
+  const quantity = line && refused ? await readQuantityNow(pools, refused, answer) : answer.quantity
   refuseStock({ ...answer, line, quantity })
 }
 
@@ -64,20 +64,20 @@ async function refuseLine(lanes: Lanes, lines: readonly MovementLine[], answer: 
  * are undone by now, so the quantity that it saw does not exist.
  */
 async function readQuantityNow(
-  lanes: Lanes,
+  pools: Pools,
   line: MovementLine,
   { verdict, quantity }: Refused<MoveRefusal>,
 ): Promise<number | null> {
   if (quantity === null) return quantity
-  const { onHand, available } = await readLevelNow(lanes, line)
+  const { onHand, available } = await readLevelNow(pools, line)
   return verdict === 'stale-quantity' ? onHand : available
 }
 
 async function readLevelNow(
-  lanes: Lanes,
+  pools: Pools,
   line: MovementLine,
 ): Promise<Pick<Level, 'onHand' | 'reserved' | 'available'>> {
-  const found = await findLevel(lanes, { productId: line.productId, locationId: effectOf(line).locationId })
+  const found = await findLevel(pools, { productId: line.productId, locationId: effectOf(line).locationId })
   return typeof found === 'string' ? { onHand: 0, reserved: 0, available: 0 } : found.level
 }
 
@@ -113,7 +113,7 @@ const OPERATOR = 'operator'
  * locationInactive, insufficientStock, countBelowReserved, staleQuantity, quantityAboveLimit
  */
 export async function moveStockByName(
-  { db, lanes }: ChangeDeps,
+  { db, pools }: ChangeDeps,
   { sku, locations, toLine }: MoveStockByNameInput,
 ): Promise<StockMovedByName> {
   const productId = await getProductId(db, sku)
@@ -121,7 +121,7 @@ export async function moveStockByName(
   for (const code of locations) locationIds.push(await getLocationId(db, code))
   const line = toLine({ productId, locationIds })
   const { body } = await moveStock(
-    { db, lanes, stockMetrics: UNCOUNTED },
+    { db, pools, stockMetrics: UNCOUNTED },
     { caller: { actor: OPERATOR, repeat: undefined }, lines: [line] },
   )
   const levels = locations.flatMap((location, at) => {

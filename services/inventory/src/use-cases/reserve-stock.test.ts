@@ -37,7 +37,7 @@ afterAll(() => stock.close())
 beforeEach(async () => {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0] = await addLocations(stock, 1)
-  await callMoveStock(stock.lanes, NOBODY, [{ type: 'receive', productId, locationId, quantity: 10 }])
+  await callMoveStock(stock.pools, NOBODY, [{ type: 'receive', productId, locationId, quantity: 10 }])
   counted.splice(0)
 })
 
@@ -50,7 +50,7 @@ const stockMetrics = {
 /** Reserves four, unless `changes` say otherwise. @returns the answer, or what was thrown */
 const reserve = (changes: Partial<NewReservation> = {}, caller = NOBODY) =>
   reserveStock(
-    { lanes: stock.lanes, stockMetrics },
+    { pools: stock.pools, stockMetrics },
     {
       caller,
       reservation: { productId, locationId, quantity: 4, expiresInSeconds: 60, ...changes },
@@ -126,9 +126,9 @@ describe('commitReservation', () => {
     countReservation: (status: string) => void counted.push(status),
   }
   const commit = (id: number, quantity?: number) =>
-    commitReservation({ lanes: stock.lanes, stockMetrics }, { caller: NOBODY, id, quantity })
+    commitReservation({ pools: stock.pools, stockMetrics }, { caller: NOBODY, id, quantity })
   const reserveFor = async (quantity: number) => {
-    const { body } = await callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds: 60 })
+    const { body } = await callReserve(stock.pools, NOBODY, { productId, locationId, quantity, expiresInSeconds: 60 })
     return body?.id ?? 0
   }
 
@@ -151,7 +151,7 @@ describe('commitReservation', () => {
   it('refuses a reservation that is over, also before clean-up', async () => {
     const [committed, released, due] = [await reserveFor(1), await reserveFor(1), await reserveFor(1)]
     await commit(committed)
-    await callReleaseReservation(stock.lanes, null, released)
+    await callReleaseReservation(stock.pools, null, released)
     await stock.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [due])
     counted.splice(0)
     await expect(commit(committed)).rejects.toThrow(reservationCommitted())

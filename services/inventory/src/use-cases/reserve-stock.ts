@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { aboveRemaining, reservationReleased } from '../errors.ts'
 import { type Answered, type Caller, type Refused, refuseKey } from '../idempotency/idempotent-request.ts'
 import type { Audited } from '../operators/operator-change.ts'
@@ -16,7 +16,7 @@ import type { StockMetrics } from '../reservations/stock-metrics.ts'
 import { refuseStock } from '../stock/level.ts'
 
 interface ReservationDeps {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly stockMetrics: StockMetrics
 }
 
@@ -27,10 +27,10 @@ interface ReservationDeps {
  * `refuseStock` throws no other error here, because a reservation changes nothing on hand
  */
 export async function reserveStock(
-  { lanes, stockMetrics }: ReservationDeps,
+  { pools, stockMetrics }: ReservationDeps,
   { caller, reservation }: { readonly caller: Caller; readonly reservation: NewReservation },
 ): Promise<Answered<Reservation>> {
-  const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callReserve(lanes, caller, reservation))
+  const answer = await retryAfterExpiry({ pools, stockMetrics }, () => callReserve(pools, caller, reservation))
   if (answer.body === null) refuseStock(answer)
   if (answer.verdict === 'done') stockMetrics.countReservation(answer.body.status)
   return answer
@@ -51,10 +51,10 @@ interface CommitReservationInput {
  * used for another request, keyRunning while its first request runs
  */
 export async function commitReservation(
-  { lanes, stockMetrics }: ReservationDeps,
+  { pools, stockMetrics }: ReservationDeps,
   { caller, id, quantity }: CommitReservationInput,
 ): Promise<Answered<Reservation>> {
-  const answer = await callCommitReservation(lanes, caller, { id, quantity })
+  const answer = await callCommitReservation(pools, caller, { id, quantity })
   if (answer.body === null) refuseCommit(answer)
   if (answer.verdict === 'done') {
     stockMetrics.countMovement('ship')
@@ -88,15 +88,15 @@ export function releaseReservation(
   deps: ReservationDeps & ChangeDeps,
   { actor, id, operatorChange }: Audited & { readonly actor: string | null; readonly id: number },
 ): Promise<boolean> {
-  const release = async ({ lanes, stockMetrics }: ReservationDeps) => {
-    const before = requireReservation(await callReleaseReservation(lanes, actor, id))
+  const release = async ({ pools, stockMetrics }: ReservationDeps) => {
+    const before = requireReservation(await callReleaseReservation(pools, actor, id))
     if (before === 'committed' || before === 'expired') refuseEnded(before)
     if (before === 'active') stockMetrics.countReservation('released')
     return before === 'active'
   }
-  return runAuditedChange(deps, operatorChange, release, async (released, { lanes }) => {
+  return runAuditedChange(deps, operatorChange, release, async (released, { pools }) => {
     if (!released) return undefined
-    const { productId } = requireReservation(await findReservation(lanes, id))
+    const { productId } = requireReservation(await findReservation(pools, id))
     return { action: 'reservations.release', object: { kind: 'reservation', id }, productIds: [productId], changes: {} }
   })
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Db } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
@@ -22,7 +22,7 @@ export async function seedProducts({ db }: { readonly db: Db }, count: number): 
 
 interface SeedDeps {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
 }
 
 /** Lines of one request. */
@@ -35,7 +35,7 @@ export const SEED_LOCATION = 'MAIN'
  * @throws Error when there is no location MAIN, or it is not active; quantityAboveLimit when more than 10^12
  * would be on hand; the errors of `refuseStock`
  */
-export async function seedStock({ db, lanes }: SeedDeps, quantity: number): Promise<number> {
+export async function seedStock({ db, pools }: SeedDeps, quantity: number): Promise<number> {
   const locationId = await getLocationId(db, SEED_LOCATION)
   const listAfter = (after: number) =>
     listSampleProductsWithoutLevel(db, locationId, { after, limit: STOCK_BATCH_ROWS })
@@ -45,7 +45,7 @@ export async function seedStock({ db, lanes }: SeedDeps, quantity: number): Prom
     const lines = ids.map(
       (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
     )
-    const moved = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
+    const moved = await callMoveStock(pools, { actor: null, repeat: undefined }, lines)
     if (moved.verdict === 'location-inactive') {
       const advice = `PATCH /locations/${locationId} with {"active":true} changes that`
       throw new Error(`the location ${SEED_LOCATION} is not active, so it takes no stock; ${advice}`)

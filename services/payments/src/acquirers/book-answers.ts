@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
 import type { Db } from '../database.ts'
 import { type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
@@ -13,7 +13,7 @@ import { type ClosedOperation, callCloseOperation } from './operation-repository
  */
 export interface BookingDeps {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly outbox: Pick<Outbox, 'wake'>
   readonly logger: { error(fields: object, message: string): void }
 }
@@ -27,12 +27,12 @@ export interface FinalAnswer {
 
 /** Books a final answer. An exception for the operator is stored once (reference: What is taken back). */
 export async function bookFinalAnswer(
-  { db, lanes, outbox, logger }: BookingDeps,
+  { db, pools, outbox, logger }: BookingDeps,
   { acquirer, task, answer }: FinalAnswer,
 ): Promise<void> {
   const { merchantId, operationId: id } = task
   const reason = answer.verdict === 'rejected' ? answer.reason : null
-  const closed = await callCloseOperation(lanes, { merchantId, id, outcome: answer.verdict, reason })
+  const closed = await callCloseOperation(pools, { merchantId, id, outcome: answer.verdict, reason })
   outbox.wake()
   const problem = problemOf(closed, answer)
   if (problem === undefined) return

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
@@ -84,10 +84,10 @@ const settleQuery = prepare(
  * booked.
  */
 export async function callBookSettlement(
-  lanes: Lanes,
+  pools: Pools,
   input: BookSettlementCall,
 ): Promise<SettlementProblem | undefined> {
-  const { verdict } = await lanes.write.one(settleQuery, input)
+  const { verdict } = await pools.write.one(settleQuery, input)
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
 }
 

@@ -35,7 +35,7 @@ const amounts = async (id: string) => {
   return [pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount]
 }
 const pay = async () => {
-  const { outcome } = await callPayOut(payments.deps.lanes, {
+  const { outcome } = await callPayOut(payments.deps.pools, {
     ...OPERATOR,
     merchantId: merchant.id,
     minimumMajorUnits: 1,
@@ -45,11 +45,11 @@ const pay = async () => {
 }
 const dispute = async (transactionId: string, amount: number) => {
   const body = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${transactionId}` }
-  const { outcome } = await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute: body })
+  const { outcome } = await callOpenDispute(payments.deps.pools, { ...OPERATOR, transactionId, dispute: body })
   return outcome?.verdict === 'opened' ? outcome.dispute.id : ''
 }
 const close = (disputeId: string, outcome: 'won' | 'lost') =>
-  callCloseDispute(payments.deps.lanes, { ...OPERATOR, disputeId, outcome })
+  callCloseDispute(payments.deps.pools, { ...OPERATOR, disputeId, outcome })
 /** Ends the wait for the answer of an operation. */
 const age = (id: string) =>
   sql`UPDATE ${sql.table('acquirer_operations')} SET created = now() - interval '4 days' WHERE id = ${id}`.execute(
@@ -136,7 +136,7 @@ describe('an operation that the acquirer rejects', () => {
     const entry = await merchant.book('void', id, 600)
     const { deps } = payments
     await merchant.wait(8)
-    const expire = () => callExpireInBatches(deps.lanes, { merchantId: merchant.id, days: 7, batches: 10 })
+    const expire = () => callExpireInBatches(deps.pools, { merchantId: merchant.id, days: 7, batches: 10 })
     await expire()
     expect(await amounts(id)).toEqual([0, 0, 0, 1_000, 0])
     await merchant.answer(entry, REJECTED)

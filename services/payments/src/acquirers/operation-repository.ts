@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -79,8 +79,8 @@ const closeQuery = prepare(
 )
 
 /** Stores an answer, and takes back an operation that was not accepted. Resolves to how the answer was booked. */
-export function callCloseOperation(lanes: Lanes, answer: OperationAnswer): Promise<ClosedOperation> {
-  return lanes.write.one(closeQuery, answer)
+export function callCloseOperation(pools: Pools, answer: OperationAnswer): Promise<ClosedOperation> {
+  return pools.write.one(closeQuery, answer)
 }
 
 /** A rejected operation, for the mail to the merchant. */
@@ -126,6 +126,6 @@ const rejectionQuery = withOwner(
 )
 
 /** The rejection of an operation. Undefined for an operation that is not rejected, or no longer. */
-export function findRejection(lanes: Lanes, key: OperationKey): Promise<Rejection | undefined> {
-  return lanes.read.first(rejectionQuery, key)
+export function findRejection(pools: Pools, key: OperationKey): Promise<Rejection | undefined> {
+  return pools.read.first(rejectionQuery, key)
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -49,10 +49,10 @@ export async function listOpenExceptions(db: Db, limit: number): Promise<readonl
 
 /** A page of the exceptions of all merchants, for an operator: either open or resolved ones. */
 export function listOperatedExceptions(
-  lanes: Lanes,
+  pools: Pools,
   { merchantId, open, ...page }: PageBounds & { readonly merchantId: string | undefined; readonly open: boolean },
 ): Promise<readonly PlacedException[]> {
-  return exceptions(lanes, { ...page, filters: { merchant_id: merchantId }, flags: { open } })
+  return exceptions(pools, { ...page, filters: { merchant_id: merchantId }, flags: { open } })
 }
 
 const exceptionQuery = prepare(
@@ -64,7 +64,7 @@ const exceptionQuery = prepare(
 
 /** An exception of a merchant, open or resolved, for an operator. Undefined when there is no such exception. */
 export function findOperatedException(
-  { read }: Lanes,
+  { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
 ): Promise<OperatedException | undefined> {
   return read.first(exceptionQuery, input)

@@ -20,7 +20,7 @@ const lastUsed = async (appId: string) =>
 
 describe('updateUsedKeys', () => {
   it('writes when a key last let a request in, after the requests', async () => {
-    const { lanes, usedKeys } = payments.deps
+    const { pools, usedKeys } = payments.deps
     const [used, refused, idle] = [
       await createTestApp(payments),
       await createTestApp(payments),
@@ -30,23 +30,23 @@ describe('updateUsedKeys', () => {
     await payments.app.inject({ url: '/me', headers: basic('unknown') })
     await payments.app.inject({ url: '/merchants/x', headers: refused.headers })
     expect(await lastUsed(used.id)).toBeNull()
-    await updateUsedKeys(lanes, usedKeys)
+    await updateUsedKeys(pools, usedKeys)
     expect(Math.abs(Date.now() - ((await lastUsed(used.id))?.getTime() ?? 0))).toBeLessThan(60_000)
     expect(await lastUsed(refused.id)).not.toBeNull()
     expect(await lastUsed(idle.id)).toBeNull()
     const first = await lastUsed(used.id)
-    await updateUsedKeys(lanes, usedKeys)
+    await updateUsedKeys(pools, usedKeys)
     expect(await lastUsed(used.id)).toEqual(first)
   })
 
   // A distributed database has the key on each server, and no statement skips the same row on all of them.
   it.skipIf(distributed)('leaves out a key that another transaction holds, in place of waiting for it', async () => {
-    const { lanes, usedKeys } = payments.deps
+    const { pools, usedKeys } = payments.deps
     const [held, free] = [await createTestApp(payments), await createTestApp(payments)]
     for (const { headers } of [held, free]) await payments.app.inject({ url: '/me', headers })
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('app_keys').select('id').where('app_id', '=', held.id).forUpdate().execute()
-      await updateUsedKeys(lanes, usedKeys)
+      await updateUsedKeys(pools, usedKeys)
     })
     expect(await lastUsed(held.id)).toBeNull()
     expect(await lastUsed(free.id)).not.toBeNull()

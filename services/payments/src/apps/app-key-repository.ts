@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
@@ -34,8 +34,8 @@ export type AddedKey =
   | { readonly verdict: 'key-spent' }
 
 /** Adds a key to the calling app, or finds the key that has this MAC already. */
-export async function callCreateKey(lanes: Lanes, input: CreateKeyCall): Promise<Judged<AddedKey>> {
-  const row = await lanes.write.one(createQuery, input)
+export async function callCreateKey(pools: Pools, input: CreateKeyCall): Promise<Judged<AddedKey>> {
+  const row = await pools.write.one(createQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['key-spent'])
   return { verdict, identityId: row.identity_id, outcome: toAddedKey(row) }
 }
@@ -57,10 +57,10 @@ const revokeQuery = prepareOnCoordinator(
 
 /** Revokes a key of the calling app, unless it is the last good one. `keyId` is null when only access is checked. */
 export async function callRevokeKey(
-  lanes: Lanes,
+  pools: Pools,
   input: { readonly keyMac: Buffer; readonly keyId: string | null },
 ): Promise<AccessResult & { readonly isLast: boolean }> {
-  const { verdict, identity_id, is_last } = await lanes.write.one(revokeQuery, input)
+  const { verdict, identity_id, is_last } = await pools.write.one(revokeQuery, input)
   return { verdict, identityId: identity_id, isLast: is_last ?? false }
 }
 
@@ -103,11 +103,11 @@ export interface ListKeysInput extends Omit<PageBounds, 'order'> {
 
 /** A page of the good keys of the calling app. At most `input.limit`, by id in `order`. */
 export async function listKeys(
-  lanes: Lanes,
+  pools: Pools,
   input: ListKeysInput,
   order: PageBounds['order'],
 ): Promise<AccessResult & { readonly keys: readonly AppKey[] }> {
-  const rows = await lanes.read.all(listQueries[order], input)
+  const rows = await pools.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, keys: rows.flatMap((row) => toAppKey(row) ?? []) }
 }
@@ -172,19 +172,19 @@ export function rememberKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
  * statement skips locked keys: another process writes their use at this moment, or they are
  * being revoked.
  */
-export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<void> {
+export async function updateUsedKeys(pools: Pools, usedKeys: UsedKeys): Promise<void> {
   const macs = [...usedKeys.values()]
   usedKeys.clear()
-  if (macs.length > 0) await lanes.write.all(usedQuery, { macs })
+  if (macs.length > 0) await pools.write.all(usedQuery, { macs })
 }
 
 /** Writes the remembered keys every minute. The function that it returns ends this with a last write. */
 export function startKeyUseWrites(
-  lanes: Lanes,
+  pools: Pools,
   usedKeys: UsedKeys,
   onError: (error: unknown) => void,
 ): () => Promise<void> {
-  const write = () => updateUsedKeys(lanes, usedKeys).catch(onError)
+  const write = () => updateUsedKeys(pools, usedKeys).catch(onError)
   const timer = setInterval(() => void write(), WRITE_INTERVAL_MS).unref()
   return async () => {
     clearInterval(timer)

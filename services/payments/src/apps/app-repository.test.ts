@@ -23,13 +23,13 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const read = (key: string) => readIdentity(payments.deps.lanes, credentialsOf({ key }))
+const read = (key: string) => readIdentity(payments.deps.pools, credentialsOf({ key }))
 const NOT_INVITED = { verdict: 'not-invited', id: null }
 const unauthorized = { verdict: 'unauthorized', identityId: null, identity: undefined }
 
 describe('an invitation to register an app', () => {
   const register = (code: string, key: string) =>
-    callRegisterApp(payments.deps.lanes, {
+    callRegisterApp(payments.deps.pools, {
       keyMac: keyMac(testPepper, key),
       hint: key.slice(-4),
       name: 'Shop',

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { prepareForCaller } from '../access/access-query.ts'
@@ -21,8 +21,8 @@ const createQuery = prepareOnCoordinator(
 )
 
 /** Makes an app with its first key, for a command: the login of the service may not. Resolves to the id of the app. */
-export async function callCreateApp(lanes: Lanes, app: NewApp): Promise<string> {
-  return (await lanes.write.one(createQuery, app)).id
+export async function callCreateApp(pools: Pools, app: NewApp): Promise<string> {
+  return (await pools.write.one(createQuery, app)).id
 }
 
 interface IdentityRow {
@@ -45,10 +45,10 @@ const identityQuery = prepareForCaller(
 
 /** The identity of the caller; for an unknown caller, `unauthorized` without an identity. */
 export async function readIdentity(
-  lanes: Lanes,
+  pools: Pools,
   caller: Credentials,
 ): Promise<AccessResult & { readonly identity: Identity | undefined }> {
-  const { verdict, id, name, email, created } = await lanes.read.one(identityQuery, caller)
+  const { verdict, id, name, email, created } = await pools.read.one(identityQuery, caller)
   return {
     verdict,
     identityId: id,

@@ -31,8 +31,8 @@ it.each([
   ['a beginning that few have', 'ZEBRA', [idOf(3), idOf(2), idOf(1)]],
   ['what none has', 'x', []],
 ])('a search among many apps looks at few rows for %s', async (_which, search, expected) => {
-  const { found, rows } = await countRowsRead(payments, 'apps', (lanes) =>
-    operatedApps.page(lanes, { ...PAGE, order: 'newest-first', search }),
+  const { found, rows } = await countRowsRead(payments, 'apps', (pools) =>
+    operatedApps.page(pools, { ...PAGE, order: 'newest-first', search }),
   )
   expect([found.rows.map(({ id }) => id), found.cutAt]).toEqual([expected, undefined])
   // What the index finds, the ids of a walk, and the page.
@@ -50,10 +50,10 @@ it('lists look at few keys of an app that has many, most of them revoked, and at
     FROM generate_series(1, ${KEYS}::int) n`.execute(db)
   await sql`ANALYZE payments.app_keys`.execute(db)
   const search = (wanted: string) => ({ ...PAGE, order: 'newest-first' as const, search: wanted })
-  const ofOther = await countRowsRead(payments, 'app_keys', (lanes) => operatedApps.page(lanes, search(idOf(1))))
-  const ofAll = await countRowsRead(payments, 'app_keys', (lanes) => operatedApps.page(lanes, search(id)))
-  const own = await countRowsRead(payments, 'app_keys', (lanes) => listKeys(lanes, { ...PAGE, keyMac }, 'newest-first'))
-  const members = await countRowsRead(payments, 'app_keys', (lanes) => listMembersOfMerchant(lanes, merchant.id))
+  const ofOther = await countRowsRead(payments, 'app_keys', (pools) => operatedApps.page(pools, search(idOf(1))))
+  const ofAll = await countRowsRead(payments, 'app_keys', (pools) => operatedApps.page(pools, search(id)))
+  const own = await countRowsRead(payments, 'app_keys', (pools) => listKeys(pools, { ...PAGE, keyMac }, 'newest-first'))
+  const members = await countRowsRead(payments, 'app_keys', (pools) => listMembersOfMerchant(pools, merchant.id))
   const counts = [ofOther.found.rows[0]?.keys, ofAll.found.rows[0]?.keys, own.found.keys, members.found.apps]
   expect(counts.map((listed) => listed?.length)).toEqual([0, LIMIT, LIMIT, 1])
   const [other, ...many] = [ofOther, ofAll, own, members].map(({ rows }) => rows)

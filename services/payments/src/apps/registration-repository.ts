@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Trx } from '../database.ts'
@@ -21,8 +21,8 @@ const registerQuery = prepareOnCoordinator(
 )
 
 /** Makes an app with its first key for a client, unless registration is closed, and uses the code up. */
-export function callRegisterApp(lanes: Lanes, app: RegisteringApp): Promise<Registered> {
-  return lanes.write.one(registerQuery, app)
+export function callRegisterApp(pools: Pools, app: RegisteringApp): Promise<Registered> {
+  return pools.write.one(registerQuery, app)
 }
 
 const closedQuery = prepareOnCoordinator(
@@ -31,7 +31,7 @@ const closedQuery = prepareOnCoordinator(
 )
 
 /** Whether an operator has closed registration. */
-export async function isRegistrationClosed({ read }: Lanes): Promise<boolean> {
+export async function isRegistrationClosed({ read }: Pools): Promise<boolean> {
   return (await read.one(closedQuery, {})).is_closed
 }
 

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
@@ -38,8 +38,8 @@ const keepQuery = prepare(
 )
 
 /** Keeps the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
-export async function callKeepCard(lanes: Lanes, input: KeepCardCall): Promise<Judged<KeepCardOutcome>> {
-  const row = await lanes.write.one(keepQuery, input)
+export async function callKeepCard(pools: Pools, input: KeepCardCall): Promise<Judged<KeepCardOutcome>> {
+  const row = await pools.write.one(keepQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
   return { verdict, identityId: row.identity_id, outcome: toOutcome(row) }
 }
@@ -75,10 +75,10 @@ const readQuery = findBelowMerchant<CardColumns>('read_card', {
  * the card.
  */
 export async function readCard(
-  lanes: Lanes,
+  pools: Pools,
   input: Credentials & { readonly id: string },
 ): Promise<AccessResult & { readonly card: Card | undefined }> {
-  const row = await lanes.read.one(readQuery, input)
+  const row = await pools.read.one(readQuery, input)
   return { verdict: row.verdict, identityId: row.identity_id, card: row.id === null ? undefined : toCard(row) }
 }
 

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Repeat } from '../access/caller.ts'
@@ -147,16 +147,16 @@ const rateQuery = prepare(
  * Finds what decides an order, in one round trip: its merchant, session, spent tokens, and the end of an
  * earlier request with its key. Undefined when no merchant has the key.
  */
-export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<Checkout | undefined> {
+export async function findCheckout(pools: Pools, input: CheckoutInput): Promise<Checkout | undefined> {
   const { repeat, ...names } = input
   const { method = null, path = null, key: repeatKey = null, fingerprint = null } = repeat ?? {}
-  const row = await lanes.read.first(checkoutQuery, { ...names, method, path, repeatKey, fingerprint })
+  const row = await pools.read.first(checkoutQuery, { ...names, method, path, repeatKey, fingerprint })
   if (!row) return undefined
   const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {
     payee: { id, test, currency, descriptor, website, tdsMode, acquirer, canChargeCard, now },
     // The node of a merchant cannot look up a rate within a query on rows of the merchant.
-    rate: row.rate === 'unknown' ? (await lanes.read.one(rateQuery, names)).rate : row.rate,
+    rate: row.rate === 'unknown' ? (await pools.read.one(rateQuery, names)).rate : row.rate,
     spent: row.spent,
     instrumentId: row.instrument_id,
     session: toSession(row),

@@ -1,5 +1,5 @@
 import { columns } from '@trestle/database/batches/columns.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { tokenInvalid } from '../errors.ts'
@@ -31,11 +31,11 @@ export type TokenPath = 'card.number' | 'card.code'
  * @throws tokenInvalid when another merchant was first
  */
 export async function claimTokens(
-  lanes: Lanes,
+  pools: Pools,
   merchantId: string,
   { number, code }: { readonly number: CardToken; readonly code: CardToken },
 ): Promise<void> {
-  const bound = await lanes.write.all(bindQuery, { merchantId, tokens: [number, code] })
+  const bound = await pools.write.all(bindQuery, { merchantId, tokens: [number, code] })
   const own = new Set(bound.map(({ jti }) => jti))
   const claimed = [
     { path: 'card.number', token: number },

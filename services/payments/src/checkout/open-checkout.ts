@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Repeat } from '../access/caller.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
@@ -74,7 +74,7 @@ export interface EndedOrder {
  * whether TLS is required.
  */
 export interface CheckoutDeps {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly seals: CheckoutSeals
   readonly acquirers: Pick<Acquirers, 'names'>
   readonly config: {
@@ -108,7 +108,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   const digest = number.verdict === 'opened' ? orderDigest(order, number.token.jti) : undefined
   const progress = digest && readHints(deps.seals.hints, digest, order.hints)
   const checkout = UUID.test(order.integration.key)
-    ? await findCheckout(deps.lanes, {
+    ? await findCheckout(deps.pools, {
         merchantKey: order.integration.key,
         currency: order.amount?.currency ?? null,
         rateAgeDaysMax: deps.config.dayLimits.rateAgeDaysMax,

@@ -93,11 +93,11 @@ class Model {
 
 /** A merchant with sessions, and the calls that are compared with the model. */
 async function openWorld() {
-  const { lanes, db } = payments.database
+  const { pools, db } = payments.database
   const merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
   const merchantId = merchant.id
   const open = { merchantId, digest: Buffer.alloc(32), enrolment: NOT_ENROLLED }
-  const sessions = await Promise.all(Array.from({ length: SESSIONS + 1 }, () => insertSession(lanes, open)))
+  const sessions = await Promise.all(Array.from({ length: SESSIONS + 1 }, () => insertSession(pools, open)))
   const over = db.updateTable('payment_sessions').set({ expires: new Date(0) })
   await over
     .where('merchant_id', '=', merchantId)
@@ -107,7 +107,7 @@ async function openWorld() {
     const ids = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(right(${merchantId}, 8))`.execute(db)
     const path = { method: 'POST', path: '/payments', fingerprint: Buffer.alloc(32, body) }
     const repeat = key === undefined ? undefined : { ...path, key: `key-${key}` }
-    return callBeginPayment(lanes, {
+    return callBeginPayment(pools, {
       ...callerColumns({ keyMac: null, userEmail: null, repeat }),
       merchantId,
       sessionId: session === undefined ? null : (sessions[session] ?? null),
@@ -139,7 +139,7 @@ async function openWorld() {
     })
   }
   const finish = (attemptId: string, outcome: Finish['outcome']) =>
-    callFinishPayment(lanes, {
+    callFinishPayment(pools, {
       merchantId,
       attemptId,
       outcome,

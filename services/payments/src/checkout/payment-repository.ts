@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
@@ -71,8 +71,8 @@ const beginQuery = prepare(
  * Claims session, key and tokens of a payment, and writes its attempt.
  * @throws Error when the session or key has ended, and its row has no end
  */
-export async function callBeginPayment(lanes: Lanes, input: BeginPaymentCall): Promise<BegunPayment> {
-  const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
+export async function callBeginPayment(pools: Pools, input: BeginPaymentCall): Promise<BegunPayment> {
+  const { verdict, attempt_id: attemptId, transaction_id, status_code } = await pools.write.one(beginQuery, input)
   if (verdict !== 'done' && verdict !== 'finished') return { verdict }
   if (attemptId !== null) return { verdict: 'begun', attemptId }
   const end = toEnd(transaction_id, status_code)
@@ -114,8 +114,8 @@ const paidQuery = withOwner(
 )
 
 /** @throws Error when the merchant has no such transaction */
-export async function getPaidOrder(lanes: Lanes, input: PaidInput): Promise<PaidOrder> {
-  const { currency, amount, ...others } = await lanes.read.one(paidQuery, input)
+export async function getPaidOrder(pools: Pools, input: PaidInput): Promise<PaidOrder> {
+  const { currency, amount, ...others } = await pools.read.one(paidQuery, input)
   return { money: { currency, amount: Number(amount) }, ...others }
 }
 
@@ -137,6 +137,6 @@ const finishQuery = prepare(
  * Writes the transaction of an attempt.
  * @returns its id; undefined when another process was first and has called the attempt unknown
  */
-export async function callFinishPayment(lanes: Lanes, input: FinishPaymentCall): Promise<string | undefined> {
-  return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
+export async function callFinishPayment(pools: Pools, input: FinishPaymentCall): Promise<string | undefined> {
+  return (await pools.write.one(finishQuery, input)).transaction_id ?? undefined
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
@@ -18,10 +18,10 @@ const openQuery = prepare(
 
 /** Opens the session of an order for half an hour. Returns its id. */
 export async function insertSession(
-  lanes: Lanes,
+  pools: Pools,
   input: { readonly merchantId: string; readonly digest: Buffer; readonly enrolment: Enrolment },
 ): Promise<string> {
-  return (await lanes.write.one(openQuery, { ...input, step: 'card-lookup' })).id
+  return (await pools.write.one(openQuery, { ...input, step: 'card-lookup' })).id
 }
 
 /** The step that was offered last, and the step to offer now. */
@@ -37,8 +37,8 @@ const offerQuery = prepare(
 )
 
 /** Stores the step that is offered: a client cannot take a later step. The first of several concurrent requests counts. */
-export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
-  await lanes.write.one(offerQuery, { ...key, ...step })
+export async function updateOfferedStep(pools: Pools, key: SessionKey, step: OfferedStep): Promise<void> {
+  await pools.write.one(offerQuery, { ...key, ...step })
 }
 
 const takeQuery = prepare(
@@ -48,8 +48,8 @@ const takeQuery = prepare(
 )
 
 /** Stores that the client has the task of a step, if the step was offered last. */
-export async function updateTakenStep(lanes: Lanes, key: SessionKey, step: Step): Promise<void> {
-  await lanes.write.one(takeQuery, { ...key, step })
+export async function updateTakenStep(pools: Pools, key: SessionKey, step: Step): Promise<void> {
+  await pools.write.one(takeQuery, { ...key, step })
 }
 
 /** The origin of the page that shows a challenge, and the address to which the challenge redirects afterwards. */
@@ -66,8 +66,8 @@ const challengeQuery = prepare(
 )
 
 /** Stores when the customer was first asked. True when that was less than two seconds ago. */
-export async function updateChallenged(lanes: Lanes, place: ChallengePlace): Promise<boolean> {
-  return (await lanes.write.one(challengeQuery, place)).waits
+export async function updateChallenged(pools: Pools, place: ChallengePlace): Promise<boolean> {
+  return (await pools.write.one(challengeQuery, place)).waits
 }
 
 /** A challenge as the simulated bank sees it. */
@@ -100,8 +100,8 @@ const findQuery = withOwner(
 )
 
 /** The challenge of a session; undefined once the session is deleted. */
-export async function findChallenge(lanes: Lanes, key: SessionKey): Promise<OpenChallenge | undefined> {
-  const row = await lanes.read.first(findQuery, key)
+export async function findChallenge(pools: Pools, key: SessionKey): Promise<OpenChallenge | undefined> {
+  const row = await pools.read.first(findQuery, key)
   if (!row) return undefined
   const { name, website, ...challenge } = row
   return { ...challenge, merchant: displayName(name, website) }
@@ -114,6 +114,6 @@ const decideQuery = prepare(
 )
 
 /** Stores the bank's answer. Nothing changes when there is an answer already, or when it is too late. */
-export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<void> {
-  await lanes.write.one(decideQuery, { ...key, outcome })
+export async function updateOutcome(pools: Pools, key: SessionKey, outcome: TdsStatus): Promise<void> {
+  await pools.write.one(decideQuery, { ...key, outcome })
 }

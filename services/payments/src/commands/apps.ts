@@ -21,9 +21,9 @@ const commands: readonly OperatorCommand[] = [
     usage: 'create',
     description: 'make an app and print its key, which is not shown again',
     options: [['--name <name>', 'what merchants see instead of the hint of its key']],
-    run: ({ lanes, pepper, generateApiKey }, { options }) =>
+    run: ({ pools, pepper, generateApiKey }, { options }) =>
       createApp(
-        { lanes, pepper, generateApiKey },
+        { pools, pepper, generateApiKey },
         { name: typeof options.name === 'string' ? options.name : undefined },
       ),
   },

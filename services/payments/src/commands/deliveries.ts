@@ -83,12 +83,12 @@ function describeObject([noun, object]: readonly [string, unknown]): readonly ob
 }
 
 async function replay(
-  { lanes }: OperatorDeps,
+  { pools }: OperatorDeps,
   { words: [merchant, webhook], options: { after } }: CommandInput,
 ): Promise<object> {
   const [merchantId, webhookId] = [readId('the merchant', merchant), readId('the webhook', webhook)]
   const input = { merchantId, webhookId, after: after === undefined ? '' : readId('--after', after) }
-  const events = await callReplayWebhook(lanes, input)
+  const events = await callReplayWebhook(pools, input)
   if (events === undefined) throw new Error(`merchant ${merchantId} has no webhook ${webhookId}`)
   return { webhook: webhookId, events }
 }

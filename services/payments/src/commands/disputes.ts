@@ -1,5 +1,5 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
-import { transactionLanes } from '@trestle/database/lanes.ts'
+import { transactionPools } from '@trestle/database/pools.ts'
 import { type Command, Option } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
 import type { Trx } from '../database.ts'
@@ -43,7 +43,7 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
+async function open({ db, pools }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [transactionId = ''] = words
   const reason = DISPUTE_REASONS.find(({ code }) => String(code) === options.reason)
   const dispute = {
@@ -53,9 +53,9 @@ async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInpu
     acquirerRef: textOf(options.reference),
   }
   const { merchantId } =
-    (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing('transaction', transactionId)
+    (await findTransactionOwner(pools, transactionId)) ?? refuseMissing('transaction', transactionId)
   return db.transaction().execute(async (trx) => {
-    const { outcome } = await callOpenDispute(transactionLanes(trx, merchantId), {
+    const { outcome } = await callOpenDispute(transactionPools(trx, merchantId), {
       ...OPERATOR,
       transactionId,
       dispute,
@@ -75,10 +75,10 @@ async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInpu
   })
 }
 
-async function close({ db, lanes }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
-  const { merchantId } = (await findDisputeOfAll(lanes, disputeId)) ?? refuseMissing('dispute', disputeId)
+async function close({ db, pools }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
+  const { merchantId } = (await findDisputeOfAll(pools, disputeId)) ?? refuseMissing('dispute', disputeId)
   return db.transaction().execute(async (trx) => {
-    const { outcome: closed } = await callCloseDispute(transactionLanes(trx, merchantId), {
+    const { outcome: closed } = await callCloseDispute(transactionPools(trx, merchantId), {
       ...OPERATOR,
       disputeId,
       outcome,

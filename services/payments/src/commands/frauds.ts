@@ -1,4 +1,4 @@
-import { transactionLanes } from '@trestle/database/lanes.ts'
+import { transactionPools } from '@trestle/database/pools.ts'
 import { type Command, Option } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
@@ -21,7 +21,7 @@ const commands: readonly OperatorCommand[] = [
       ['--reported <instant>', 'when it was reported, as 2026-03-01T10:20:30Z'],
       ['--reference <reference>', 'of the acquirer: a report is kept once under it'],
     ],
-    run: async ({ db, lanes }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
+    run: async ({ db, pools }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
       const instantOfReport = instant().optional().safeParse(reported)
       if (!instantOfReport.success) throw new Error('--reported is not an instant of the years 1970 to 9999')
       const fraud = {
@@ -29,12 +29,12 @@ const commands: readonly OperatorCommand[] = [
         reported: instantOfReport.data,
         ...(reference === undefined ? {} : { acquirerRef: String(reference) }),
       }
-      const owner = await findTransactionOwner(lanes, transactionId)
+      const owner = await findTransactionOwner(pools, transactionId)
       if (!owner) throw new Error(`there is no transaction ${transactionId}`)
       const { merchantId } = owner
       return db.transaction().execute(async (trx) => {
         const call = { ...OPERATOR, transactionId, fraud }
-        const { fraud: added } = await callAddFraud(transactionLanes(trx, merchantId), call)
+        const { fraud: added } = await callAddFraud(transactionPools(trx, merchantId), call)
         if (!added) throw new Error(`there is no transaction ${transactionId}`)
         await insertOperatorAudit(trx, { action: 'fraud.added', merchantId, payload: { fraudId: added.id } })
         return { ...added }

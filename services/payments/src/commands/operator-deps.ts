@@ -18,7 +18,7 @@ const OPERATION_TIMEOUT_MS = 3_600_000
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
   const { database, placement } = await openOwnersDatabase(config)
   const meter = (await import('@opentelemetry/api')).createNoopMeter()
-  const { db, lanes, names } = database
+  const { db, pools, names } = database
   const { pepper, vault } = createSecrets(config, meter)
   return {
     config,
@@ -27,11 +27,11 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     ...SOURCES,
     meter,
     webhookSecrets: createWebhookSecrets(config),
-    acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
-    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
+    acquirers: openAcquirers(config, { pools, meter, logger: pino({ enabled: false }) }),
+    operations: createOperationGroup({ pools, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: SOURCES.now }),
     db,
-    lanes,
+    pools,
     names,
     placement,
     close: () => database.close(),

@@ -1,5 +1,5 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
-import { transactionLanes } from '@trestle/database/lanes.ts'
+import { transactionPools } from '@trestle/database/pools.ts'
 import { type Command, Option } from 'commander'
 import type { Judged } from '../access/verdict.ts'
 import type { OperatorDeps } from '../deps.ts'
@@ -35,11 +35,11 @@ const commands: readonly OperatorCommand[] = [
     usage: 'run',
     description: 'pay out each merchant with a positive balance, once a day',
     options: [['--merchant <id>', 'this merchant alone']],
-    run: async ({ db, lanes, config }, { options: { merchant } }) => {
+    run: async ({ db, pools, config }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
       const pay = (call: PayOutCall) => payAndRecord({ db }, call)
-      for await (const turn of payOutMerchants({ db, lanes, config }, { only, pay })) turns.push(turn)
+      for await (const turn of payOutMerchants({ db, pools, config }, { only, pay })) turns.push(turn)
       return turns
     },
   },
@@ -82,7 +82,7 @@ const commands: readonly OperatorCommand[] = [
 function payAndRecord({ db }: Pick<OperatorDeps, 'db'>, call: PayOutCall): Promise<Judged<PaidOut>> {
   const { merchantId } = call
   return db.transaction().execute(async (trx) => {
-    const paid = await callPayOut(transactionLanes(trx, merchantId), call)
+    const paid = await callPayOut(transactionPools(trx, merchantId), call)
     if (paid.outcome?.verdict === 'paid') {
       const payload = { payoutId: paid.outcome.payout.id }
       await insertOperatorAudit(trx, { action: 'merchant.paid-out', merchantId, payload })
@@ -92,8 +92,8 @@ function payAndRecord({ db }: Pick<OperatorDeps, 'db'>, call: PayOutCall): Promi
 }
 
 /** The SQL function adds the row to the audit log. */
-async function closePayout({ lanes }: OperatorDeps, id: string, outcome: 'settled' | 'failed'): Promise<object> {
-  const closed = await callClosePayout(lanes, { id, outcome })
+async function closePayout({ pools }: OperatorDeps, id: string, outcome: 'settled' | 'failed'): Promise<object> {
+  const closed = await callClosePayout(pools, { id, outcome })
   if (closed.verdict === 'not-found') throw new Error(`there is no payout ${id}`)
   if (closed.verdict === 'conflict') throw new Error(`payout ${id} is ${closed.payout.status}`)
   return { id, status: closed.payout.status }

@@ -60,7 +60,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   const deps = await createDeps(config, log, telemetry)
   observeReadiness(deps.meter, deps.readiness)
   const app = await buildApp(deps)
-  const stopKeyUseWrites = startKeyUseWrites(deps.lanes, deps.usedKeys, (error) =>
+  const stopKeyUseWrites = startKeyUseWrites(deps.pools, deps.usedKeys, (error) =>
     log.logger.warn({ err: error }, 'use of keys was not written'),
   )
   const stopLostAttempts = watchLostAttempts(deps)

@@ -49,11 +49,11 @@ interface State {
 
 /** Takes a step in the database and in the model, and compares the results. */
 async function take(transactionId: string, state: State, next: Step): Promise<void> {
-  const { lanes } = payments.database
+  const { pools } = payments.database
   if (next.step === 'open') {
     const expected = openDispute(state.amounts, next.amount === undefined ? undefined : BigInt(next.amount))
     const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
-    const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute })
+    const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId, dispute })
     if (expected.verdict !== 'done') {
       expect(outcome).toEqual({ verdict: 'limit-exceeded', currency: 'EUR', possible: expected.possible })
       return
@@ -79,7 +79,7 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
     const dispute = state.disputes[index]
     if (!dispute) return
     const expected = closeDispute(state.amounts, dispute, next.outcome)
-    const { outcome } = await callCloseDispute(lanes, { ...OPERATOR, disputeId: dispute.id, outcome: next.outcome })
+    const { outcome } = await callCloseDispute(pools, { ...OPERATOR, disputeId: dispute.id, outcome: next.outcome })
     if (expected.verdict === 'conflict') {
       expect(outcome).toEqual({ verdict: 'conflict' })
       return
@@ -129,7 +129,7 @@ it('open_dispute refuses one of more than a thousand to acquirers and operators 
   await capture(payments, app, transactionId, AMOUNT)
   const dispute = { amount: 1, reasonCode: 4853, reasonTitle: 'x' }
   const open = async () => {
-    const { outcome } = await callOpenDispute(payments.database.lanes, { ...OPERATOR, transactionId, dispute })
+    const { outcome } = await callOpenDispute(payments.database.pools, { ...OPERATOR, transactionId, dispute })
     return outcome
   }
   const first = await open()

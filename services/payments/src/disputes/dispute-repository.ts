@@ -1,5 +1,5 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
@@ -64,8 +64,8 @@ export type OpenedDispute =
  * Opens a dispute in one call, and reserves its amount. A caller may dispute captured money alone; an acquirer and an operator
  * report more, too. A repeat gets the same dispute.
  */
-export async function callOpenDispute(lanes: Lanes, input: OpenDisputeCall): Promise<Judged<OpenedDispute>> {
-  const row = await lanes.write.one(openQuery, input)
+export async function callOpenDispute(pools: Pools, input: OpenDisputeCall): Promise<Judged<OpenedDispute>> {
+  const row = await pools.write.one(openQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['limit-exceeded', 'no-rate', 'too-many-open'])
   return { verdict, identityId: row.identity_id, outcome: toOpenedDispute(row) }
 }
@@ -107,8 +107,8 @@ export type ClosedDispute =
   | { readonly verdict: 'conflict' | 'trail-full' }
 
 /** Closes a dispute as won or lost in one call. The same outcome again changes nothing. */
-export async function callCloseDispute(lanes: Lanes, input: CloseDisputeCall): Promise<Judged<ClosedDispute>> {
-  const row = await lanes.write.one(closeQuery, input)
+export async function callCloseDispute(pools: Pools, input: CloseDisputeCall): Promise<Judged<ClosedDispute>> {
+  const row = await pools.write.one(closeQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
   return { verdict, identityId: row.identity_id, outcome: toClosedDispute(row) }
 }
@@ -154,10 +154,10 @@ const excessQuery = withOwner(
 
 /** A dispute with an excess. Undefined for any other. */
 export function findExcessDispute(
-  lanes: Lanes,
+  pools: Pools,
   input: { readonly merchantId: string; readonly disputeId: string },
 ): Promise<ExcessDispute | undefined> {
-  return lanes.read.first(excessQuery, input)
+  return pools.read.first(excessQuery, input)
 }
 
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
@@ -167,10 +167,10 @@ const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
  * who is no member, both without the dispute.
  */
 export async function readDispute(
-  lanes: Lanes,
+  pools: Pools,
   input: Credentials & { readonly id: string },
 ): Promise<AccessResult & { readonly dispute: Dispute | undefined }> {
-  const row = await lanes.read.one(readQuery, input)
+  const row = await pools.read.one(readQuery, input)
   return { verdict: row.verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row) }
 }
 
@@ -186,7 +186,7 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
  * `input`.
  */
 export async function listDisputes(
-  lanes: Lanes,
+  pools: Pools,
   {
     transactionId,
     ...input
@@ -194,8 +194,8 @@ export async function listDisputes(
 ): Promise<AccessResult & { readonly disputes: readonly Dispute[] }> {
   const { rows, ...access } =
     transactionId === undefined
-      ? await readBelow(lanes, allOfMerchant, input)
-      : await readBelow(lanes, ofTransaction, { ...input, transactionId })
+      ? await readBelow(pools, allOfMerchant, input)
+      : await readBelow(pools, ofTransaction, { ...input, transactionId })
   return { ...access, disputes: rows.map(toDispute) }
 }
 
@@ -206,13 +206,13 @@ const allDisputes = listOfAll<DisputeColumns>('all_disputes', {
 })
 
 /** A page of the disputes of all merchants, for an operator. */
-export async function listAllDisputes(lanes: Lanes, input: ListOfAllInput): Promise<readonly Dispute[]> {
-  return (await allDisputes(lanes, input)).map(toDispute)
+export async function listAllDisputes(pools: Pools, input: ListOfAllInput): Promise<readonly Dispute[]> {
+  return (await allDisputes(pools, input)).map(toDispute)
 }
 
 /** A dispute of any merchant by its id, for an operator. Undefined for an unknown id. */
-export async function findDisputeOfAll(lanes: Lanes, id: string): Promise<Dispute | undefined> {
-  return (await listAllDisputes(lanes, { ...ONE_ROW, filters: { id } }))[0]
+export async function findDisputeOfAll(pools: Pools, id: string): Promise<Dispute | undefined> {
+  return (await listAllDisputes(pools, { ...ONE_ROW, filters: { id } }))[0]
 }
 
 function toDispute(row: DisputeColumns): Dispute {

@@ -1,5 +1,5 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
@@ -55,15 +55,15 @@ const addQuery = withOwner(
 )
 
 /** Adds a fraud alert. The alert moves no money. */
-export async function callAddFraud(lanes: Lanes, input: AddFraudCall): Promise<FraudResult> {
-  return toFraudResult(await lanes.write.one(addQuery, input))
+export async function callAddFraud(pools: Pools, input: AddFraudCall): Promise<FraudResult> {
+  return toFraudResult(await pools.write.one(addQuery, input))
 }
 
 const readQuery = findBelowMerchant<FraudColumns>('read_fraud', source)
 
 /** A fraud alert by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for other callers. */
-export async function readFraud(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<FraudResult> {
-  return toFraudResult(await lanes.read.one(readQuery, input))
+export async function readFraud(pools: Pools, input: Credentials & { readonly id: string }): Promise<FraudResult> {
+  return toFraudResult(await pools.read.one(readQuery, input))
 }
 
 const allOfMerchant = listBelowMerchant<BelowListInput, FraudColumns>('list_frauds', source)
@@ -78,7 +78,7 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
  * by id in the order of `input`.
  */
 export async function listFrauds(
-  lanes: Lanes,
+  pools: Pools,
   {
     transactionId,
     ...input
@@ -86,8 +86,8 @@ export async function listFrauds(
 ): Promise<AccessResult & { readonly frauds: readonly Fraud[] }> {
   const { rows, ...access } =
     transactionId === undefined
-      ? await readBelow(lanes, allOfMerchant, input)
-      : await readBelow(lanes, ofTransaction, { ...input, transactionId })
+      ? await readBelow(pools, allOfMerchant, input)
+      : await readBelow(pools, ofTransaction, { ...input, transactionId })
   return { ...access, frauds: rows.map(toFraud) }
 }
 
@@ -98,8 +98,8 @@ const allFrauds = listOfAll<FraudColumns>('all_frauds', {
 })
 
 /** A page of the fraud alerts of all merchants, for an operator. */
-export async function listAllFrauds(lanes: Lanes, input: ListOfAllInput): Promise<readonly Fraud[]> {
-  return (await allFrauds(lanes, input)).map(toFraud)
+export async function listAllFrauds(pools: Pools, input: ListOfAllInput): Promise<readonly Fraud[]> {
+  return (await allFrauds(pools, input)).map(toFraud)
 }
 
 function toFraudResult(row: FraudRow): FraudResult {

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Credentials } from '../access/caller.ts'
@@ -45,10 +45,10 @@ const readQuery = findBelowMerchant<LineColumns>('read_line', source)
  * without the line.
  */
 export async function readLine(
-  lanes: Lanes,
+  pools: Pools,
   input: Credentials & { readonly id: string },
 ): Promise<AccessResult & { readonly line: Line | undefined }> {
-  const row = await lanes.read.one(readQuery, input)
+  const row = await pools.read.one(readQuery, input)
   const { verdict, identity_id: identityId } = row
   return { verdict, identityId, line: row.id === null ? undefined : toLine(row) }
 }
@@ -57,10 +57,10 @@ const linesOfMerchant = listBelowMerchant<BelowListInput, LineColumns>('list_lin
 
 /** A page of a merchant's lines, for its members. At most `limit`, by id in the order of `input`. */
 export async function listLines(
-  lanes: Lanes,
+  pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & { readonly lines: readonly Line[] }> {
-  const { rows, ...access } = await readBelow(lanes, linesOfMerchant, input)
+  const { rows, ...access } = await readBelow(pools, linesOfMerchant, input)
   return { ...access, lines: rows.map(toLine) }
 }
 
@@ -72,10 +72,10 @@ const linesOfAll = listOfAll<LineColumns>('lines_of_all', {
 
 /** A page of the lines of a merchant, for an operator. */
 export async function listOperatedLines(
-  lanes: Lanes,
+  pools: Pools,
   { merchantId, ...page }: PageBounds & { readonly merchantId: string },
 ): Promise<readonly Line[]> {
-  return (await linesOfAll(lanes, { ...page, filters: { merchant_id: merchantId } })).map(toLine)
+  return (await linesOfAll(pools, { ...page, filters: { merchant_id: merchantId } })).map(toLine)
 }
 
 function toLine(row: LineColumns): Line {
@@ -125,6 +125,6 @@ const adjustQuery = prepare(
 )
 
 /** Adds a line for an adjustment. Undefined when there is no such merchant. */
-export function callAdjust(lanes: Lanes, adjustment: Adjustment): Promise<BookedAdjustment | undefined> {
-  return lanes.write.first(adjustQuery, adjustment)
+export function callAdjust(pools: Pools, adjustment: Adjustment): Promise<BookedAdjustment | undefined> {
+  return pools.write.first(adjustQuery, adjustment)
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
@@ -28,8 +28,8 @@ const findQuery = prepare(
  * The invitation of a link, with the address as its merchant has typed it, also when it is accepted or expired;
  * undefined when no link has this hash.
  */
-export async function findInvitation(lanes: Lanes, tokenHash: Buffer): Promise<Invitation | undefined> {
-  const row = await lanes.read.first(findQuery, { tokenHash })
+export async function findInvitation(pools: Pools, tokenHash: Buffer): Promise<Invitation | undefined> {
+  const row = await pools.read.first(findQuery, { tokenHash })
   if (!row) return undefined
   const { name, website, ...invitation } = row
   return { ...invitation, merchant: displayName(name, website) }
@@ -41,8 +41,8 @@ const acceptQuery = prepareOnCoordinator(
 )
 
 /** Makes the invited user a member. Nothing changes unless the invitation is open. */
-export async function callAcceptInvitation(lanes: Lanes, tokenHash: Buffer): Promise<void> {
-  await lanes.write.one(acceptQuery, { tokenHash })
+export async function callAcceptInvitation(pools: Pools, tokenHash: Buffer): Promise<void> {
+  await pools.write.one(acceptQuery, { tokenHash })
 }
 
 /** `invitation` is null to check access and find the answer of a repeat, and nothing else. */
@@ -85,10 +85,10 @@ const NO_INVITATION = { email: null, tokenHash: null, task: null, data: null }
 
 /** Invites the user of an email address. Nothing changes if the user is a member. `mailed`: the job of the mail is written. */
 export async function callInviteUser(
-  lanes: Lanes,
+  pools: Pools,
   { caller, merchantId, invitation }: InviteUserCall,
 ): Promise<AccessResult & { readonly isMember: boolean; readonly mailed: boolean }> {
   const input = { ...callerColumns(caller), merchantId, ...(invitation ?? NO_INVITATION) }
-  const { verdict, identity_id, is_member, mailed } = await lanes.write.one(inviteQuery, input)
+  const { verdict, identity_id, is_member, mailed } = await pools.write.one(inviteQuery, input)
   return { verdict, identityId: identity_id, isMember: is_member ?? false, mailed: mailed ?? false }
 }

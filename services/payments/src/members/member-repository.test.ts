@@ -36,11 +36,11 @@ const input = (changes: object = {}) => ({
   ...changes,
 })
 const list = (changes: object = {}, order: 'newest-first' | 'oldest-first' = 'newest-first') =>
-  listAppMembers(payments.deps.lanes, input(changes), order)
+  listAppMembers(payments.deps.pools, input(changes), order)
 const add = (appId: string | null, caller: Pick<TestApp, 'key'> = member) =>
-  callAddApp(payments.deps.lanes, { caller: callerOf(caller), merchantId, appId })
+  callAddApp(payments.deps.pools, { caller: callerOf(caller), merchantId, appId })
 const revoke = (memberId: string | null, caller: Pick<TestApp, 'key'> = member) =>
-  callRevokeMember(payments.deps.lanes, 'app', { caller: callerOf(caller), merchantId, memberId })
+  callRevokeMember(payments.deps.pools, 'app', { caller: callerOf(caller), merchantId, memberId })
 const hintsOf = async (caller: TestApp) =>
   Object.fromEntries((await list(credentialsOf(caller))).apps.map(({ id, keyHint }) => [id, keyHint]))
 
@@ -117,7 +117,7 @@ describe('listUserMembers', () => {
     const payload = { email: `Ann.${merchantId}@example.com` }
     await payments.app.inject({ method: 'POST', url, headers: member.headers, payload })
     await db.updateTable('users').set({ name: 'Ann' }).execute()
-    const read = async () => (await listUserMembers(payments.deps.lanes, input(), 'newest-first')).users
+    const read = async () => (await listUserMembers(payments.deps.pools, input(), 'newest-first')).users
     const shown = { id: expect.any(String), email: payload.email, created: expect.any(Date) }
     expect(await read()).toEqual([{ ...shown, name: null, pending: true }])
     await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', merchantId).execute()
@@ -127,7 +127,7 @@ describe('listUserMembers', () => {
 
 describe('the user of an address', () => {
   it('is the same in any case of A to Z, and another where another letter differs', async () => {
-    const { register } = createUserTokens(payments.deps.lanes, async () => undefined)
+    const { register } = createUserTokens(payments.deps.pools, async () => undefined)
     const kelvin = '\u212Aate@case.example'
     for (const email of ['Kate@case.example', 'kATE@Case.example', kelvin, '\u0130@case.example', 'i@case.example']) {
       await register(email)

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
@@ -80,11 +80,11 @@ const appListQueries = declareMemberList<AppMemberColumns>(
 
 /** A page of the apps of a merchant. At most `input.limit`, by id in `order`. */
 export async function listAppMembers(
-  lanes: Lanes,
+  pools: Pools,
   input: ListMembersInput,
   order: PageBounds['order'],
 ): Promise<AccessResult & { readonly apps: readonly AppMember[] }> {
-  const rows = await lanes.read.all(appListQueries[order], input)
+  const rows = await pools.read.all(appListQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, apps: rows.flatMap((row) => toAppMember(row) ?? []) }
 }
@@ -122,8 +122,8 @@ export type AddedApp =
   | { readonly verdict: 'unknown-app' }
 
 /** Makes an app a member of a merchant. Nothing changes when it is one already. */
-export async function callAddApp(lanes: Lanes, { caller, ...input }: AddAppCall): Promise<Judged<AddedApp>> {
-  const row = await lanes.write.one(addQuery, { ...callerColumns(caller), ...input })
+export async function callAddApp(pools: Pools, { caller, ...input }: AddAppCall): Promise<Judged<AddedApp>> {
+  const row = await pools.write.one(addQuery, { ...callerColumns(caller), ...input })
   const [verdict] = splitVerdict(row.verdict, ['unknown-app'])
   return { verdict, identityId: row.identity_id, outcome: toAddedApp(row) }
 }
@@ -145,11 +145,11 @@ const userListQueries = declareMemberList<UserMember>(
 
 /** A page of the users of a merchant, with those who are invited. At most `input.limit`, by id in `order`. */
 export async function listUserMembers(
-  lanes: Lanes,
+  pools: Pools,
   input: ListMembersInput,
   order: PageBounds['order'],
 ): Promise<AccessResult & { readonly users: readonly UserMember[] }> {
-  const rows = await lanes.read.all(userListQueries[order], input)
+  const rows = await pools.read.all(userListQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, users: rows.flatMap((row) => toUserMember(row) ?? []) }
 }
@@ -185,7 +185,7 @@ const usersQuery = prepareOnCoordinator(
 
 /** The newest apps and users of a merchant, for an operator, who sees every record: at most 100 of each. */
 export async function listMembersOfMerchant(
-  { read }: Lanes,
+  { read }: Pools,
   merchantId: string,
 ): Promise<{ readonly apps: readonly AppMember[]; readonly users: readonly UserMember[] }> {
   const [apps, users] = await Promise.all([read.all(appsQuery, { merchantId }), read.all(usersQuery, { merchantId })])
@@ -217,11 +217,11 @@ function revokeQuery(name: string) {
  * the only member of a live merchant and wanted to leave, so nothing was done.
  */
 export async function callRevokeMember(
-  lanes: Lanes,
+  pools: Pools,
   noun: 'app' | 'user',
   { caller, ...input }: RevokeMemberCall,
 ): Promise<AccessResult & { readonly isLast: boolean }> {
-  const row = await lanes.write.one(revokeQueries[noun], { ...callerColumns(caller), ...input })
+  const row = await pools.write.one(revokeQueries[noun], { ...callerColumns(caller), ...input })
   const [verdict, refusal] = splitVerdict(row.verdict, ['last-app', 'last-user'])
   return { verdict, identityId: row.identity_id, isLast: refusal !== undefined }
 }

@@ -1,5 +1,5 @@
 import { NoKeysError, openTokenIssuer } from '@trestle/common/outbound/token-issuer.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import type { JWTPayload } from 'jose'
 import { sql } from 'kysely'
@@ -70,18 +70,18 @@ const registerQuery = prepareOnCoordinator(
 )
 
 /** Opens the keys of the sign-in service, and returns what checks its tokens. */
-export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTokens {
-  return createUserTokens(lanes, createUserTokenVerifier(options))
+export function openUserTokens(pools: Pools, options: UserTokenOptions): UserTokens {
+  return createUserTokens(pools, createUserTokenVerifier(options))
 }
 
 /** Creates the verifier of users' tokens. It remembers the users that exist, because they are never deleted. */
-export function createUserTokens(lanes: Lanes, verify: VerifyUserToken): UserTokens {
+export function createUserTokens(pools: Pools, verify: VerifyUserToken): UserTokens {
   const seen = new LRUCache<string, true>({ max: SEEN_USERS_MAX })
   return {
     verify,
     register: async (email: string): Promise<void> => {
       if (seen.has(email)) return
-      await lanes.write.one(registerQuery, { email })
+      await pools.write.one(registerQuery, { email })
       seen.set(email, true)
     },
   }

@@ -46,12 +46,12 @@ afterAll(() => payments.close())
 
 async function create(differences: Partial<NewMerchant> = {}, app = member): Promise<Merchant> {
   const merchant = { ...NEW, ...differences }
-  const created = await callCreateMerchant(payments.deps.lanes, { caller: callerOf(app), merchant })
+  const created = await callCreateMerchant(payments.deps.pools, { caller: callerOf(app), merchant })
   if (created.merchant === undefined) throw new Error(`no merchant was made: ${created.verdict}`)
   return created.merchant
 }
 const read = (merchantId: string, key = member.key) =>
-  readMerchant(payments.deps.lanes, { ...credentialsOf({ key }), merchantId })
+  readMerchant(payments.deps.pools, { ...credentialsOf({ key }), merchantId })
 
 describe('callCreateMerchant', () => {
   it('makes a merchant with its balance, and makes the caller a member', async () => {
@@ -69,7 +69,7 @@ describe('callCreateMerchant', () => {
 
   it('only judges access without a merchant', async () => {
     const judge = (key: string) =>
-      callCreateMerchant(payments.deps.lanes, { caller: callerOf({ key }), merchant: null })
+      callCreateMerchant(payments.deps.pools, { caller: callerOf({ key }), merchant: null })
     expect(await judge(member.key)).toEqual({ verdict: 'done', identityId: member.id, merchant: undefined })
     expect(await judge('unknown')).toEqual({ verdict: 'unauthorized', identityId: null, merchant: undefined })
   })
@@ -77,7 +77,7 @@ describe('callCreateMerchant', () => {
   it('answers a repeat with the first merchant, and refuses another body under the same key', async () => {
     const send = (fingerprint: number) => {
       const repeat = { method: 'POST', path: '/merchants', key: 'k', fingerprint: Buffer.alloc(32, fingerprint) }
-      return callCreateMerchant(payments.deps.lanes, { caller: callerOf(member, repeat), merchant: NEW })
+      return callCreateMerchant(payments.deps.pools, { caller: callerOf(member, repeat), merchant: NEW })
     }
     const { merchant } = await send(1)
     expect(await send(1)).toEqual({ verdict: 'replayed', identityId: member.id, merchant })
@@ -102,7 +102,7 @@ describe('readMerchant', () => {
 
 describe('callUpdateMerchant', () => {
   const update = (merchantId: string, changes: object, fixed = {}) =>
-    callUpdateMerchant(payments.deps.lanes, { caller: callerOf(member), merchantId, changes, fixed })
+    callUpdateMerchant(payments.deps.pools, { caller: callerOf(member), merchantId, changes, fixed })
 
   it('changes the members that are given, and takes a name away', async () => {
     const merchant = await create({ name: 'Coffee' })
@@ -136,7 +136,7 @@ describe('listMerchants', () => {
   const list = async (bounds: { order?: 'newest-first' | 'oldest-first'; [member: string]: unknown } = {}) => {
     const { order = 'newest-first', ...changes } = bounds
     const page = { limit: 10, above: LOWEST, below: HIGHEST, test: undefined, identityId: owner.id }
-    const found = await listMerchants(payments.deps.lanes, { ...credentialsOf(owner), ...page, ...changes }, order)
+    const found = await listMerchants(payments.deps.pools, { ...credentialsOf(owner), ...page, ...changes }, order)
     return { verdict: found.verdict, places: found.merchants.map(({ id }) => ids.indexOf(id)) }
   }
 
@@ -163,7 +163,7 @@ describe('listMerchants', () => {
 
 describe('callAdvanceClock', () => {
   const advanceBy = (merchantId: string, advance: number | null) =>
-    callAdvanceClock(payments.deps.lanes, { ...credentialsOf(member), ...ADVANCE, merchantId, advance })
+    callAdvanceClock(payments.deps.pools, { ...credentialsOf(member), ...ADVANCE, merchantId, advance })
 
   it('goes 100 years ahead, and not a second further', async () => {
     const { id } = await create()

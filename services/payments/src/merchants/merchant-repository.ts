@@ -1,5 +1,5 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
@@ -59,10 +59,10 @@ const createQuery = prepareOnCoordinator(
 )
 
 /** Makes a merchant with its balance. The caller becomes a member. */
-export async function callCreateMerchant(lanes: Lanes, input: CreateMerchantCall): Promise<MerchantResult> {
+export async function callCreateMerchant(pools: Pools, input: CreateMerchantCall): Promise<MerchantResult> {
   const { caller, merchant } = input
   const values = merchant && { ...merchant, company_number: merchant.companyNumber }
-  return toMerchantResult(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
+  return toMerchantResult(await pools.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
 }
 
 const readQuery = prepareForCaller(
@@ -77,10 +77,10 @@ const readQuery = prepareForCaller(
 
 /** A merchant by its id, for a member: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
 export async function readMerchant(
-  lanes: Lanes,
+  pools: Pools,
   input: Credentials & { readonly merchantId: string },
 ): Promise<MerchantResult> {
-  return toMerchantResult(await lanes.read.one(readQuery, input))
+  return toMerchantResult(await pools.read.one(readQuery, input))
 }
 
 /** A change of a merchant. `changes` is null when only access is checked. `fixed` must equal the stored fields, by path. */
@@ -104,10 +104,10 @@ const updateQuery = prepareOnCoordinator(
 
 /** Changes a merchant, unless a fixed field differs. `differing` has the paths of the fixed fields that differ. */
 export async function callUpdateMerchant(
-  lanes: Lanes,
+  pools: Pools,
   { caller, ...input }: UpdateMerchantCall,
 ): Promise<AccessResult & { readonly differing: readonly string[] }> {
-  const { verdict, identity_id, differing } = await lanes.write.one(updateQuery, { ...callerColumns(caller), ...input })
+  const { verdict, identity_id, differing } = await pools.write.one(updateQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id, differing: differing ?? [] }
 }
 
@@ -172,17 +172,17 @@ function membershipPage(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: 
 
 /** A page of the merchants that the caller belongs to. At most `input.limit`, by id in `order`. */
 export async function listMerchants(
-  lanes: Lanes,
+  pools: Pools,
   input: ListInput,
   order: PageBounds['order'],
 ): Promise<AccessResult & { readonly merchants: readonly Merchant[] }> {
-  const rows = await lanes.read.all(listQueries[order], input)
+  const rows = await pools.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   const found = rows.flatMap((row) => (row.id === null ? [] : [row]))
   // A distributed database has merchants on each node and balances on one.
   const ids = found.filter(({ balance }) => balance === null).map(({ id }) => id)
   const balances = new Map(
-    ids.length === 0 ? [] : (await lanes.read.all(balancesQuery, { ids })).map((row) => [row.merchant_id, row.balance]),
+    ids.length === 0 ? [] : (await pools.read.all(balancesQuery, { ids })).map((row) => [row.merchant_id, row.balance]),
   )
   return {
     verdict,
@@ -243,8 +243,8 @@ const advanceQuery = prepare(
 )
 
 /** Advances the clock of a test merchant. */
-export async function callAdvanceClock(lanes: Lanes, input: AdvanceClockCall): Promise<Judged<AdvancedClock>> {
-  const row = await lanes.write.one(advanceQuery, input)
+export async function callAdvanceClock(pools: Pools, input: AdvanceClockCall): Promise<Judged<AdvancedClock>> {
+  const row = await pools.write.one(advanceQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
   const advanced = row.moment === null ? undefined : { verdict: 'advanced' as const, now: row.moment }
   return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : advanced }

@@ -41,7 +41,7 @@ afterAll(() => payments.close())
 async function find(asked: Partial<MerchantSearch>) {
   const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, test: undefined, search: undefined }
   const search = { ...page, order: 'newest-first' as const, ...asked }
-  const { found, rows } = await countRowsRead(payments, 'merchants', (lanes) => listOperatedMerchants(lanes, search))
+  const { found, rows } = await countRowsRead(payments, 'merchants', (pools) => listOperatedMerchants(pools, search))
   return { ids: found.rows.map(({ merchant }) => merchant.id), cutAt: found.cutAt, rows }
 }
 
@@ -90,8 +90,8 @@ describe('a search among many merchants', () => {
     expect(page).toEqual({ ids: [], cutAt: ids.at(-499) })
     expect(rows).toBeLessThan(ROWS_MAX)
     const search = { search: 'old', limit: LIMIT, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
-    const some = await countRowsRead(payments, 'merchants', (lanes) =>
-      findNewestMerchants(lanes, { ...search, test: undefined }),
+    const some = await countRowsRead(payments, 'merchants', (pools) =>
+      findNewestMerchants(pools, { ...search, test: undefined }),
     )
     expect(some.found.map(({ merchant }) => merchant.name)).toEqual(
       Array.from({ length: LIMIT }, () => expect.stringMatching(/^Old /)),

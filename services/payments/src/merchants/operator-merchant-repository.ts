@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -84,19 +84,19 @@ const listFoundLive = listOfFound<FoundMerchants, OperatedColumns>('page_of_live
 
 /** A page of the merchants of everybody, for an operator. */
 export async function listOperatedMerchants(
-  lanes: Lanes,
+  pools: Pools,
   search: MerchantSearch,
 ): Promise<FoundPage<OperatedMerchant>> {
-  const { rows, cutAt } = await listOfMode(search).page(lanes, withKey(search))
+  const { rows, cutAt } = await listOfMode(search).page(pools, withKey(search))
   return { rows: rows.map(toOperated), cutAt }
 }
 
 /** Merchants of everybody that a text finds, for an operator: the newest of those that the indexes find first. */
 export async function findNewestMerchants(
-  lanes: Lanes,
+  pools: Pools,
   search: MerchantSearch & { readonly search: string },
 ): Promise<readonly OperatedMerchant[]> {
-  return (await listOfMode(search).newest(lanes, withKey(search))).map(toOperated)
+  return (await listOfMode(search).newest(pools, withKey(search))).map(toOperated)
 }
 
 function listOfMode({ test }: MerchantSearch): ListOfFound<FoundMerchants, OperatedColumns> {
@@ -118,7 +118,7 @@ const operatedQuery = prepareOnCoordinator(
 )
 
 /** A merchant by its id, for an operator. Undefined for an unknown id. */
-export async function findOperatedMerchant({ read }: Lanes, merchantId: string): Promise<OperatedMerchant | undefined> {
+export async function findOperatedMerchant({ read }: Pools, merchantId: string): Promise<OperatedMerchant | undefined> {
   const row = await read.first(operatedQuery, { merchantId })
   return row && toOperated(row)
 }
@@ -130,7 +130,7 @@ const modeQuery = prepareOnCoordinator(
 )
 
 /** The mode of a merchant, in which all its transactions are too. Undefined for an unknown id. */
-export async function findMode({ read }: Lanes, merchantId: string): Promise<'live' | 'test' | undefined> {
+export async function findMode({ read }: Pools, merchantId: string): Promise<'live' | 'test' | undefined> {
   const row = await read.first(modeQuery, { merchantId })
   return row && (row.test ? 'test' : 'live')
 }
@@ -156,7 +156,7 @@ const heldBackQuery = prepareOnCoordinator(
  * @param input.delayDays for how many days a capture stays in the balance
  */
 export async function findHeldBack(
-  { read }: Lanes,
+  { read }: Pools,
   input: { readonly merchantId: string; readonly delayDays: number },
 ): Promise<HeldBack> {
   const { reserve, notYetDue } = await read.one(heldBackQuery, input)

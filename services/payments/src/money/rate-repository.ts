@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
@@ -62,8 +62,8 @@ const exchangeQuery = prepare(
 )
 
 /** Minor units of an amount in another currency at today's rate, or undefined where one of the two has none. */
-export async function findExchanged(lanes: Lanes, money: Money, currency: string): Promise<bigint | undefined> {
-  return (await lanes.read.first(exchangeQuery, { ...money, to: currency }))?.amount
+export async function findExchanged(pools: Pools, money: Money, currency: string): Promise<bigint | undefined> {
+  return (await pools.read.first(exchangeQuery, { ...money, to: currency }))?.amount
 }
 
 /** Whether an exchange can be made: `stale` is a rate that is too old for live money. Null: there is none at all. */

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { mayDo } from '@trestle/operators/operator-roles.ts'
@@ -88,7 +88,7 @@ export interface ShownAllowance {
  * @returns twice 0 in a currency without limits; undefined for other roles, which no allowance limits
  */
 export async function findShownAllowance(
-  { read }: Lanes,
+  { read }: Pools,
   limits: RefundLimits,
   { operator, currency }: Pick<AllowedRefund, 'operator' | 'currency'>,
 ): Promise<ShownAllowance | undefined> {

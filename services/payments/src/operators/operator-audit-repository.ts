@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { OPERATOR_ACTIONS, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
@@ -84,12 +84,12 @@ const entries = listOfAll<AuditEntry>('all_audit', {
  * Audit of operators).
  */
 export function listAudit(
-  lanes: Lanes,
+  pools: Pools,
   { merchantId, actor, action, ...page }: AuditSearch,
 ): Promise<readonly AuditEntry[]> {
   // Ids are stored in lower case, in auth too.
   const filters = { merchant_id: merchantId, actor: actor?.toLowerCase(), action: toStoredAction(action) }
-  return entries(lanes, { ...page, filters })
+  return entries(pools, { ...page, filters })
 }
 
 /** No action of a member of a merchant has the name of an action of operators. */

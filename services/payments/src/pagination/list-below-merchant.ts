@@ -1,4 +1,4 @@
-import type { Lane, Lanes } from '@trestle/database/lanes.ts'
+import type { Pools, QueryPool } from '@trestle/database/pools.ts'
 import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictOn } from '../access/access-query.ts'
@@ -97,18 +97,18 @@ function firstPiece(
 
 /** Reads a page, with the verdict on its access. */
 export async function readBelow<Input extends BelowListInput, Columns extends BelowColumns>(
-  lanes: Lanes,
+  pools: Pools,
   list: BelowList<Input, Columns>,
   input: Input & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & Piece<Columns>> {
-  const read = (lane: Lane, limit = input.limit) => lane.all(list[input.order], { ...input, limit })
-  if (lanes.lagging === lanes.read) return toPiece(await read(lanes.read))
+  const read = (pool: QueryPool, limit = input.limit) => pool.all(list[input.order], { ...input, limit })
+  if (pools.lagging === pools.read) return toPiece(await read(pools.read))
   // The rows may come from a standby that lags behind. Access may not: there a key that was revoked a moment ago would
   // still be good.
-  const [access, found] = (await Promise.all([read(lanes.read, 0), read(lanes.lagging)])).map(toPiece<Columns>)
+  const [access, found] = (await Promise.all([read(pools.read, 0), read(pools.lagging)])).map(toPiece<Columns>)
   if (access?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: access.identityId }
   // The standby does not know the key or the merchant yet, because they are new.
-  return toPiece(await read(lanes.read))
+  return toPiece(await read(pools.read))
 }
 
 function toPiece<Columns extends BelowColumns>(rows: readonly ListRow<Columns>[]) {

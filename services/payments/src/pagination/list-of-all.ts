@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
@@ -24,7 +24,7 @@ export interface ListOfAllInput extends PageBounds {
 }
 
 /** Reads a page of rows of all merchants. */
-export type ListOfAll<Columns> = (lanes: Lanes, input: ListOfAllInput) => Promise<readonly Columns[]>
+export type ListOfAll<Columns> = (pools: Pools, input: ListOfAllInput) => Promise<readonly Columns[]>
 
 /** As `ListOfAllInput`, with the values that the column of a list of any may have. */
 export interface ListOfAnyInput extends ListOfAllInput {
@@ -33,7 +33,7 @@ export interface ListOfAnyInput extends ListOfAllInput {
 }
 
 /** Reads a page of rows of all merchants that have any of some values. */
-export type ListOfAny<Columns> = (lanes: Lanes, input: ListOfAnyInput) => Promise<readonly Columns[]>
+export type ListOfAny<Columns> = (pools: Pools, input: ListOfAnyInput) => Promise<readonly Columns[]>
 
 interface ListColumns extends Omit<PageBounds, 'order'>, Readonly<Partial<Record<FilterColumn, string | undefined>>> {
   readonly values?: readonly string[]
@@ -80,10 +80,10 @@ export function listOfAny<Columns extends { readonly id: string }>(
   source: Omit<ListOfAllSource, 'place'>,
 ): ListOfAny<Columns> {
   const lists = VALUE_COUNTS.map((count) => ({ count, list: listOfCount<Columns>(name, { column, count, source }) }))
-  return (lanes, input) => {
+  return (pools, input) => {
     const fitting = lists.find(({ count }) => input.values.length <= count)
     if (fitting === undefined) throw new Error(`${name} takes at most ${VALUES_MAX} values`)
-    return fitting.list(lanes, input)
+    return fitting.list(pools, input)
   }
 }
 
@@ -137,7 +137,7 @@ function declareList<Input extends ListOfAllInput, Columns>(
   name: string,
   { filters, flags = {}, expressions }: ListOfAllSource,
   statePage: StatePage,
-): (lanes: Lanes, input: Input) => Promise<readonly Columns[]> {
+): (pools: Pools, input: Input) => Promise<readonly Columns[]> {
   const conditions = [
     ...filters.map((column) => compare(column, expressions)),
     ...Object.entries(flags).map(([flag, holds]) => either(flag, holds)),

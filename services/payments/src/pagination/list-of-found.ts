@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
@@ -40,9 +40,9 @@ export interface FoundPage<Row> {
 /** Reads the rows that a text finds. */
 export interface ListOfFound<Search, Columns> {
   /** Reads a page of them, or of all rows where there is no text. */
-  readonly page: (lanes: Lanes, search: Search) => Promise<FoundPage<Columns>>
+  readonly page: (pools: Pools, search: Search) => Promise<FoundPage<Columns>>
   /** Reads the newest of the first 501 that each index finds, at most `limit`. */
-  readonly newest: (lanes: Lanes, search: Search & { readonly search: string }) => Promise<readonly Columns[]>
+  readonly newest: (pools: Pools, search: Search & { readonly search: string }) => Promise<readonly Columns[]>
 }
 
 /** The most rows that the indexes find for a page, and that a walk looks at. */
@@ -67,25 +67,25 @@ export function listOfFound<Search extends SearchPage, Columns>(
   })
   const foundQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findByIndexes(p, source))
   const walkQueries = inBothOrders((suffix, order) => walkQuery(`${name}_walk${suffix}`, source, order))
-  const findIds = async ({ read }: Lanes, search: Search) => idsOf(await read.all(foundQuery, search))
-  const readFound = async ({ read }: Lanes, search: Search, ids: readonly string[]) => {
+  const findIds = async ({ read }: Pools, search: Search) => idsOf(await read.all(foundQuery, search))
+  const readFound = async ({ read }: Pools, search: Search, ids: readonly string[]) => {
     return ids.length === 0 ? [] : read.all(ofFound[search.order], { ...search, ids })
   }
   return {
-    async page(lanes, search) {
+    async page(pools, search) {
       const { search: text, order, limit } = search
-      if (text === undefined) return wholePage(await lanes.read.all(all[order], search))
-      if (source.isId(text)) return wholePage(await lanes.read.all(withId[order], search))
-      const found = await findIds(lanes, search)
-      if (found.length <= ROWS_MAX) return wholePage(await readFound(lanes, search, found))
-      const walked = idsOf(await lanes.read.all(walkQueries[order], search))
-      const rows = await lanes.read.all(ofWalk[order], { ...search, ids: walked })
+      if (text === undefined) return wholePage(await pools.read.all(all[order], search))
+      if (source.isId(text)) return wholePage(await pools.read.all(withId[order], search))
+      const found = await findIds(pools, search)
+      if (found.length <= ROWS_MAX) return wholePage(await readFound(pools, search, found))
+      const walked = idsOf(await pools.read.all(walkQueries[order], search))
+      const rows = await pools.read.all(ofWalk[order], { ...search, ids: walked })
       const isWhole = rows.length === limit || walked.length < ROWS_MAX
       return isWhole ? wholePage(rows) : { rows, cutAt: walked.at(-1) }
     },
-    async newest(lanes, search) {
-      if (source.isId(search.search)) return lanes.read.all(withId[search.order], search)
-      return readFound(lanes, search, await findIds(lanes, search))
+    async newest(pools, search) {
+      if (source.isId(search.search)) return pools.read.all(withId[search.order], search)
+      return readFound(pools, search, await findIds(pools, search))
     },
   }
 }

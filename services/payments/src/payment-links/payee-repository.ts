@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
@@ -53,11 +53,11 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  * @param acquirers the names that live merchants may have; `rateAgeDaysMax`: days after which a rate is too old for live money
  */
 export async function findLinkPayee(
-  lanes: Lanes,
+  pools: Pools,
   link: LinkKey,
   { acquirers, rateAgeDaysMax }: { readonly acquirers: readonly string[]; readonly rateAgeDaysMax: number },
 ): Promise<LinkPayee | undefined> {
-  const row = UUID.test(link.key) ? await lanes.read.first(payeeQuery, { ...link, rateAgeDaysMax }) : undefined
+  const row = UUID.test(link.key) ? await pools.read.first(payeeQuery, { ...link, rateAgeDaysMax }) : undefined
   if (!row) return undefined
   const { key, website, test, currency } = row
   return {

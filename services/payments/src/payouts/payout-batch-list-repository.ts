@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
@@ -52,11 +52,11 @@ const sumsQuery = prepareOnCoordinator(
 )
 
 /** A page of batches, for an operator. */
-export async function listOperatedBatches(lanes: Lanes, page: PageBounds): Promise<readonly OperatedBatch[]> {
-  const rows = await batches(lanes, { ...page, filters: {} })
+export async function listOperatedBatches(pools: Pools, page: PageBounds): Promise<readonly OperatedBatch[]> {
+  const rows = await batches(pools, { ...page, filters: {} })
   const named = rows.flatMap((row) => row.named)
   const input = { merchantIds: named.map(({ merchantId }) => merchantId), ids: named.map(({ id }) => id) }
-  const payouts = new Map((await lanes.read.all(sumsQuery, input)).map((payout) => [payout.id, payout]))
+  const payouts = new Map((await pools.read.all(sumsQuery, input)).map((payout) => [payout.id, payout]))
   return rows.map(({ id, created, named: own }) => {
     const sums = new Map<string, bigint>()
     for (const { id: payoutId } of own) {

@@ -67,7 +67,7 @@ it.each(EDGES)('the SQL function %s', async (_title, figures, plan) => {
   if (figures.eventsWait) await keepWaiting(merchantId)
   const minimumMajorUnits = Number(figures.minimum / 100n)
   const call = { ...OPERATOR, merchantId, minimumMajorUnits, delayDays: DELAY_DAYS }
-  const { outcome } = await callPayOut(payments.database.lanes, call)
+  const { outcome } = await callPayOut(payments.database.pools, call)
   const paid = outcome?.verdict === 'paid' ? pays(outcome.payout.amount) : undefined
   expect(paid ?? { verdict: 'skip', reason: outcome?.verdict === 'skipped' && outcome.reason }).toEqual(plan)
 })
@@ -78,7 +78,7 @@ it('a payout takes no more than the balance where young captures are worth less 
     currency: 'EUR',
     bank: { iban: TEST_IBAN },
   })
-  await callAdjust(payments.owner.lanes, { merchantId, amount: 3_000, text: 'Due money' })
+  await callAdjust(payments.owner.pools, { merchantId, amount: 3_000, text: 'Due money' })
   const transactionId = await customerPayment(payments, merchantId, { amount: 1_000 })
   // Each brings EUR 0.01 and costs EUR 0.25.
   for (let nth = 0; nth < 30; nth++) await capture(payments, member, transactionId, 1)
@@ -86,20 +86,20 @@ it('a payout takes no more than the balance where young captures are worth less 
   await capture(payments, member, young, 1_000)
   expect(await readFigures(merchantId)).toEqual({ balance: 3_241n, reserve: 0n, notYetDue: 961n })
   const call = { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS }
-  const { outcome } = await callPayOut(payments.database.lanes, call)
+  const { outcome } = await callPayOut(payments.database.pools, call)
   expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(2_280n)
 })
 
 it('the balance bounds a payout, whatever is held back', async () => {
   const merchantId = await merchantWith(position)
-  const { db, lanes } = payments.owner
+  const { db, pools } = payments.owner
   const { rows } = await sql<{ definition: string }>`
     SELECT pg_get_functiondef('payments.not_yet_due(text, timestamptz)'::regprocedure) AS definition
   `.execute(db)
   await sql`
     CREATE OR REPLACE FUNCTION ${sql.table('not_yet_due')}(p_merchant_id text, p_since timestamptz) RETURNS bigint
     LANGUAGE sql STABLE AS $$ SELECT -5000::bigint $$`.execute(db)
-  const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS })
+  const { outcome } = await callPayOut(pools, { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS })
   await sql.raw(rows[0]?.definition ?? '').execute(db)
   expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(position.balance)
 })
@@ -137,16 +137,16 @@ const DAY_SECONDS = 86_400
 async function merchantWith({ balance, reserve, notYetDue, hasIban }: PayoutPosition): Promise<string> {
   const bank = hasIban ? { iban: TEST_IBAN } : undefined
   const { id: merchantId } = await createTestMerchant(payments, member, { test: true, currency: 'EUR', bank })
-  const { lanes } = payments.owner
+  const { pools } = payments.owner
   const captured = notYetDue > 0n ? grossOf(Number(notYetDue)) : Number(reserve)
   if (captured > 0) {
     const transactionId = await customerPayment(payments, merchantId, { amount: captured })
     await capture(payments, member, transactionId, captured)
     if (reserve > 0n) await disputeRequests(payments, member).open(transactionId, { amount: Number(reserve) })
   }
-  if (notYetDue === 0n) await callAdvanceClock(lanes, { ...OPERATOR, merchantId, advance: DELAY_DAYS * DAY_SECONDS })
+  if (notYetDue === 0n) await callAdvanceClock(pools, { ...OPERATOR, merchantId, advance: DELAY_DAYS * DAY_SECONDS })
   const present = (await readFigures(merchantId)).balance
-  if (present !== balance) await callAdjust(lanes, { merchantId, amount: Number(balance - present), text: 'The rest' })
+  if (present !== balance) await callAdjust(pools, { merchantId, amount: Number(balance - present), text: 'The rest' })
   expect(await readFigures(merchantId)).toEqual({ balance, reserve, notYetDue })
   return merchantId
 }

@@ -95,7 +95,7 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
         await capture(payments, app, charges[0] ?? '', 3_000)
         const open = new Map<string, string[]>()
         const at = (wanted: number) => charges[wanted % charges.length] ?? ''
-        const { lanes } = payments.database
+        const { pools } = payments.database
         for (const next of steps) {
           if (next.step === 'charge') {
             charges.push(await customerPayment(payments, merchantId, { amount: AMOUNT, currency: next.currency }))
@@ -103,23 +103,23 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
             await capture(payments, app, at(next.place), next.amount).catch(() => {})
           } else if (next.step === 'dispute') {
             const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
-            const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: at(next.place), dispute })
+            const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId: at(next.place), dispute })
             if (outcome?.verdict === 'opened') {
               open.set(at(next.place), [...(open.get(at(next.place)) ?? []), outcome.dispute.id])
             }
           } else if (next.step === 'close') {
             const disputeId = open.get(at(next.place))?.pop()
-            if (disputeId) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: next.outcome })
+            if (disputeId) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome: next.outcome })
           } else if (next.step === 'wait') {
-            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, advance: next.days * DAY_SECONDS })
+            await callAdvanceClock(pools, { ...OPERATOR, merchantId, advance: next.days * DAY_SECONDS })
           } else {
             // Each payout has its own day, because a merchant is paid out once a day.
-            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, advance: DAY_SECONDS })
+            await callAdvanceClock(pools, { ...OPERATOR, merchantId, advance: DAY_SECONDS })
             const { minimumMajorUnits, delayDays } = next
             const position = await readPosition(merchantId, delayDays)
             const minor = BigInt(minimumMajorUnits) * 100n
             const plan = planPayout({ ...position, minimum: minor, hasIban })
-            const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, minimumMajorUnits, delayDays })
+            const { outcome } = await callPayOut(pools, { ...OPERATOR, merchantId, minimumMajorUnits, delayDays })
             if (plan.verdict === 'skip') expect(outcome).toEqual({ verdict: 'skipped', reason: plan.reason })
             else {
               expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(plan.amount)

@@ -1,5 +1,5 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
@@ -56,8 +56,8 @@ const payOutQuery = prepare(
 )
 
 /** Pays out all that is available to a merchant, once a day. */
-export async function callPayOut(lanes: Lanes, input: PayOutCall): Promise<Judged<PaidOut>> {
-  const row = await lanes.write.one(payOutQuery, input)
+export async function callPayOut(pools: Pools, input: PayOutCall): Promise<Judged<PaidOut>> {
+  const row = await pools.write.one(payOutQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['skipped'])
   return { verdict, identityId: row.identity_id, outcome: toPaidOut(row) }
 }
@@ -85,10 +85,10 @@ export type MovedPayout =
 
 /** Settles a payout, or fails it. A failed payout returns its money to the balance. */
 export async function callClosePayout(
-  lanes: Lanes,
+  pools: Pools,
   input: { readonly id: string; readonly outcome: 'settled' | 'failed' },
 ): Promise<MovedPayout> {
-  const row = await lanes.write.one(closeQuery, input)
+  const row = await pools.write.one(closeQuery, input)
   const { verdict } = row
   return row.id === null || verdict === 'not-found' ? { verdict: 'not-found' } : { verdict, payout: toPayout(row) }
 }
@@ -96,18 +96,18 @@ export async function callClosePayout(
 const readQuery = findBelowMerchant<PayoutColumns>('read_payout', source)
 
 /** A payout by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
-export async function readPayout(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<PayoutResult> {
-  return toPayoutResult(await lanes.read.one(readQuery, input))
+export async function readPayout(pools: Pools, input: Credentials & { readonly id: string }): Promise<PayoutResult> {
+  return toPayoutResult(await pools.read.one(readQuery, input))
 }
 
 const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list_payouts', source)
 
 /** A page of the payouts of a merchant, for its members. At most `limit`, by id in the order of `input`. */
 export async function listPayouts(
-  lanes: Lanes,
+  pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & { readonly payouts: readonly Payout[] }> {
-  const { rows, ...access } = await readBelow(lanes, payoutsOfMerchant, input)
+  const { rows, ...access } = await readBelow(pools, payoutsOfMerchant, input)
   return { ...access, payouts: rows.map(toPayout) }
 }
 
@@ -118,13 +118,13 @@ const payoutsOfAll = listOfAll<PayoutColumns>('all_payouts', {
 })
 
 /** A page of the payouts of all merchants, for an operator. */
-export async function listPayoutsOfAll(lanes: Lanes, input: ListOfAllInput): Promise<readonly Payout[]> {
-  return (await payoutsOfAll(lanes, input)).map(toPayout)
+export async function listPayoutsOfAll(pools: Pools, input: ListOfAllInput): Promise<readonly Payout[]> {
+  return (await payoutsOfAll(pools, input)).map(toPayout)
 }
 
 /** A payout of any merchant by its id, for an operator. Undefined for an unknown id. */
-export async function findPayoutOfAll(lanes: Lanes, id: string): Promise<Payout | undefined> {
-  return (await listPayoutsOfAll(lanes, { ...ONE_ROW, filters: { id } }))[0]
+export async function findPayoutOfAll(pools: Pools, id: string): Promise<Payout | undefined> {
+  return (await listPayoutsOfAll(pools, { ...ONE_ROW, filters: { id } }))[0]
 }
 
 function toPayoutResult(

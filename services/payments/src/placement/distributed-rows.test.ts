@@ -43,8 +43,8 @@ describe('takeDistributedRows', () => {
     const { id: merchantId } = await createTestMerchant(payments, member)
     const url = `/merchants/${merchantId}`
     await payments.app.inject({ method: 'PUT', url, headers: member.headers, payload: { name: 'Our shop' } })
-    const { lanes } = payments.deps
-    const { outcome } = await callCreateWebhook(lanes, {
+    const { pools } = payments.deps
+    const { outcome } = await callCreateWebhook(pools, {
       caller: callerOf(member),
       merchantId,
       webhook: { url: 'https://shop.example/hooks', events: [] },
@@ -52,7 +52,7 @@ describe('takeDistributedRows', () => {
       allowHttp: false,
     })
     const webhookId = outcome?.verdict === 'created' ? outcome.webhook.id : ''
-    const replay = () => callReplayWebhook(lanes, { merchantId, webhookId, after: LOWEST })
+    const replay = () => callReplayWebhook(pools, { merchantId, webhookId, after: LOWEST })
     expect(await replay()).toBe(1)
     return { merchantId, webhookId, replay }
   }

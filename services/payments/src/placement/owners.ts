@@ -1,4 +1,4 @@
-import type { Lane, ReadAgain } from '@trestle/database/lanes.ts'
+import type { QueryPool, ReadAgain } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
@@ -42,16 +42,16 @@ const KEY_LENGTH = 36
  * may be made with it later. An alias wins over the tag, so aliases are asked at every call, unless none was
  * there a moment ago.
  */
-export function createOwners(now: () => Date): (read: Lane, name: string) => Promise<string> {
+export function createOwners(now: () => Date): (read: QueryPool, name: string) => Promise<string> {
   const known = new LRUCache<string, string>({ max: OWNERS_MAX })
   let freeOfAliasesUntil = 0
-  const hasAliases = async (read: Lane): Promise<boolean> => {
+  const hasAliases = async (read: QueryPool): Promise<boolean> => {
     if (now().getTime() < freeOfAliasesUntil) return false
     const { found } = await read.one(hasAliasesQuery, {})
     if (!found) freeOfAliasesUntil = now().getTime() + ALIASES_UNKNOWN_MS
     return found
   }
-  const findByKey = async (read: Lane, key: string): Promise<string> => {
+  const findByKey = async (read: QueryPool, key: string): Promise<string> => {
     const owner = known.get(key) ?? (await read.first(ofKeyQuery, { key }))?.id
     if (owner !== undefined) known.set(key, owner)
     return owner ?? ''

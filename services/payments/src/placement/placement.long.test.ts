@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 describe('createOwners', () => {
-  const find = (owners: ReturnType<typeof createOwners>, name: string) => owners(payments.service.lanes.read, name)
+  const find = (owners: ReturnType<typeof createOwners>, name: string) => owners(payments.service.pools.read, name)
 
   it('finds the merchant of an id by its tag, and that of a public key', async () => {
     const owners = createOwners(() => new Date())
@@ -190,7 +190,7 @@ describe('followPlacement', () => {
     await expect.poll(() => statusOf(create())).toBe(201)
     expect([rows.isDistributed, rows.batchScope, payments.service.mode().isMoving]).toEqual([true, 'merchant', false])
     const { id } = await createTestMerchant(payments, member)
-    expect(await payments.service.mode().findOwner?.(payments.service.lanes.read, id)).toBe(id)
+    expect(await payments.service.mode().findOwner?.(payments.service.pools.read, id)).toBe(id)
     expect(lines).toEqual([
       'rows are moving to other servers: writes are refused until they are there',
       'rows have moved, writes go on',

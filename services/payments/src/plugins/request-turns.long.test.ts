@@ -112,7 +112,7 @@ describe('long lists', () => {
     await sql`LOCK TABLE payments.apps, payments.merchants, payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(
       held,
     )
-    const sent = vi.spyOn(payments.operators.lanes.read, 'all')
+    const sent = vi.spyOn(payments.operators.pools.read, 'all')
     const searches = Array.from({ length: 6 }, () => asOperator(url, 'viewer'))
     for (let count = 0; count < 3; count += 1) {
       expect((await asOperator('/operator/currencies', 'support')).statusCode).toBe(200)
@@ -126,7 +126,7 @@ describe('long lists', () => {
   it.each(['merchants', 'transactions'])('404: of one of the %s run two at a time for one operator', async (kind) => {
     const held = await payments.database.db.startTransaction().execute()
     await sql`LOCK TABLE payments.merchants, payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(held)
-    const sent = vi.spyOn(payments.operators.lanes.read, 'first')
+    const sent = vi.spyOn(payments.operators.pools.read, 'first')
     const reads = Array.from({ length: 6 }, () => asOperator(`/operator/${kind}/${'f'.repeat(24)}`, 'viewer'))
     for (let count = 0; count < 3; count += 1) {
       expect((await asOperator('/operator/currencies', 'support')).statusCode).toBe(200)

@@ -21,7 +21,7 @@ export const cardsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { cardId } }) => {
-      const result = await readCard(app.deps.lanes, { ...caller, id: cardId })
+      const result = await readCard(app.deps.pools, { ...caller, id: cardId })
       const card = requireObject(caller, result, { input, name: 'card' })
       return { card: viewCard(card) }
     },

@@ -21,7 +21,7 @@ export const disputesRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, query: input }) => {
-      const result = await listDisputes(app.deps.lanes, { ...caller, ...filteredPage(input) })
+      const result = await listDisputes(app.deps.pools, { ...caller, ...filteredPage(input) })
       return requireAccess(caller, result, input).disputes.map(viewDispute)
     },
   )
@@ -37,7 +37,7 @@ export const disputesRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { disputeId } }) => {
-      const result = await readDispute(app.deps.lanes, { ...caller, id: disputeId })
+      const result = await readDispute(app.deps.pools, { ...caller, id: disputeId })
       const dispute = requireObject(caller, result, { input, name: 'dispute' })
       return { dispute: viewDispute(dispute) }
     },

@@ -21,7 +21,7 @@ export const fraudsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, query: input }) => {
-      const result = await listFrauds(app.deps.lanes, { ...caller, ...filteredPage(input) })
+      const result = await listFrauds(app.deps.pools, { ...caller, ...filteredPage(input) })
       return requireAccess(caller, result, input).frauds.map(viewFraud)
     },
   )
@@ -37,7 +37,7 @@ export const fraudsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { fraudId } }) => {
-      const result = await readFraud(app.deps.lanes, { ...caller, id: fraudId })
+      const result = await readFraud(app.deps.pools, { ...caller, id: fraudId })
       const fraud = requireObject(caller, result, { input, name: 'fraud' })
       return { fraud: viewFraud(fraud) }
     },

@@ -21,7 +21,7 @@ const PAGE_HEADERS = pageHeaders()
  * (reference: Invitations).
  */
 export const invitationsRoutes: Routes = async (app) => {
-  const { lanes, rateLimits, config } = app.deps
+  const { pools, rateLimits, config } = app.deps
   const refuseGuess = refuseBeyond(app, 'failure', rateLimits.failures)
   const show = async (invitation: Invitation | undefined, reply: FastifyReply) => {
     if (!invitation) await refuseGuess(reply.request.ip)
@@ -40,7 +40,7 @@ export const invitationsRoutes: Routes = async (app) => {
         response: { ...pageAnswers(200, 410), ...pageOrErrorAnswers(404), ...errorAnswers() },
       },
     },
-    async ({ params: { token } }, reply) => show(await findInvitation(lanes, hashToken(token)), reply),
+    async ({ params: { token } }, reply) => show(await findInvitation(pools, hashToken(token)), reply),
   )
   app.post(
     '/invitations/:token',

@@ -20,7 +20,7 @@ export const linesRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { lineId } }) => {
-      const result = await readLine(app.deps.lanes, { ...caller, id: lineId })
+      const result = await readLine(app.deps.pools, { ...caller, id: lineId })
       const line = requireObject(caller, result, { input, name: 'line' })
       return viewLine(line)
     },

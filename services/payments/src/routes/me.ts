@@ -18,7 +18,7 @@ export const meRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input }) => {
-      const result = await readIdentity(app.deps.lanes, caller)
+      const result = await readIdentity(app.deps.pools, caller)
       return { identity: viewIdentity(requireObject(caller, result, { input, name: 'identity' })) }
     },
   )

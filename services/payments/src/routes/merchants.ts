@@ -69,7 +69,7 @@ export const merchantsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { merchantId } }) => {
-      const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
+      const result = await readMerchant(app.deps.pools, { ...caller, merchantId })
       return { merchant: viewMerchant(requireObject(caller, result, { input, name: 'merchant' })) }
     },
   )

@@ -20,7 +20,7 @@ export const payoutsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, params: { payoutId } }) => {
-      const result = await readPayout(app.deps.lanes, { ...caller, id: payoutId })
+      const result = await readPayout(app.deps.pools, { ...caller, id: payoutId })
       const payout = requireObject(caller, result, { input, name: 'payout' })
       return { payout: viewPayout(payout) }
     },

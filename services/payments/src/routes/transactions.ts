@@ -23,7 +23,7 @@ export const transactionsRoutes: Routes = async (app) => {
     async (request) => {
       const { caller, input, params } = request
       const inTurn: InTurn = (entries, read) => request.inTurn(entries, read)
-      const result = await readTransaction(app.deps.lanes, { ...caller, id: params.transactionId }, inTurn)
+      const result = await readTransaction(app.deps.pools, { ...caller, id: params.transactionId }, inTurn)
       const transaction = requireObject(caller, result, { input, name: 'transaction' })
       return { transaction: viewTransaction(transaction) }
     },

@@ -1,5 +1,5 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
@@ -92,9 +92,9 @@ const beginQuery = prepare(
 )
 
 /** Judges a charge and writes its attempt, before the acquirer is asked. */
-export async function callBeginCharge(lanes: Lanes, input: BeginChargeCall): Promise<Judged<BegunCharge>> {
+export async function callBeginCharge(pools: Pools, input: BeginChargeCall): Promise<Judged<BegunCharge>> {
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
-  const row = await lanes.write.one(beginQuery, { ...input, charge })
+  const row = await pools.write.one(beginQuery, { ...input, charge })
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
   return { verdict, identityId: row.identity_id, outcome: toBegunCharge(row) }
 }
@@ -130,8 +130,8 @@ const finishQuery = prepare(
  * Writes the transaction of an attempt.
  * @returns its id; undefined when another process was first and has called the attempt unknown
  */
-export async function callFinishCharge(lanes: Lanes, input: FinishChargeCall): Promise<string | undefined> {
-  return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
+export async function callFinishCharge(pools: Pools, input: FinishChargeCall): Promise<string | undefined> {
+  return (await pools.write.one(finishQuery, input)).transaction_id ?? undefined
 }
 
 function toAttempt(row: BegunChargeRow): Attempt | undefined {

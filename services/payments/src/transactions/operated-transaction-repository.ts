@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Transaction } from './transaction.ts'
@@ -37,7 +37,7 @@ const operatedQuery = prepare(
 
 /** A transaction of a merchant, for an operator. @throws Error when the merchant has no such transaction */
 export async function getOperatedTransaction(
-  { read }: Lanes,
+  { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
 ): Promise<OperatedTransaction> {
   const {
@@ -76,7 +76,7 @@ const journalsQuery = prepare(
 
 /** The journals of what happened to a transaction, newest first, at most a hundred. */
 export function listJournals(
-  { read }: Lanes,
+  { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
 ): Promise<readonly TransactionJournal[]> {
   return read.all(journalsQuery, input)

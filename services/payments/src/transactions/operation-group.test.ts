@@ -1,6 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
-import type { Lane } from '@trestle/database/lanes.ts'
+import type { QueryPool } from '@trestle/database/pools.ts'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
@@ -40,14 +40,14 @@ function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
       begun.push({ ids, done: () => resolve(rows), fail: reject })
     })
   const unexpected = () => Promise.reject(new Error('the group runs one statement only'))
-  const write: Lane = {
+  const write: QueryPool = {
     one: unexpected,
     first: unexpected,
     all: async (_query, input) => JSON.parse(await begin('operations' in input ? String(input.operations) : '[]')),
   }
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
   const group = createOperationGroup({
-    lanes: { write },
+    pools: { write },
     meter: createNoopMeter(),
     terms,
     scope: () => 'any',

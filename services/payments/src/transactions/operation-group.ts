@@ -2,7 +2,7 @@ import type { Meter } from '@opentelemetry/api'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { createGroupCommit } from '@trestle/database/batches/group-commit.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
@@ -51,7 +51,7 @@ export interface RateTerms {
 
 /** The database, and what one call of it may contain. */
 export interface OperationGroupOptions {
-  readonly lanes: Pick<Lanes, 'write'>
+  readonly pools: Pick<Pools, 'write'>
   readonly meter: Meter
   readonly terms: RateTerms
   /** `merchant`: a batch contains operations of one merchant only. */
@@ -79,11 +79,11 @@ const BATCH_OPERATIONS_MAX = 128
  * database what that left. Other processes do the same, so correctness depends on the locks of the database
  * alone (reference: Batches, Idempotency-Key).
  */
-export function createOperationGroup({ lanes, meter, terms, scope }: OperationGroupOptions): OperationGroup {
+export function createOperationGroup({ pools, meter, terms, scope }: OperationGroupOptions): OperationGroup {
   const count = createCounters(meter)
   const running = new Set<string>()
   const group = createGroupCommit<Operation, OperationResult>({
-    carryOut: (operations) => callRunOperations(lanes, operations, terms),
+    carryOut: (operations) => callRunOperations(pools, operations, terms),
     keyOf: ({ transactionId }) => transactionId,
     fits: (one, other) => scope() === 'any' || isSameMerchant(one, other),
     isWorthRepeating: isRefusedStatement,
@@ -163,7 +163,7 @@ const runQuery = withOwner(
  * the order of the operations.
  */
 export async function callRunOperations(
-  { write }: OperationGroupOptions['lanes'],
+  { write }: OperationGroupOptions['pools'],
   operations: readonly Operation[],
   terms: RateTerms,
 ): Promise<readonly OperationResult[]> {

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { sql } from 'kysely'
 import { listOfAll } from '../pagination/list-of-all.ts'
 import { ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
@@ -32,8 +32,8 @@ const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
 })
 
 /** A page of the attempts of all merchants whose outcome is unknown, for an operator. */
-export function listUnknownAttempts(lanes: Lanes, page: PageBounds): Promise<readonly OperatedAttempt[]> {
-  return unknownAttempts(lanes, { ...page, filters: {}, flags: { unknown: true } })
+export function listUnknownAttempts(pools: Pools, page: PageBounds): Promise<readonly OperatedAttempt[]> {
+  return unknownAttempts(pools, { ...page, filters: {}, flags: { unknown: true } })
 }
 
 const attempts = listOfAll<OperatedAttempt>('attempts_by_id', {
@@ -45,8 +45,8 @@ const attempts = listOfAll<OperatedAttempt>('attempts_by_id', {
 
 /** An attempt of a merchant, whatever became of it. Undefined for an unknown one. */
 export async function findOperatedAttempt(
-  lanes: Lanes,
+  pools: Pools,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },
 ): Promise<OperatedAttempt | undefined> {
-  return (await attempts(lanes, { ...ONE_ROW, filters: { merchant_id: merchantId, id } }))[0]
+  return (await attempts(pools, { ...ONE_ROW, filters: { merchant_id: merchantId, id } }))[0]
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
@@ -65,7 +65,7 @@ function pageOf(asked: Asked): TransactionSearch {
 
 /** Reads a page. @returns its ids, and how many rows of transactions were looked at for it */
 async function readPage(asked: Asked, order: TransactionSearch['order'], from: TestPayments = payments) {
-  const read = (lanes: Lanes) => findTransactionsOfAll(lanes, { ...pageOf(asked), order })
+  const read = (pools: Pools) => findTransactionsOfAll(pools, { ...pageOf(asked), order })
   const { found, rows } = await countRowsRead(from, 'transactions', read)
   return { ids: found.map(({ id }) => id), rows }
 }
@@ -172,8 +172,8 @@ describe('a search for an amount in every currency', () => {
 
   it('sends few statements', async () => {
     const sent: string[] = []
-    await countRowsRead(mixed, 'transactions', (lanes) =>
-      findTransactionsOfAll(noting(lanes, sent), pageOf({ search: '999' })),
+    await countRowsRead(mixed, 'transactions', (pools) =>
+      findTransactionsOfAll(noting(pools, sent), pageOf({ search: '999' })),
     )
     const pages = Array.from(
       { length: Math.ceil(CURRENCIES.length / VALUES_MAX) },
@@ -183,15 +183,15 @@ describe('a search for an amount in every currency', () => {
   })
 })
 
-/** Notes the names of queries of the read lane. */
-function noting(lanes: Lanes, sent: string[]): Lanes {
-  const { read } = lanes
+/** Notes the names of queries of the read pool. */
+function noting(pools: Pools, sent: string[]): Pools {
+  const { read } = pools
   const note = <Query extends { readonly name: string }>(query: Query) => {
     sent.push(query.name)
     return query
   }
   return {
-    ...lanes,
+    ...pools,
     read: {
       one: (query, input) => read.one(note(query), input),
       first: (query, input) => read.first(note(query), input),

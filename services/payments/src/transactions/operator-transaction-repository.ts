@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { findMode } from '../merchants/operator-merchant-repository.ts'
@@ -55,19 +55,19 @@ const SEARCHES = [
  * condition for all would have the database read and sort every transaction that it fits.
  */
 export async function findTransactionsOfAll(
-  lanes: Lanes,
+  pools: Pools,
   { search, merchantId, flags = {}, ...place }: TransactionSearch,
 ): Promise<readonly FoundTransaction[]> {
-  const test = await leaveOpen(lanes, { merchantId, test: flags.test })
+  const test = await leaveOpen(pools, { merchantId, test: flags.test })
   if (test === 'contradiction') return []
   const page = { ...place, flags: { ...flags, test } }
   const filters = { merchant_id: merchantId }
-  if (search === undefined) return listAll(lanes, { ...page, filters })
+  if (search === undefined) return listAll(pools, { ...page, filters })
   const pages = await Promise.all([
     ...SEARCHES.filter(({ form }) => form.test(search)).map(({ list, column }) =>
-      list(lanes, { ...page, filters: { ...filters, [column]: column === 'id' ? search.toLowerCase() : search } }),
+      list(pools, { ...page, filters: { ...filters, [column]: column === 'id' ? search.toLowerCase() : search } }),
     ),
-    ...readMeantAmounts(search).map((meant) => listByAmount(lanes, { ...page, filters }, meant)),
+    ...readMeantAmounts(search).map((meant) => listByAmount(pools, { ...page, filters }, meant)),
   ])
   return mergePages(page, pages.flat())
 }
@@ -77,11 +77,11 @@ export async function findTransactionsOfAll(
  * nothing, or all: a search for the other one would walk all rows of the merchant, and find none.
  */
 async function leaveOpen(
-  lanes: Lanes,
+  pools: Pools,
   { merchantId, test }: { readonly merchantId: string | undefined; readonly test: boolean | undefined },
 ): Promise<boolean | undefined | 'contradiction'> {
   if (merchantId === undefined || test === undefined) return test
-  return (await findMode(lanes, merchantId)) === (test ? 'test' : 'live') ? undefined : 'contradiction'
+  return (await findMode(pools, merchantId)) === (test ? 'test' : 'live') ? undefined : 'contradiction'
 }
 
 const listByMoney = listOfAny<FoundTransaction>('found_by_money', 'currency', sourceBy('amount'))
@@ -91,17 +91,17 @@ const listByMoney = listOfAny<FoundTransaction>('found_by_money', 'currency', so
  * many, and each further one only for what may still come into the page.
  */
 async function listByAmount(
-  lanes: Lanes,
+  pools: Pools,
   page: ListOfAllInput,
   { amount, currencies }: MeantAmount,
 ): Promise<readonly FoundTransaction[]> {
-  const existing = currencies.length === 1 ? currencies : await listCurrenciesOf(lanes, amount)
+  const existing = currencies.length === 1 ? currencies : await listCurrenciesOf(pools, amount)
   const asked = existing.filter((each) => currencies.includes(each))
   const filters = { ...page.filters, amount: amount.toString() }
   let found: readonly FoundTransaction[] = []
   for (let first = 0; first < asked.length; first += VALUES_MAX) {
     const values = asked.slice(first, first + VALUES_MAX)
-    const more = await listByMoney(lanes, { ...page, ...endOf(page, found), filters, values })
+    const more = await listByMoney(pools, { ...page, ...endOf(page, found), filters, values })
     found = mergePages(page, [...found, ...more])
   }
   return found
@@ -114,7 +114,7 @@ const currenciesQuery = prepareOnCoordinator(
 )
 
 /** The currencies that have transactions of an amount. */
-async function listCurrenciesOf({ read }: Lanes, amount: bigint): Promise<readonly string[]> {
+async function listCurrenciesOf({ read }: Pools, amount: bigint): Promise<readonly string[]> {
   const { currencies } = await read.one(currenciesQuery, { amount: amount.toString() })
   return currencies
 }
@@ -166,16 +166,16 @@ const keyedQuery = prepareOnCoordinator(
 )
 
 /** Transactions of all merchants, in the order of what was found, with their trails, and without what others write into them. */
-export function listFoundTransactions(lanes: Lanes, found: readonly FoundTransaction[]): Promise<Transaction[]> {
-  return readFound(lanes, found, Math.max(0, ...found.map(({ trailLength }) => trailLength)))
+export function listFoundTransactions(pools: Pools, found: readonly FoundTransaction[]): Promise<Transaction[]> {
+  return readFound(pools, found, Math.max(0, ...found.map(({ trailLength }) => trailLength)))
 }
 
 /** The found transactions in their order, without trails, for lists that show none. */
-export function listFoundFigures(lanes: Lanes, found: readonly FoundTransaction[]): Promise<Transaction[]> {
-  return readFound(lanes, found, 0)
+export function listFoundFigures(pools: Pools, found: readonly FoundTransaction[]): Promise<Transaction[]> {
+  return readFound(pools, found, 0)
 }
 
-async function readFound({ read }: Lanes, found: readonly FoundTransaction[], entriesMax: number) {
+async function readFound({ read }: Pools, found: readonly FoundTransaction[], entriesMax: number) {
   const input = { merchantIds: found.map(({ merchantId }) => merchantId), ids: found.map(({ id }) => id), entriesMax }
   const rows = found.length === 0 ? [] : await read.all(keyedQuery, input)
   const byId = new Map(rows.map((row) => [row.id, row]))

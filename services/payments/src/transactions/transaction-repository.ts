@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
@@ -46,13 +46,13 @@ const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', s
  * member, both without the transaction. A long trail waits for its turn.
  */
 export async function readTransaction(
-  lanes: Lanes,
+  pools: Pools,
   input: Credentials & { readonly id: string },
   inTurn: InTurn,
 ): Promise<AccessResult & { readonly transaction: Transaction | undefined }> {
-  let row = await lanes.read.one(readQuery, input)
+  let row = await pools.read.one(readQuery, input)
   if (row.id !== null && row.trail_length > SHORT_TRAIL_ENTRIES) {
-    row = await inTurn(row.trail_length, () => lanes.read.one(readLongQuery, input))
+    row = await inTurn(row.trail_length, () => pools.read.one(readLongQuery, input))
   }
   const { verdict, identity_id: identityId } = row
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }
@@ -75,10 +75,10 @@ const transactionsOfMerchant = listBelowMerchant<TransactionListInput, Transacti
 
 /** A page of a merchant's transactions, or a part of the page, for a member. At most `limit`, by id in the order of `input`. */
 export async function listTransactions(
-  lanes: Lanes,
+  pools: Pools,
   input: TransactionListInput & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & Piece<Transaction>> {
-  const { rows, ...rest } = await readBelow(lanes, transactionsOfMerchant, input)
+  const { rows, ...rest } = await readBelow(pools, transactionsOfMerchant, input)
   return { ...rest, rows: rows.map(toTransaction) }
 }
 
@@ -152,12 +152,12 @@ const attemptOwnerQuery = withOwner(
 )
 
 /** The merchant of an attempt, for any caller. Undefined for an unknown id. */
-export function findAttemptOwner({ read }: Lanes, id: string): Promise<{ readonly merchantId: string } | undefined> {
+export function findAttemptOwner({ read }: Pools, id: string): Promise<{ readonly merchantId: string } | undefined> {
   return read.first(attemptOwnerQuery, { id })
 }
 
 /** The merchant and the currency of a transaction, for any caller. Undefined for an unknown id. */
-export function findTransactionOwner({ read }: Lanes, id: string): Promise<TransactionOwner | undefined> {
+export function findTransactionOwner({ read }: Pools, id: string): Promise<TransactionOwner | undefined> {
   return read.first(ownerQuery, { id })
 }
 
@@ -188,8 +188,8 @@ const judgeQuery = prepareForCaller(
 )
 
 /** The access of a caller to an operation, for a request whose body was refused. */
-export async function readOperationAccess(lanes: Lanes, access: OperationAccess): Promise<AccessResult> {
-  const { verdict, identity_id } = await lanes.read.one(judgeQuery, access)
+export async function readOperationAccess(pools: Pools, access: OperationAccess): Promise<AccessResult> {
+  const { verdict, identity_id } = await pools.read.one(judgeQuery, access)
   return { verdict, identityId: identity_id }
 }
 
@@ -214,10 +214,10 @@ const expireQuery = prepare(
  * at and voided.
  */
 export function callExpireAuthorizations(
-  lanes: Lanes,
+  pools: Pools,
   input: ExpireAuthorizationsCall,
 ): Promise<{ readonly lookedAt: number; readonly voided: number }> {
-  return lanes.write.one(expireQuery, input)
+  return pools.write.one(expireQuery, input)
 }
 
 /**
@@ -225,12 +225,12 @@ export function callExpireAuthorizations(
  * at once, and again only when part of it becomes pending again (reference: Expiry of authorizations).
  */
 export async function callExpireInBatches(
-  lanes: Lanes,
+  pools: Pools,
   { merchantId, days, batches }: { readonly merchantId: string; readonly days: number; readonly batches: number },
 ): Promise<void> {
   if (days === 0) return
   for (let batch = 0; batch < batches; batch++) {
-    const { lookedAt } = await callExpireAuthorizations(lanes, { merchantId, days, limit: EXPIRY_BATCH_ROWS })
+    const { lookedAt } = await callExpireAuthorizations(pools, { merchantId, days, limit: EXPIRY_BATCH_ROWS })
     if (lookedAt < EXPIRY_BATCH_ROWS) return
   }
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { callAcceptInvitation, findInvitation } from '../members/invitation-repository.ts'
 
@@ -7,10 +7,10 @@ import { callAcceptInvitation, findInvitation } from '../members/invitation-repo
  * @returns the invitation as it is afterwards; undefined when no link has the token
  */
 export async function acceptInvitation(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   token: string,
 ): Promise<Invitation | undefined> {
   const tokenHash = hashToken(token)
-  await callAcceptInvitation(lanes, tokenHash)
-  return findInvitation(lanes, tokenHash)
+  await callAcceptInvitation(pools, tokenHash)
+  return findInvitation(pools, tokenHash)
 }

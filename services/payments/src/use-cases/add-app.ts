@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import { unknownApp } from '../errors.ts'
@@ -12,7 +12,7 @@ import { callAddApp } from '../members/member-repository.ts'
  * refused request, as `requireAccess` throws them
  */
 export async function addApp(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     merchantId,
@@ -24,7 +24,7 @@ export async function addApp(
   },
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
   const appId = valuesOrNull(input)?.appId ?? null
-  const added = await callAddApp(lanes, { caller, merchantId, appId })
+  const added = await callAddApp(pools, { caller, merchantId, appId })
   const { outcome, replayed } = requireOutcome(caller, added, input)
   if (outcome.verdict === 'unknown-app') throw unknownApp()
   return { app: outcome.app, replayed }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireObject, valuesOrNull } from '../access/require-access.ts'
 import type { Fraud } from '../disputes/fraud.ts'
@@ -11,7 +11,7 @@ import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
  * throws them
  */
 export async function addFraud(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     transactionId,
@@ -22,7 +22,7 @@ export async function addFraud(
     readonly input: RequestInput<NewFraud>
   },
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
-  const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(input) })
+  const added = await callAddFraud(pools, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(input) })
   const fraud = requireObject(caller, added, { input, name: 'fraud' })
   return { fraud, replayed: added.verdict === 'replayed' }
 }

@@ -1,4 +1,4 @@
-import { transactionLanes } from '@trestle/database/lanes.ts'
+import { transactionPools } from '@trestle/database/pools.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -26,7 +26,7 @@ export function advanceClockAsOperator(
   },
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const deps = { config, lanes: transactionLanes(trx) }
+    const deps = { config, pools: transactionPools(trx) }
     const { now } = await advanceClock(deps, { caller: NOBODY, merchantId, input: valid({ advance }) })
     return {
       answer: { clock: { now: now.toISOString() } },

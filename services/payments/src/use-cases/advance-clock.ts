@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -17,7 +17,7 @@ const EXPIRY_BATCHES = 50
  * conflict and the error of a refused request, as `requireAccess` throws them
  */
 export async function advanceClock(
-  { lanes, config }: { readonly lanes: Lanes; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
+  { pools, config }: { readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   {
     caller,
     merchantId,
@@ -30,10 +30,10 @@ export async function advanceClock(
   },
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const advance = valuesOrNull(input)?.advance ?? null
-  const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, advance })
+  const advanced = await callAdvanceClock(pools, { ...callerColumns(caller), merchantId, advance })
   const { outcome, replayed } = requireOutcome(caller, advanced, input)
   if (outcome.verdict === 'limit-exceeded') throw clockTooFar()
   const days = config.dayLimits.authorizationExpiryDays
-  await callExpireInBatches(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
+  await callExpireInBatches(pools, { merchantId, days, batches: EXPIRY_BATCHES })
   return { now: outcome.now, replayed }
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { sealHint } from '../checkout/authentication.ts'
 import { type ChallengeState, openChallengeState } from '../checkout/frame-state.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
@@ -6,7 +6,7 @@ import type { PaymentsConfig } from '../config.ts'
 import type { CheckoutSeals } from '../vault/text-seal.ts'
 
 type BankDeps = {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly seals: CheckoutSeals
   readonly config: Pick<PaymentsConfig, 'checkout'>
 }
@@ -34,17 +34,17 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
  * deleted.
  */
 export async function answerBank(
-  { config, lanes, seals }: BankDeps,
+  { config, pools, seals }: BankDeps,
   { text, decision }: { readonly text: string; readonly decision: Decision | undefined },
 ): Promise<BankAnswer | undefined> {
   const state = openChallengeState(seals.frames, text)
   if (!state) return undefined
   const key = { merchantId: state.merchantId, id: state.sessionId }
-  const before = await findChallenge(lanes, key)
+  const before = await findChallenge(pools, key)
   if (!before) return undefined
   const isAnswered = decision !== undefined && before.isOpen && before.outcome === null
-  if (isAnswered) await updateOutcome(lanes, key, decision === 'approve' ? before.enrolment.status : 'rejected')
-  const challenge = isAnswered ? await findChallenge(lanes, key) : before
+  if (isAnswered) await updateOutcome(pools, key, decision === 'approve' ? before.enrolment.status : 'rejected')
+  const challenge = isAnswered ? await findChallenge(pools, key) : before
   if (!challenge) return undefined
   const returnUrl = state.returns ? challenge.returnUrl : null
   const posOrigin = returnUrl === null ? undefined : originWithin(config.checkout.posUrl, returnUrl)

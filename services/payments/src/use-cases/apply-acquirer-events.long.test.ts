@@ -303,7 +303,7 @@ describe('applyAcquirerEvents', () => {
 
   it('holds up only the later events of the merchant whose event fails, and acknowledges the others', async () => {
     const { id: neighbour } = await createTestMerchant(payments, app, { currency: 'EUR' })
-    const { write } = payments.deps.lanes
+    const { write } = payments.deps.pools
     const one: typeof write.one = (query, input) =>
       query.name === 'open_dispute' ? Promise.reject(new Error('of this event alone')) : write.one(query, input)
     north.answers.events = [
@@ -311,8 +311,8 @@ describe('applyAcquirerEvents', () => {
       closed('e1', 'd1', 'won'),
       { type: 'unknown', kind: 'fee', reference: 'u1', merchantId: neighbour },
     ]
-    const lanes = { ...payments.deps.lanes, write: { ...write, one } }
-    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
+    const pools = { ...payments.deps.pools, write: { ...write, one } }
+    await applyAcquirerEvents({ ...eventDeps(), pools }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
     expect([north.received.acknowledged, await problems()]).toEqual([['u1'], [WAITS]])
     await apply(...north.answers.events)
     expect(north.received.acknowledged).toEqual(['u1', 'd1', 'e1', 'u1'])
@@ -326,7 +326,7 @@ describe('applyAcquirerEvents', () => {
   ])('does not acknowledge an event that %s of which the database knows nothing', async (_name, type) => {
     await apply(opened('d1'))
     north.received.acknowledged.length = 0
-    const { write } = payments.deps.lanes
+    const { write } = payments.deps.pools
     const one: typeof write.one = (query, input) =>
       write.one(query, { ...input, transactionId: UNKNOWN_ID, disputeId: UNKNOWN_ID })
     north.answers.events = [
@@ -334,8 +334,8 @@ describe('applyAcquirerEvents', () => {
       closed('e1', 'd1', 'won'),
       { type: 'fraud', reference: 'f1', merchantId, acquirerRef, reason: 6, reported: undefined } as const,
     ].filter((event) => event.type === type)
-    const lanes = { ...payments.deps.lanes, write: { ...write, one } }
-    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
+    const pools = { ...payments.deps.pools, write: { ...write, one } }
+    await applyAcquirerEvents({ ...eventDeps(), pools }, { name: 'north', acquirer: north, limit: EVENTS_MAX })
     expect([north.received.acknowledged, await problems()]).toEqual([[], [WAITS]])
     await apply(...north.answers.events)
     expect(north.received.acknowledged).toHaveLength(1)
@@ -348,14 +348,14 @@ describe('applyAcquirerEvents', () => {
   })
 
   it('acknowledges no event while the database does not answer', async () => {
-    const lanes = { ...payments.deps.lanes, write: brokenLane }
+    const pools = { ...payments.deps.pools, write: brokenPool }
     north.answers.events = [opened('d1')]
     await expect(
-      applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north, limit: EVENTS_MAX }),
+      applyAcquirerEvents({ ...eventDeps(), pools }, { name: 'north', acquirer: north, limit: EVENTS_MAX }),
     ).rejects.toThrow('terminated')
     expect(north.received.acknowledged).toEqual([])
   })
 })
 
 const away = () => Promise.reject(new Error('Connection terminated'))
-const brokenLane = { one: away, first: away, all: away }
+const brokenPool = { one: away, first: away, all: away }

@@ -2,7 +2,7 @@ import type { Counter } from '@opentelemetry/api'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
@@ -33,7 +33,7 @@ import { callAddFraud } from '../disputes/fraud-repository.ts'
 
 type EventWorkDeps = {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly jobs: Jobs
   readonly acquirers: Acquirers
   readonly logger: ServiceLogger['logger']
@@ -42,7 +42,7 @@ type EventWorkDeps = {
 
 interface EventDeps {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly logger: ServiceLogger['logger']
   /** Events by acquirer and outcome: `applied`, `kept`, `held`, `unnamed`. */
   readonly counter: Counter
@@ -122,7 +122,7 @@ function toProblem(error: unknown): string {
  * @throws notFound when the transaction or the dispute went away meanwhile; Error when the database answers without an outcome
  */
 async function applyEvent(
-  { db, lanes }: Pick<EventDeps, 'db' | 'lanes'>,
+  { db, pools }: Pick<EventDeps, 'db' | 'pools'>,
   acquirer: string,
   event: AcquirerEvent,
 ): Promise<string | undefined> {
@@ -135,7 +135,7 @@ async function applyEvent(
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, currency: event.currency, ...reason, acquirerRef }
-      const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
+      const opened = await callOpenDispute(pools, { ...OPERATOR, transactionId: found.id, dispute })
       return openingProblem(requireOutcome(NOBODY, opened, valid(dispute)).outcome)
     }
     case 'dispute.won':
@@ -143,14 +143,14 @@ async function applyEvent(
       const dispute = await findDisputed(db, { merchantId, acquirer, reference: event.disputeReference })
       if (dispute === undefined) return 'unknown dispute'
       const outcome = event.type === 'dispute.won' ? 'won' : 'lost'
-      const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId: dispute.id, outcome })
+      const closed = await callCloseDispute(pools, { ...OPERATOR, disputeId: dispute.id, outcome })
       return closingProblem(requireOutcome(NOBODY, closed, valid(outcome)).outcome)
     }
     case 'fraud': {
       const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const fraud = { reason: event.reason, reported: event.reported, acquirerRef }
-      const added = await callAddFraud(lanes, { ...OPERATOR, transactionId: found.id, fraud })
+      const added = await callAddFraud(pools, { ...OPERATOR, transactionId: found.id, fraud })
       requireObject(NOBODY, added, { input: valid(fraud), name: 'fraud' })
       return undefined
     }
@@ -159,7 +159,7 @@ async function applyEvent(
     case 'settlement': {
       // Two acquirers may use the same reference. The name of the acquirer makes the stored reference unique.
       const settlement = { merchantId, acquirer, ...event.money, acquirerRef: `${acquirer}:${acquirerRef}` }
-      const problem = await callBookSettlement(lanes, settlement)
+      const problem = await callBookSettlement(pools, settlement)
       return problem && SETTLEMENT_PROBLEMS[problem]
     }
   }

@@ -1,4 +1,4 @@
-import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { type Pools, transactionPools } from '@trestle/database/pools.ts'
 import { NOBODY } from '../access/caller.ts'
 import { refuseMissing, valid } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
@@ -13,7 +13,7 @@ import { closeDispute } from './close-dispute.ts'
  * @throws notFound, idempotencyKeyReused; disputeAlreadyWon, disputeAlreadyLost and trailFull as `closeDispute` throws them
  */
 export async function closeDisputeAsOperator(
-  { operatorDb, operatorLanes }: { readonly operatorDb: Db; readonly operatorLanes: Lanes },
+  { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },
   {
     change,
     disputeId,
@@ -24,9 +24,9 @@ export async function closeDisputeAsOperator(
     readonly outcome: 'won' | 'lost'
   },
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findDisputeOfAll(operatorLanes, disputeId)) ?? refuseMissing()
+  const { merchantId } = (await findDisputeOfAll(operatorPools, disputeId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const deps = { lanes: transactionLanes(trx, merchantId) }
+    const deps = { pools: transactionPools(trx, merchantId) }
     const { dispute } = await closeDispute(deps, { caller: NOBODY, disputeId, input: valid({ outcome }) })
     return {
       answer: { dispute: viewDispute(dispute) },

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
@@ -16,7 +16,7 @@ import { refuseEntry } from '../transactions/refuse-entry.ts'
  *   them
  */
 export async function closeDispute(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     disputeId,
@@ -28,7 +28,7 @@ export async function closeDispute(
   },
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const wanted = valuesOrNull(input)?.outcome ?? null
-  const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome: wanted })
+  const closed = await callCloseDispute(pools, { ...callerColumns(caller), disputeId, outcome: wanted })
   const { outcome, replayed } = requireOutcome(caller, closed, input)
   switch (outcome.verdict) {
     case 'conflict':

@@ -1,4 +1,4 @@
-import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { type Pools, transactionPools } from '@trestle/database/pools.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
 import { payoutClosed } from '../operator-errors.ts'
@@ -13,7 +13,7 @@ import { callClosePayout, findPayoutOfAll } from '../payouts/payout-repository.t
  * @throws notFound, payoutClosed when the payout has the other outcome, idempotencyKeyReused
  */
 export async function closePayout(
-  { operatorDb, operatorLanes }: { readonly operatorDb: Db; readonly operatorLanes: Lanes },
+  { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },
   {
     change,
     payoutId: id,
@@ -24,9 +24,9 @@ export async function closePayout(
     readonly outcome: 'settled' | 'failed'
   },
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findPayoutOfAll(operatorLanes, id)) ?? refuseMissing()
+  const { merchantId } = (await findPayoutOfAll(operatorPools, id)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const closed = await callClosePayout(transactionLanes(trx, merchantId), { id, outcome })
+    const closed = await callClosePayout(transactionPools(trx, merchantId), { id, outcome })
     if (closed.verdict === 'not-found') refuseMissing()
     if (closed.verdict === 'conflict') throw payoutClosed()
     return {

@@ -1,20 +1,20 @@
 import type { KeyObject } from 'node:crypto'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { toStoredKey } from '../apps/app.ts'
 import { callCreateApp } from '../apps/app-repository.ts'
 import type { CreatedApp } from '../apps/app-view.ts'
 
 /** The dependencies of `createApp`. */
-export type CreateAppDeps = { readonly lanes: Lanes; readonly pepper: KeyObject; readonly generateApiKey: () => string }
+export type CreateAppDeps = { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string }
 
 /**
  * Makes an app with its first key, for an operator's command (reference: Registration). Only the caller
  * learns the key: the service stores its MAC.
  */
 export async function createApp(
-  { lanes, pepper, generateApiKey }: CreateAppDeps,
+  { pools, pepper, generateApiKey }: CreateAppDeps,
   { name }: { readonly name: string | undefined },
 ): Promise<CreatedApp> {
   const key = generateApiKey()
-  return { id: await callCreateApp(lanes, { ...toStoredKey(pepper, key), name }), name, key }
+  return { id: await callCreateApp(pools, { ...toStoredKey(pepper, key), name }), name, key }
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, refuseStranger, requireOutcome } from '../access/require-access.ts'
 import { keyMac, repeatedKey, toStoredKey } from '../apps/app.ts'
@@ -22,7 +22,7 @@ export interface CreatedKey {
  * idempotencyKeyUsed and conflict as `requireOutcome` throws them
  */
 export async function createKey(
-  deps: { readonly lanes: Lanes; readonly pepper: KeyObject; readonly generateApiKey: () => string },
+  deps: { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string },
   {
     caller,
     callerKey,
@@ -34,11 +34,11 @@ export async function createKey(
     readonly input: RequestInput<unknown>
   },
 ): Promise<CreatedKey> {
-  const { lanes, pepper } = deps
+  const { pools, pepper } = deps
   if (callerKey === undefined) refuseStranger()
   const key = caller.repeat === undefined ? deps.generateApiKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const { keyMac: newMac, hint } = input.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
-  const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), newMac, hint })
+  const added = await callCreateKey(pools, { keyMac: keyMac(pepper, callerKey), newMac, hint })
   const { outcome, replayed } = requireOutcome(caller, added, input)
   if (outcome.verdict === 'key-spent') throw idempotencyKeySpent()
   return { ...outcome.key, key, replayed }

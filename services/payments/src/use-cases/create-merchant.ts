@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireObject, valuesOrNull } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -11,12 +11,12 @@ import { callCreateMerchant } from '../merchants/merchant-repository.ts'
  * @throws unauthorized, idempotencyKeyUsed, conflict and the error of a refused request, as `requireObject` throws them
  */
 export async function createMerchant(
-  { lanes, config }: { readonly lanes: Lanes; readonly config: Pick<PaymentsConfig, 'pricing'> },
+  { pools, config }: { readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'pricing'> },
   { caller, input }: { readonly caller: Caller; readonly input: RequestInput<Omit<NewMerchant, 'claim' | 'pricing'>> },
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = valuesOrNull(input)
   const terms = { claim: DEFAULT_CLAIM, pricing: config.pricing }
-  const created = await callCreateMerchant(lanes, { caller, merchant: values && { ...values, ...terms } })
+  const created = await callCreateMerchant(pools, { caller, merchant: values && { ...values, ...terms } })
   const merchant = requireObject(caller, created, { input, name: 'merchant' })
   return { merchant, replayed: created.verdict === 'replayed' }
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { valid } from '../access/require-access.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -17,7 +17,7 @@ export interface CreatedMerchant {
 
 type CreateDeps = {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly pepper: KeyObject
   readonly generateApiKey: () => string
 } & {
@@ -40,18 +40,18 @@ export async function createOperatedMerchant(
     readonly appId: string | undefined
   },
 ): Promise<CreatedMerchant> {
-  const { db, lanes, config } = deps
+  const { db, pools, config } = deps
   const app = appId === undefined ? await createNamedApp(deps, values.name ?? undefined) : { id: appId }
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
-  const { merchant } = await createMerchant({ lanes, config }, { caller, input: valid(values) })
+  const { merchant } = await createMerchant({ pools, config }, { caller, input: valid(values) })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })
   return { merchant, app }
 }
 
-async function createNamedApp({ lanes, pepper, generateApiKey }: CreateDeps, name: string | undefined) {
-  const { id, key } = await createApp({ lanes, pepper, generateApiKey }, { name })
+async function createNamedApp({ pools, pepper, generateApiKey }: CreateDeps, name: string | undefined) {
+  const { id, key } = await createApp({ pools, pepper, generateApiKey }, { name })
   return { id, key }
 }

@@ -118,7 +118,7 @@ describe('createTransaction', () => {
     const lost = new Error('Connection terminated')
     /** Charges by a process that loses the first end of an attempt, before or after it was written. */
     const createWhileAway = async (key: string, isWritten: boolean) => {
-      const { write } = payments.deps.lanes
+      const { write } = payments.deps.pools
       let isAway = true
       const one: typeof write.one = async (query, input) => {
         if (query.name !== 'finish_charge' || !isAway) return write.one(query, input)
@@ -128,7 +128,7 @@ describe('createTransaction', () => {
       }
       const deps = {
         ...payments.deps,
-        lanes: { ...payments.deps.lanes, write: { ...write, one } },
+        pools: { ...payments.deps.pools, write: { ...write, one } },
         wait: async () => {},
       }
       return createTransaction(deps, inputOf({ repeat: withKey(key) })).catch((error: unknown) => error)

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import type { Judged } from '../access/verdict.ts'
@@ -35,7 +35,7 @@ export interface ChargeValues {
 }
 
 type ChargeDeps = {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly acquirers: Acquirers
   readonly vault: PanVault
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
@@ -94,7 +94,7 @@ export async function chargeCard(
 }
 
 function beginCharge(
-  { config, lanes, acquirers, wait }: ChargeDeps,
+  { config, pools, acquirers, wait }: ChargeDeps,
   { caller, merchantId, charge }: CreateTransactionInput,
 ): Promise<Judged<BegunCharge>> {
   const columns = {
@@ -105,7 +105,7 @@ function beginCharge(
     rateAgeDaysMax: config.dayLimits.rateAgeDaysMax,
   }
   return beginOnceFree({
-    begin: () => callBeginCharge(lanes, columns),
+    begin: () => callBeginCharge(pools, columns),
     isRunning: ({ verdict }) => verdict === 'key-running',
     wait,
   })
@@ -117,7 +117,7 @@ async function completeCharge(deps: ChargeDeps, charge: MerchantCharge, attempt:
   const end = await finishAttempt({
     outcome: attempt.expired ? EXPIRED : await authorize(deps, charge, attempt),
     finish: (columns) =>
-      callFinishCharge(deps.lanes, { merchantId: charge.merchantId, attemptId: attempt.id, ...columns }),
+      callFinishCharge(deps.pools, { merchantId: charge.merchantId, attemptId: attempt.id, ...columns }),
     wait: deps.wait,
   })
   if (end.verdict === 'approved') return { verdict: 'charged', transactionId: end.transactionId }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
@@ -14,7 +14,7 @@ interface WebhookValues {
 }
 
 type CreateWebhookDeps = {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly randomBytes: (size: number) => Buffer
   readonly webhooks: WebhookDeps
 }
@@ -26,7 +26,7 @@ type CreateWebhookDeps = {
  * `requireAccess` throws them
  */
 export async function createWebhook(
-  { lanes, randomBytes, webhooks }: CreateWebhookDeps,
+  { pools, randomBytes, webhooks }: CreateWebhookDeps,
   {
     caller,
     merchantId,
@@ -41,7 +41,7 @@ export async function createWebhook(
   const secretSealed = webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
   const { allowHttp } = webhooks
   const webhook = { caller, merchantId, webhook: valuesOrNull(judged), secretSealed, allowHttp }
-  const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(lanes, webhook), judged)
+  const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(pools, webhook), judged)
   switch (outcome.verdict) {
     case 'not-https':
       throw webhookWithoutTls()

@@ -1,7 +1,7 @@
 import type { Counter } from '@opentelemetry/api'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type JobAttempt, type Outcome, RetryLater } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
@@ -36,7 +36,7 @@ interface DeliverDeps {
   readonly jobs: Jobs
   readonly outbox: Outbox
 
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly webhooks: WebhookDeps
   readonly now: () => Date
   readonly logger: ServiceLogger['logger']
@@ -64,7 +64,7 @@ async function deliverEvent(
   { attempt, addNote }: Pick<JobAttempt, 'attempt' | 'addNote'>,
 ): Promise<Outcome> {
   const { attempts } = deps
-  const delivery = await findDelivery(deps.lanes, job)
+  const delivery = await findDelivery(deps.pools, job)
   const at = deps.now().toISOString()
   if (typeof delivery === 'string') {
     const cancelled = { error: CANCELLATIONS[delivery] }
@@ -83,7 +83,7 @@ async function deliverEvent(
   )
   const isGone = sent.status === GONE
   if (isGone || attempt > deliveryTask.retryLimit) {
-    await callDisableWebhook(deps.lanes, job)
+    await callDisableWebhook(deps.pools, job)
     deps.outbox.wake()
   }
   if (isGone) return 'dropped'

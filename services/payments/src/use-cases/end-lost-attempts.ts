@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
 import { toAttemptColumns } from '../acquirers/finish-attempt.ts'
@@ -12,7 +12,7 @@ import { callFinishCharge } from '../transactions/charge-repository.ts'
 /** The parts of the process that a look for lost attempts uses. */
 interface LostAttemptDeps {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly placement: Placement
   readonly logger: ServiceLogger['logger']
   readonly outbox: Outbox
@@ -31,7 +31,7 @@ const BATCH_ROWS = 1_000
  * @returns the attempts that this look has found
  */
 export async function endLostAttempts(
-  { db, lanes, outbox, placement, logger }: LostAttemptDeps,
+  { db, pools, outbox, placement, logger }: LostAttemptDeps,
   seen: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
   if (placement.hasJustMoved()) return new Set()
@@ -39,7 +39,7 @@ export async function endLostAttempts(
   const lost = sent.filter(({ id }) => seen.has(id))
   for (const attempt of lost) {
     try {
-      await finishAsUnknown(lanes, attempt)
+      await finishAsUnknown(pools, attempt)
     } catch (error) {
       // A problem with one attempt, such as the lock of its merchant, must not make later attempts wait for ever.
       if (!isEndedStatement(error)) throw error
@@ -50,9 +50,9 @@ export async function endLostAttempts(
   return new Set(sent.map(({ id }) => id))
 }
 
-async function finishAsUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
+async function finishAsUnknown(pools: Pools, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
   const unknown = { merchantId, attemptId: id, ...toAttemptColumns({ verdict: 'unknown' }) }
-  await (kind === 'charge' ? callFinishCharge(lanes, unknown) : callFinishPayment(lanes, unknown))
+  await (kind === 'charge' ? callFinishCharge(pools, unknown) : callFinishPayment(pools, unknown))
 }
 
 /**

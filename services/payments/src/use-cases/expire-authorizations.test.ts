@@ -118,7 +118,7 @@ describe('authorization expiry', () => {
       .where('merchant_id', '=', id)
       .execute()
     const call = (limit: number) =>
-      callExpireAuthorizations(payments.database.lanes, { merchantId: id, days: 7, limit })
+      callExpireAuthorizations(payments.database.pools, { merchantId: id, days: 7, limit })
     expect(await call(2)).toEqual({ lookedAt: 2, voided: 2 })
     const rest = await Promise.all([call(2), call(2), call(2)])
     expect(rest.reduce((sum, { voided }) => sum + voided, 0)).toBeLessThanOrEqual(3)

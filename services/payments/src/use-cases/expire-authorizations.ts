@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -10,7 +10,7 @@ import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
 type ExpiryDeps = {
   readonly db: Db
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly logger: ServiceLogger['logger']
   readonly config: Pick<PaymentsConfig, 'dayLimits'>
 }
@@ -23,10 +23,10 @@ const EVERY_HOUR = '23 * * * *'
  * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
  */
 export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
-  const { lanes } = deps
+  const { pools } = deps
   const { authorizationExpiryDays: days } = deps.config.dayLimits
   const batches = Number.POSITIVE_INFINITY
-  await forEachMerchant(deps, (merchantId) => callExpireInBatches(lanes, { merchantId, days, batches }))
+  await forEachMerchant(deps, (merchantId) => callExpireInBatches(pools, { merchantId, days, batches }))
   return 'done'
 }
 

@@ -234,7 +234,7 @@ describe('endLostAttempts, when many attempts are unknown', () => {
         '{"amount":1}' FROM generate_series(1, 500) n`.execute(db())
     await sql`ANALYZE payments.attempts`.execute(db())
     const deps = { ...payments.deps, placement: { ...placement, hasJustMoved: () => false } }
-    const read = await countRowsRead(payments, 'attempts', (_lanes, trx) =>
+    const read = await countRowsRead(payments, 'attempts', (_pools, trx) =>
       endLostAttempts({ ...deps, db: trx }, new Set()),
     )
     expect(read).toEqual({ found: new Set(), rows: 0 })

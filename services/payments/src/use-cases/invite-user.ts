@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
 import type { Caller } from '../access/caller.ts'
@@ -27,7 +27,7 @@ export interface InvitedUser {
  */
 export async function inviteUser(
   deps: {
-    readonly lanes: Lanes
+    readonly pools: Pools
     readonly randomBytes: (size: number) => Buffer
     readonly jobs: Jobs
     readonly outbox: Outbox
@@ -43,7 +43,7 @@ export async function inviteUser(
   },
   countMail: (invite: () => Promise<InvitedUser>) => Promise<InvitedUser>,
 ): Promise<InvitedUser> {
-  const judged = await callInviteUser(deps.lanes, { caller, merchantId, invitation: null })
+  const judged = await callInviteUser(deps.pools, { caller, merchantId, invitation: null })
   const { values, verdict, isMember } = requireAccess(caller, judged, input)
   if (verdict === 'replayed') return { isMember, mailed: false, replayed: true }
   const { email } = values
@@ -52,7 +52,7 @@ export async function inviteUser(
     const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
     const invitation = { email, tokenHash: hashToken(token), task, data }
     // The access may have ended since it was judged.
-    const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
+    const result = await callInviteUser(deps.pools, { caller, merchantId, invitation })
     const invited = requireAccess(caller, result, input)
     if (invited.mailed) deps.outbox.wake()
     return { isMember: invited.isMember, mailed: invited.mailed, replayed: invited.verdict === 'replayed' }

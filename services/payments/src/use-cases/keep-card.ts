@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import { callKeepCard } from '../cards/card-repository.ts'
@@ -12,7 +12,7 @@ import { refuseCard, refuseSource } from '../transactions/refuse-entry.ts'
  * throws them
  */
 export async function keepCard(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     merchantId,
@@ -24,7 +24,7 @@ export async function keepCard(
   },
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = valuesOrNull(input) ?? {}
-  const result = await callKeepCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
+  const result = await callKeepCard(pools, { ...callerColumns(caller), merchantId, transactionId, notes })
   const { outcome, replayed } = requireOutcome(caller, result, input)
   switch (outcome.verdict) {
     case 'unknown-source':

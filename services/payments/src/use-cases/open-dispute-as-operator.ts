@@ -1,4 +1,4 @@
-import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { type Pools, transactionPools } from '@trestle/database/pools.ts'
 import { NOBODY } from '../access/caller.ts'
 import { refuseMissing, valid } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
@@ -14,7 +14,7 @@ import { openDispute } from './open-dispute.ts'
  * @throws notFound, idempotencyKeyReused; amountBeyondLimit, currencyWithoutRate and tooManyDisputes as `openDispute` throws them
  */
 export async function openDisputeAsOperator(
-  { operatorDb, operatorLanes }: { readonly operatorDb: Db; readonly operatorLanes: Lanes },
+  { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },
   {
     change,
     transactionId,
@@ -25,9 +25,9 @@ export async function openDisputeAsOperator(
     readonly dispute: NewDispute
   },
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findTransactionOwner(operatorLanes, transactionId)) ?? refuseMissing()
+  const { merchantId } = (await findTransactionOwner(operatorPools, transactionId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const deps = { lanes: transactionLanes(trx, merchantId) }
+    const deps = { pools: transactionPools(trx, merchantId) }
     const { dispute } = await openDispute(deps, { caller: NOBODY, transactionId, input: valid(wanted) })
     const { id, amount, currency, excess } = dispute
     return {

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
 import type { Dispute, NewDispute } from '../disputes/dispute.ts'
@@ -17,7 +17,7 @@ import { refuseCurrency, refuseEntry } from '../transactions/refuse-entry.ts'
  *   them
  */
 export async function openDispute(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     transactionId,
@@ -29,7 +29,7 @@ export async function openDispute(
   },
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const columns = { ...callerColumns(caller), transactionId, dispute: valuesOrNull(input) }
-  const opened = await callOpenDispute(lanes, columns)
+  const opened = await callOpenDispute(pools, columns)
   const { outcome, replayed } = requireOutcome(caller, opened, input)
   switch (outcome.verdict) {
     case 'limit-exceeded': {

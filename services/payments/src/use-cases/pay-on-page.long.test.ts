@@ -1,4 +1,4 @@
-import type { Lane } from '@trestle/database/lanes.ts'
+import type { QueryPool } from '@trestle/database/pools.ts'
 import { anyId } from '@trestle/testing/any-text.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
@@ -137,20 +137,20 @@ describe('payOnPage with a form', () => {
 
 /** The dependencies of the service, which run `before` ahead of the statement with this number. */
 function depsWith(number: number, before: () => Promise<void>) {
-  const { lanes } = payments.deps
+  const { pools } = payments.deps
   let statements = 0
   const wait = async () => {
     statements += 1
     if (statements === number) await before()
   }
-  const held = (lane: Lane): Lane => ({
-    one: async (...args) => wait().then(() => lane.one(...args)),
-    first: async (...args) => wait().then(() => lane.first(...args)),
-    all: async (...args) => wait().then(() => lane.all(...args)),
+  const held = (pool: QueryPool): QueryPool => ({
+    one: async (...args) => wait().then(() => pool.one(...args)),
+    first: async (...args) => wait().then(() => pool.first(...args)),
+    all: async (...args) => wait().then(() => pool.all(...args)),
   })
   const deps = {
     ...payments.deps,
-    lanes: { read: held(lanes.read), write: held(lanes.write), lagging: held(lanes.lagging) },
+    pools: { read: held(pools.read), write: held(pools.write), lagging: held(pools.lagging) },
   }
   return { deps, statements: () => statements }
 }

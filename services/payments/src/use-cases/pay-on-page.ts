@@ -246,10 +246,10 @@ function ignoreUnavailable(error: unknown): undefined {
  * another reference or another card.
  */
 async function toReceipt(
-  { lanes }: PayDeps,
+  { pools }: PayDeps,
   { payee }: PayableLink,
   transactionId: string,
 ): Promise<Omit<Receipt, 'paid'>> {
-  const paid = await getPaidOrder(lanes, { merchantKey: payee.key, transactionId })
+  const paid = await getPaidOrder(pools, { merchantKey: payee.key, transactionId })
   return { merchant: payee.name, test: payee.test, ...paid, transactionId }
 }

@@ -1,6 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
@@ -29,7 +29,7 @@ export type PayoutTurn = { readonly merchantId: string } & (
 )
 
 /** The dependencies of paying out: the merchants, and the rules of the settings. */
-export type PayoutDeps = { readonly db: Db; readonly lanes: Lanes; readonly config: Pick<PaymentsConfig, 'payouts'> }
+export type PayoutDeps = { readonly db: Db; readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /** The merchants to pay out, and how each is paid. */
 interface PayOutMerchantsInput {
@@ -47,7 +47,7 @@ interface PayOutMerchantsInput {
  */
 export async function* payOutMerchants(
   deps: PayoutDeps,
-  { only, pay = (call) => callPayOut(deps.lanes, call) }: PayOutMerchantsInput = {},
+  { only, pay = (call) => callPayOut(deps.pools, call) }: PayOutMerchantsInput = {},
 ): AsyncGenerator<PayoutTurn> {
   let after = ''
   for (;;) {

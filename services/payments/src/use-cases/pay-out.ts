@@ -1,5 +1,5 @@
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -16,10 +16,10 @@ import { callPayOut } from '../payouts/payout-repository.ts'
  */
 export async function payOut(
   {
-    lanes,
+    pools,
     config: { payouts },
     meter,
-  }: { readonly lanes: Lanes; readonly meter: Metrics['meter']; readonly config: Pick<PaymentsConfig, 'payouts'> },
+  }: { readonly pools: Pools; readonly meter: Metrics['meter']; readonly config: Pick<PaymentsConfig, 'payouts'> },
   {
     caller,
     merchantId,
@@ -34,7 +34,7 @@ export async function payOut(
   const rules = isRefused
     ? { minimumMajorUnits: null, delayDays: null }
     : { minimumMajorUnits: payouts.minimumMajorUnits, delayDays: payouts.delayDays.test }
-  const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
+  const paid = await callPayOut(pools, { ...callerColumns(caller), merchantId, ...rules })
   const { outcome, replayed } = requireOutcome(caller, paid, input)
   if (!replayed) countPayouts(meter)(outcome.verdict === 'skipped' ? outcome.reason : 'paid')
   if (outcome.verdict === 'skipped') throw payoutSkipped(outcome.reason)

@@ -110,9 +110,9 @@ function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus):
   }
 }
 
-async function offerStep({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
+async function offerStep({ pools }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
   if (session && session.step !== step) {
-    await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, { from: session.step, to: step })
+    await updateOfferedStep(pools, { merchantId: payee.id, id: session.id }, { from: session.step, to: step })
   }
   const polls = session?.enrolment.polls ?? false
   return { verdict: 'challenged', challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
@@ -135,10 +135,10 @@ function toAnswer({ end, scheme, replayed }: Omit<EndedOrder, 'verdict' | 'bound
  */
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentOutcome> {
   const { payee, tokens } = decided.opened
-  await claimTokens(deps.lanes, payee.id, tokens)
+  await claimTokens(deps.pools, payee.id, tokens)
   const input = toPaymentColumns(deps, decided)
   const begun = await beginOnceFree({
-    begin: () => callBeginPayment(deps.lanes, input),
+    begin: () => callBeginPayment(deps.pools, input),
     isRunning: ({ verdict }) => verdict === 'running',
     wait: deps.wait,
   })
@@ -160,10 +160,10 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 
 /** Asks the acquirer without holding a lock or a connection, and writes the transaction, once the database is back. */
 async function completePayment(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
-  const { lanes, wait } = deps
+  const { pools, wait } = deps
   const end = await finishAttempt({
     outcome: await askAcquirer(deps, decided, attemptId),
-    finish: (columns) => callFinishPayment(lanes, { merchantId: decided.opened.payee.id, attemptId, ...columns }),
+    finish: (columns) => callFinishPayment(pools, { merchantId: decided.opened.payee.id, attemptId, ...columns }),
     wait,
   })
   if (end.verdict === 'approved') return { verdict: 'paid', transactionId: end.transactionId }

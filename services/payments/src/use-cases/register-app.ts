@@ -12,7 +12,7 @@ import type { CreateAppDeps } from './create-app.ts'
  * needed and the request has none
  */
 export async function registerApp(
-  { lanes, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
+  { pools, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
   {
     name,
     code = '',
@@ -24,7 +24,7 @@ export async function registerApp(
   const key = generateApiKey()
   const codeHash = config.registration === 'invited' ? hashToken(code) : null
   const app = { ...toStoredKey(pepper, key), name, codeHash }
-  const registered = config.registration === 'closed' ? CLOSED : await callRegisterApp(lanes, app)
+  const registered = config.registration === 'closed' ? CLOSED : await callRegisterApp(pools, app)
   switch (registered.verdict) {
     case 'closed':
       throw registrationClosed()

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
 import { giveBackAttempt } from '../acquirers/book-answers.ts'
@@ -11,7 +11,7 @@ import { viewAttempt } from '../transactions/attempt-view.ts'
 import { findOperatedAttempt } from '../transactions/operator-attempt-repository.ts'
 import { findAttemptOwner } from '../transactions/transaction-repository.ts'
 
-type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorLanes: Lanes; readonly operatorDb: Db }
+type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorPools: Pools; readonly operatorDb: Db }
 
 /**
  * Decides an authorization without a known outcome, for an operator (reference: Attempts). An approved amount
@@ -31,12 +31,12 @@ export async function resolveAttempt(
     readonly outcome: 'approved' | 'declined'
   },
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findAttemptOwner(deps.operatorLanes, id)) ?? refuseMissing()
+  const { merchantId } = (await findAttemptOwner(deps.operatorPools, id)) ?? refuseMissing()
   const key = { merchantId, id }
   if (outcome === 'approved') await giveBackUnknown(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
-    const attempt = (await findOperatedAttempt(deps.operatorLanes, key)) ?? refuseMissing()
+    const attempt = (await findOperatedAttempt(deps.operatorPools, key)) ?? refuseMissing()
     const state = outcome === 'approved' ? 'reversed' : 'declined'
     if (!(await updateUnknownAttempt(trx, key, state))) throw attemptSettled()
     return {

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { isChargeable } from '../money/currencies.ts'
@@ -9,9 +9,9 @@ import { findLinkPayee } from '../payment-links/payee-repository.ts'
 export async function resolveLink(
   {
     config,
-    lanes,
+    pools,
     acquirers,
-  }: { readonly lanes: Lanes; readonly acquirers: Acquirers; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
+  }: { readonly pools: Pools; readonly acquirers: Acquirers; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   query: URLSearchParams,
 ): Promise<JudgedLink> {
   const key = query.get('key')?.trim() ?? ''
@@ -20,7 +20,7 @@ export async function resolveLink(
   const chargeable = currency !== undefined && isChargeable(currency) ? currency : null
   const { rateAgeDaysMax } = config.dayLimits
   const payee = await findLinkPayee(
-    lanes,
+    pools,
     { key, currency: chargeable },
     { acquirers: acquirers.names, rateAgeDaysMax },
   )

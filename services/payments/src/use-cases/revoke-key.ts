@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { keyMacOf, nullIfRefused, type RequestInput, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
@@ -10,10 +10,10 @@ import { lastKey } from '../errors.ts'
  * `keyMacOf` throws it; unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
  */
 export async function revokeKey(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   { caller, keyId, input }: { readonly caller: Caller; readonly keyId: string; readonly input: RequestInput<unknown> },
 ): Promise<void> {
   const key = { keyMac: keyMacOf(caller), keyId: nullIfRefused(input, keyId) }
-  const { isLast } = requireAccess(caller, await callRevokeKey(lanes, key), input)
+  const { isLast } = requireAccess(caller, await callRevokeKey(pools, key), input)
   if (isLast) throw lastKey()
 }

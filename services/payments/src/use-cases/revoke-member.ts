@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { nullIfRefused, type RequestInput, requireAccess } from '../access/require-access.ts'
 import { lastMember } from '../errors.ts'
@@ -11,7 +11,7 @@ import { callRevokeMember } from '../members/member-repository.ts'
  * the error of a refused request, as `requireAccess` throws them
  */
 export async function revokeMember(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     merchantId,
@@ -27,6 +27,6 @@ export async function revokeMember(
   },
 ): Promise<void> {
   const member = { caller, merchantId, memberId: nullIfRefused(input, memberId) }
-  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, member), input)
+  const { isLast } = requireAccess(caller, await callRevokeMember(pools, noun, member), input)
   if (isLast) throw lastMember(noun)
 }

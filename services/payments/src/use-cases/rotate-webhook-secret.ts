@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireObject } from '../access/require-access.ts'
 import type { WebhookDeps } from '../webhooks/delivery.ts'
@@ -15,10 +15,10 @@ import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
  */
 export async function rotateWebhookSecret(
   {
-    lanes,
+    pools,
     randomBytes,
     webhooks,
-  }: { readonly lanes: Lanes; readonly randomBytes: (size: number) => Buffer; readonly webhooks: WebhookDeps },
+  }: { readonly pools: Pools; readonly randomBytes: (size: number) => Buffer; readonly webhooks: WebhookDeps },
   {
     caller,
     merchantId,
@@ -33,7 +33,7 @@ export async function rotateWebhookSecret(
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const sealed =
     input.verdict === 'refused' ? null : webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
-  const rotated = await callRotateWebhookSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
+  const rotated = await callRotateWebhookSecret(pools, { caller, merchantId, webhookId, secretSealed: sealed })
   const webhook = requireObject(caller, rotated, { input, name: 'webhook' })
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: rotated.verdict === 'replayed' }

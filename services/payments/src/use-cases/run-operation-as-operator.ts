@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { NOBODY } from '../access/caller.ts'
 import { refuseMissing, refuseRunning, requireOutcome, valid } from '../access/require-access.ts'
@@ -17,7 +17,7 @@ import { viewTransaction } from '../transactions/transaction-view.ts'
 
 type OperationDeps = {
   readonly config: Pick<PaymentsConfig, 'refundLimits'>
-  readonly operatorLanes: Lanes
+  readonly operatorPools: Pools
   readonly operatorDb: Db
   readonly operations: OperationGroup
 }
@@ -38,9 +38,9 @@ export async function runOperationAsOperator(
     readonly fields: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
   },
 ): Promise<OperatorAnswer> {
-  const { operatorDb, operatorLanes, config } = deps
+  const { operatorDb, operatorPools, config } = deps
   const { change, transactionId, kind, fields } = input
-  const { merchantId, currency } = (await findTransactionOwner(operatorLanes, transactionId)) ?? refuseMissing()
+  const { merchantId, currency } = (await findTransactionOwner(operatorPools, transactionId)) ?? refuseMissing()
   const { role } = change.operator
   const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind }, role)
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireOutcome } from '../access/require-access.ts'
 import type { Operation, OperationGroup, OperationResult } from '../transactions/operation-group.ts'
@@ -14,7 +14,7 @@ export interface RunOperationInput {
   readonly operation: RequestInput<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
 }
 
-type OperationDeps = { readonly lanes: Lanes; readonly operations: OperationGroup }
+type OperationDeps = { readonly pools: Pools; readonly operations: OperationGroup }
 
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
@@ -41,11 +41,11 @@ export async function runOperation(
 
 /** Runs the operation. For a refused request only access is judged. */
 async function runOrJudge(
-  { lanes, operations }: OperationDeps,
+  { pools, operations }: OperationDeps,
   { caller: { keyMac, userEmail, repeat }, transactionId, kind, operation }: RunOperationInput,
 ): Promise<OperationResult> {
   if (operation.verdict === 'refused') {
-    const access = await readOperationAccess(lanes, { keyMac, userEmail, transactionId, kind })
+    const access = await readOperationAccess(pools, { keyMac, userEmail, transactionId, kind })
     return { ...access, outcome: undefined }
   }
   return operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...operation.values })

@@ -1,6 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
@@ -16,7 +16,7 @@ import { type PayoutDeps, payOutAsJob } from './pay-out-merchants.ts'
  * @throws notFound for an unknown merchant, idempotencyKeyReused
  */
 export async function runPayouts(
-  { operatorDb, operatorLanes, jobs }: { readonly operatorDb: Db; readonly operatorLanes: Lanes; readonly jobs: Jobs },
+  { operatorDb, operatorPools, jobs }: { readonly operatorDb: Db; readonly operatorPools: Pools; readonly jobs: Jobs },
   {
     change,
     merchantId,
@@ -26,7 +26,7 @@ export async function runPayouts(
     readonly merchantId: string | undefined
   },
 ): Promise<OperatorAnswer> {
-  if (merchantId !== undefined && !(await findOperatedMerchant(operatorLanes, merchantId))) refuseMissing()
+  if (merchantId !== undefined && !(await findOperatedMerchant(operatorPools, merchantId))) refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const only = merchantId === undefined ? {} : { merchantId }
     const job = await jobs.send(trx, payoutRunTask, only)

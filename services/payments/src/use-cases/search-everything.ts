@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { operatedApps } from '../apps/operator-app-repository.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import { findNewestMerchants } from '../merchants/operator-merchant-repository.ts'
@@ -25,20 +25,20 @@ const HITS_MAX = 20
  * first. Disputes and payouts have nothing to be found by but their ids.
  */
 export async function searchEverything(
-  { operatorLanes }: { readonly operatorLanes: Lanes },
+  { operatorPools }: { readonly operatorPools: Pools },
   search: string,
 ): Promise<readonly SearchHit[]> {
   const page = { limit: HITS_MAX, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
   const byId = { ...page, filters: { id: search.toLowerCase() } }
   const isId = ID_FORM.test(search)
   const [merchants, found, disputes, payouts, apps] = await Promise.all([
-    findNewestMerchants(operatorLanes, { ...page, search, test: undefined }),
-    findTransactionsOfAll(operatorLanes, { ...page, search, merchantId: undefined }),
-    isId ? listAllDisputes(operatorLanes, byId) : [],
-    isId ? listPayoutsOfAll(operatorLanes, byId) : [],
-    operatedApps.newest(operatorLanes, { ...page, search }),
+    findNewestMerchants(operatorPools, { ...page, search, test: undefined }),
+    findTransactionsOfAll(operatorPools, { ...page, search, merchantId: undefined }),
+    isId ? listAllDisputes(operatorPools, byId) : [],
+    isId ? listPayoutsOfAll(operatorPools, byId) : [],
+    operatedApps.newest(operatorPools, { ...page, search }),
   ])
-  const transactions = await listFoundFigures(operatorLanes, found)
+  const transactions = await listFoundFigures(operatorPools, found)
   return [
     ...merchants.map(
       ({ merchant: { id, name, website } }) => ({ kind: 'merchant', id, title: name ?? website }) as const,

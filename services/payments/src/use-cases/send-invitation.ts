@@ -3,7 +3,7 @@ import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { DeadJob } from '@trestle/jobs/task.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -14,7 +14,7 @@ import { findInvitation } from '../members/invitation-repository.ts'
 import { type RateLimits, takeEvent } from '../rate-limits/rate-limits.ts'
 
 type SendDeps = {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly rateLimits: RateLimits
   readonly logger: ServiceLogger['logger']
   readonly meter: Metrics['meter']
@@ -29,11 +29,11 @@ type SendDeps = {
  * sends the mail again, with the same link, and counts it again.
  */
 async function sendInvitation(
-  { config, lanes, rateLimits, logger, mailer }: SendDeps & { readonly mailer: Mailer },
+  { config, pools, rateLimits, logger, mailer }: SendDeps & { readonly mailer: Mailer },
   { token }: InvitationMailJob,
   attempt: number,
 ): Promise<'sent' | 'dropped' | 'delayed'> {
-  const invitation = await findInvitation(lanes, hashToken(token))
+  const invitation = await findInvitation(pools, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
   const to = invitation.email
   const taken = await takeEvent(rateLimits.mails, digestOf(to))

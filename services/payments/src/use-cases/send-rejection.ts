@@ -3,7 +3,7 @@ import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import { lowerAToZ } from '@trestle/common/server/lower-a-to-z.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { DeadJob } from '@trestle/jobs/task.ts'
@@ -14,7 +14,7 @@ import { excessMail, type RejectionMailJob, rejectionMail, rejectionMailTask } f
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
 
 type RejectionMailDeps = {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly jobs: Jobs
   readonly rateLimits: RateLimits
   readonly logger: ServiceLogger['logger']
@@ -28,16 +28,16 @@ type RejectionMailDeps = {
  */
 async function sendRejection(
   {
-    lanes,
+    pools,
     rateLimits,
     logger,
     mailer,
-  }: Pick<RejectionMailDeps, 'lanes' | 'rateLimits' | 'logger'> & { readonly mailer: Mailer },
+  }: Pick<RejectionMailDeps, 'pools' | 'rateLimits' | 'logger'> & { readonly mailer: Mailer },
   job: RejectionMailJob,
   attempt: number,
 ): Promise<Outcome> {
   const { merchantId } = job
-  const mail = await findMail(lanes, job)
+  const mail = await findMail(pools, job)
   if (!mail) return 'dropped'
   const address = createHash('sha256').update(lowerAToZ(mail.to)).digest('base64url')
   // The first attempt has counted the mail: a slow mail server must not use up the limit of the address.
@@ -49,13 +49,13 @@ async function sendRejection(
   return 'done'
 }
 
-async function findMail(lanes: RejectionMailDeps['lanes'], job: RejectionMailJob) {
+async function findMail(pools: RejectionMailDeps['pools'], job: RejectionMailJob) {
   const { merchantId } = job
   if (job.disputeId !== undefined) {
-    const dispute = await findExcessDispute(lanes, { merchantId, disputeId: job.disputeId })
+    const dispute = await findExcessDispute(pools, { merchantId, disputeId: job.disputeId })
     return dispute && { to: dispute.email, ...excessMail(dispute) }
   }
-  const rejection = await findRejection(lanes, { merchantId, id: job.operationId })
+  const rejection = await findRejection(pools, { merchantId, id: job.operationId })
   return rejection && { to: rejection.email, ...rejectionMail(rejection) }
 }
 

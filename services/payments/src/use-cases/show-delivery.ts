@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
@@ -28,14 +28,14 @@ export async function showDelivery(
   {
     operatorDb,
     names,
-    operatorLanes,
-  }: { readonly operatorDb: Db; readonly names: Names; readonly operatorLanes: Lanes },
+    operatorPools,
+  }: { readonly operatorDb: Db; readonly names: Names; readonly operatorPools: Pools },
   id: string,
 ): Promise<ShownDelivery> {
   const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, names.jobSchema, id)) ?? refuseMissing()
   const { merchantId, eventId, webhookId } = delivery
   const [webhooks, event, notes] = await Promise.all([
-    listShownWebhooks(operatorLanes, merchantId),
+    listShownWebhooks(operatorPools, merchantId),
     findEvent(operatorDb, merchantId, eventId),
     findDeliveryNotes(operatorDb, names.jobSchema, id),
   ])

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { AppMember, UserMember } from '../members/member.ts'
@@ -20,15 +20,15 @@ export interface ShownMerchant extends OperatedMerchant {
 
 /** A merchant with what it has, for an operator (console reference: Routes of payments). @throws notFound */
 export async function showMerchant(
-  { operatorLanes, config }: { readonly config: Pick<PaymentsConfig, 'payouts'>; readonly operatorLanes: Lanes },
+  { operatorPools, config }: { readonly config: Pick<PaymentsConfig, 'payouts'>; readonly operatorPools: Pools },
   merchantId: string,
 ): Promise<ShownMerchant> {
-  const found = (await findOperatedMerchant(operatorLanes, merchantId)) ?? refuseMissing()
+  const found = (await findOperatedMerchant(operatorPools, merchantId)) ?? refuseMissing()
   const delayDays = config.payouts.delayDays[found.merchant.test ? 'test' : 'live']
   const [{ reserve, notYetDue }, members, webhooks] = await Promise.all([
-    findHeldBack(operatorLanes, { merchantId, delayDays }),
-    listMembersOfMerchant(operatorLanes, merchantId),
-    listShownWebhooks(operatorLanes, merchantId),
+    findHeldBack(operatorPools, { merchantId, delayDays }),
+    listMembersOfMerchant(operatorPools, merchantId),
+    listShownWebhooks(operatorPools, merchantId),
   ])
   const balance = Number(found.merchant.balance)
   const available = Math.min(balance, balance - reserve - notYetDue)

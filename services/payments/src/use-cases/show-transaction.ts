@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -35,18 +35,18 @@ const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-f
 
 /** A transaction of any merchant, for an operator (console reference: Transaction of operators). @throws notFound */
 export async function showTransaction(
-  { operatorLanes, config }: { readonly config: Pick<PaymentsConfig, 'refundLimits'>; readonly operatorLanes: Lanes },
+  { operatorPools, config }: { readonly config: Pick<PaymentsConfig, 'refundLimits'>; readonly operatorPools: Pools },
   { operator, transactionId: id }: { readonly operator: Operator; readonly transactionId: string },
 ): Promise<ShownTransaction> {
-  const { merchantId, currency } = (await findTransactionOwner(operatorLanes, id)) ?? refuseMissing()
+  const { merchantId, currency } = (await findTransactionOwner(operatorPools, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }
   const [shown, journals, events, disputes, frauds, allowance] = await Promise.all([
-    getOperatedTransaction(operatorLanes, { merchantId, id }),
-    listJournals(operatorLanes, { merchantId, id }),
-    listEventsOfTransaction(operatorLanes, { merchantId, id }),
-    listAllDisputes(operatorLanes, page),
-    listAllFrauds(operatorLanes, page),
-    findShownAllowance(operatorLanes, config.refundLimits, { operator, currency }),
+    getOperatedTransaction(operatorPools, { merchantId, id }),
+    listJournals(operatorPools, { merchantId, id }),
+    listEventsOfTransaction(operatorPools, { merchantId, id }),
+    listAllDisputes(operatorPools, page),
+    listAllFrauds(operatorPools, page),
+    findShownAllowance(operatorPools, config.refundLimits, { operator, currency }),
   ])
   const left = amountsLeft(shown.transaction, operator.role)
   return { ...shown, journals, events, disputes, frauds, left, allowance }

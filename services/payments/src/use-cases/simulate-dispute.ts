@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
@@ -11,13 +11,13 @@ import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simu
  * Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). A second run changes
  * nothing: the reference of the dispute is made from the transaction, and is unique within the merchant.
  */
-async function simulateDispute({ lanes }: { readonly lanes: Lanes }, { id }: SimulatedDisputeJob): Promise<Outcome> {
+async function simulateDispute({ pools }: { readonly pools: Pools }, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
-  const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
+  const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId: id, dispute })
   return outcome === undefined || outcome.verdict === 'opened' ? 'done' : 'dropped'
 }
 
 /** Takes the jobs that dispute the transactions of some test cards at their first capture. */
-export function startSimulatedDisputes(deps: { readonly lanes: Lanes; readonly jobs: Jobs }): Promise<void> {
+export function startSimulatedDisputes(deps: { readonly pools: Pools; readonly jobs: Jobs }): Promise<void> {
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }

@@ -88,9 +88,9 @@ function toEndedTask({ seals }: ChallengeDeps, { bound }: EndedOrder, step: Step
 
 async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<ChallengeTask> {
   const { payee, tokens, digest, scenario } = opened
-  await claimTokens(deps.lanes, payee.id, tokens)
+  await claimTokens(deps.pools, payee.id, tokens)
   const enrolment = payee.test ? simulatedEnrolment(scenario) : NOT_ENROLLED
-  const sessionId = await insertSession(deps.lanes, { merchantId: payee.id, digest, enrolment })
+  const sessionId = await insertSession(deps.pools, { merchantId: payee.id, digest, enrolment })
   return { hints: [sealHint(deps.seals.hints, digest, { sessionId, step: 'card-lookup' })] }
 }
 
@@ -101,9 +101,9 @@ interface Taken {
 }
 
 async function startFingerprint(deps: ChallengeDeps, { opened, session, input }: Taken): Promise<ChallengeTask> {
-  const { config, seals, lanes } = deps
+  const { config, seals, pools } = deps
   const { step, origin = '*' } = input
-  await updateTakenStep(lanes, { merchantId: opened.payee.id, id: session.id }, step)
+  await updateTakenStep(pools, { merchantId: opened.payee.id, id: session.id }, step)
   const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
   const hint = session.enrolment.silent.includes(step) ? null : proof
   return {
@@ -118,7 +118,7 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, input }: T
   const returnUrl = order.returnUrl ?? null
   requireStep(way !== 'redirect' || returnUrl !== null)
   const key = { merchantId: payee.id, id: session.id }
-  const waits = await updateChallenged(deps.lanes, { ...key, origin, returnUrl })
+  const waits = await updateChallenged(deps.pools, { ...key, origin, returnUrl })
   const hint = sealHint(deps.seals.hints, digest, { sessionId: session.id, step: 'tds-challenge' })
   if (way === 'poll') return pollTask(deps, { key, session, waits, hint })
   const last4 = tokens.number.value.slice(-4)
@@ -132,7 +132,7 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, input }: T
 
 /** Asked out of band, the simulated banking app answers by itself after two seconds. */
 async function pollTask(
-  { lanes, now }: ChallengeDeps,
+  { pools, now }: ChallengeDeps,
   {
     key,
     session,
@@ -148,7 +148,7 @@ async function pollTask(
 ): Promise<ChallengeTask> {
   const { polls, status } = session.enrolment
   const isAnswered = session.outcome !== null || (polls && !waits)
-  if (isAnswered && session.outcome === null) await updateOutcome(lanes, key, status)
+  if (isAnswered && session.outcome === null) await updateOutcome(pools, key, status)
   const notBefore = new Date(now().getTime() + POLL_INTERVAL_MS).toISOString()
   return { notBefore, interval: POLL_INTERVAL_MS, hints: isAnswered ? [hint] : [] }
 }

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { valid } from '../access/require-access.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
@@ -38,7 +38,7 @@ type TriggerDeps = {
   readonly acquirers: Acquirers
   readonly db: Db
   readonly generateApiKey: () => string
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly meter: Metrics['meter']
   readonly operations: OperationGroup
   readonly pepper: KeyObject
@@ -247,6 +247,6 @@ async function addNewApp({ deps, merchant, caller }: Actor): Promise<string> {
 async function addAndRevokeApp(actor: Actor): Promise<string> {
   const memberId = await addNewApp(actor)
   const { deps, merchant, caller } = actor
-  await callRevokeMember(deps.lanes, 'app', { caller, merchantId: merchant.id, memberId })
+  await callRevokeMember(deps.pools, 'app', { caller, merchantId: merchant.id, memberId })
   return memberId
 }

@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireAccess, valuesOrNull } from '../access/require-access.ts'
 import { immutable, invalidFields } from '../errors.ts'
@@ -12,7 +12,7 @@ import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
  * request, as `requireAccess` throws them
  */
 export async function updateMerchant(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     merchantId,
@@ -26,7 +26,7 @@ export async function updateMerchant(
     readonly fixed: Readonly<Record<string, unknown>>
   },
 ): Promise<void> {
-  const result = await callUpdateMerchant(lanes, { caller, merchantId, changes: valuesOrNull(input), fixed })
+  const result = await callUpdateMerchant(pools, { caller, merchantId, changes: valuesOrNull(input), fixed })
   requireAccess(caller, result, withImmutable(input, Object.keys(fixed), result.differing))
 }
 

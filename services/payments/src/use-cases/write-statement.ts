@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireAccess, requireOutcome, valid } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
@@ -24,7 +24,7 @@ const PAGE_ROWS = 200
  * throw unauthorized, notFound and forbidden while they are read, as `requireAccess` throws them
  */
 export async function writeStatement(
-  { lanes }: { readonly lanes: Lanes },
+  { pools }: { readonly pools: Pools },
   {
     caller,
     merchantId,
@@ -38,16 +38,16 @@ export async function writeStatement(
     readonly inTurn: InTurn
   },
 ): Promise<Statement> {
-  const { merchant, ...access } = await readMerchant(lanes, { ...caller, merchantId })
+  const { merchant, ...access } = await readMerchant(pools, { ...caller, merchantId })
   const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)
-  const read = { lanes, caller, merchantId, inTurn }
+  const read = { pools, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
   return { period, rows: writeRows(read, period, { currency: owner.currency, before }) }
 }
 
 interface Reading {
-  readonly lanes: Lanes
+  readonly pools: Pools
   readonly caller: Caller
   readonly merchantId: string
   readonly inTurn: InTurn
@@ -75,8 +75,8 @@ async function* writeRows(
   yield statementFoot(period, last?.formerCurrency ?? currency, last?.balanceAfter ?? 0n)
 }
 
-async function readPage({ lanes, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
-  const read = () => listLines(lanes, { ...caller, merchantId, test: undefined, ...bounds })
+async function readPage({ pools, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
+  const read = () => listLines(pools, { ...caller, merchantId, test: undefined, ...bounds })
   const result = await inTurn(bounds.limit, read)
   return requireAccess(caller, result, valid(bounds)).lines
 }

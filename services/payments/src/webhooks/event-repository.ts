@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { AccessResult } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
@@ -35,10 +35,10 @@ const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
  * `input`.
  */
 export async function listEvents(
-  lanes: Lanes,
+  pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & Piece<MerchantEvent>> {
-  const { rows, ...rest } = await readBelow(lanes, listQueries, input)
+  const { rows, ...rest } = await readBelow(pools, listQueries, input)
   return { ...rest, rows: rows.map(toEvent) }
 }
 

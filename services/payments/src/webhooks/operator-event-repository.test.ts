@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
@@ -35,7 +35,7 @@ it('the events of a transaction with many alerts are its newest, and few rows ar
       'id', ${later('e.id')}, 'object_id', ${later('e.object_id')}
     )) r WHERE e.object_id = ${made.json().fraud.id}`.execute(db)
   await sql`ANALYZE payments.frauds, payments.events`.execute(db)
-  const read = (lanes: Lanes) => listEventsOfTransaction(lanes, { merchantId, id })
+  const read = (pools: Pools) => listEventsOfTransaction(pools, { merchantId, id })
   const { found, rows: frauds } = await countRowsRead(payments, 'frauds', read)
   const { rows: events } = await countRowsRead(payments, 'events', read)
   const newest = await db

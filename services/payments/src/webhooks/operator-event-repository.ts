@@ -1,4 +1,4 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from '../pagination/page-query.ts'
@@ -43,7 +43,7 @@ function pageQuery(name: string, order: RawBuilder<unknown>) {
  * objects are too long together.
  */
 export async function listOperatedEvents(
-  { read }: Lanes,
+  { read }: Pools,
   { order, ...input }: OperatedEventsInput,
 ): Promise<Piece<MerchantEvent>> {
   const rows = await read.all(pageQueries[order], input)
@@ -83,7 +83,7 @@ const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchant
  * event of an entry of a trail has the id after the next (the SQL function `post`).
  */
 export async function listEventsOfTransaction(
-  { read }: Lanes,
+  { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
 ): Promise<readonly EventSummary[]> {
   return await read.all(eventsOfTransactionQuery, input)

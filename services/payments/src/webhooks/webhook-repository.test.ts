@@ -39,7 +39,7 @@ afterAll(() => payments.close())
 const merchant = async (test = true) => (await createTestMerchant(payments, member, { test })).id
 
 const create = (merchantId: string, differences: Partial<CreateWebhookCall> = {}) =>
-  callCreateWebhook(payments.deps.lanes, {
+  callCreateWebhook(payments.deps.pools, {
     caller: callerOf(member),
     merchantId,
     webhook: { url: TARGET, events: [] },
@@ -54,7 +54,7 @@ async function createdWebhook(merchantId: string): Promise<Webhook> {
 }
 const list = async (merchantId: string) =>
   (
-    await listWebhooks(payments.deps.lanes, {
+    await listWebhooks(payments.deps.pools, {
       ...credentialsOf(member),
       ...{ merchantId, limit: 10, above: LOWEST, below: HIGHEST, order: 'newest-first', test: undefined },
     })
@@ -118,7 +118,7 @@ describe('callCreateWebhook', () => {
 
 describe('callRotateWebhookSecret', () => {
   const rotate = (merchantId: string, webhookId: string, secretSealed: Buffer | null = SECOND) =>
-    callRotateWebhookSecret(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId, secretSealed })
+    callRotateWebhookSecret(payments.deps.pools, { caller: callerOf(member), merchantId, webhookId, secretSealed })
 
   it('lets the previous secret sign for one more day', async () => {
     const webhook = await createdWebhook(await merchant())
@@ -147,24 +147,24 @@ describe('a delivery', () => {
     const webhook = await createdWebhook(await merchant())
     const { merchantId, id: webhookId } = webhook
     const job = { merchantId, webhookId, eventId: await addEvent(merchantId) }
-    const found = await findDelivery(payments.deps.lanes, job)
+    const found = await findDelivery(payments.deps.pools, job)
     expect(typeof found === 'object' && [found.url, found.secrets, found.event.id]).toEqual([
       TARGET,
       webhook.secrets,
       job.eventId,
     ])
-    expect(await findDelivery(payments.deps.lanes, { ...job, eventId: webhookId })).toBe('event-expired')
-    await callDisableWebhook(payments.deps.lanes, job)
-    expect(await findDelivery(payments.deps.lanes, job)).toBe('webhook-disabled')
+    expect(await findDelivery(payments.deps.pools, { ...job, eventId: webhookId })).toBe('event-expired')
+    await callDisableWebhook(payments.deps.pools, job)
+    expect(await findDelivery(payments.deps.pools, job)).toBe('webhook-disabled')
     expect(await list(merchantId)).toEqual([{ ...webhook, disabled: expect.any(Date) }])
   })
 
   it('is gone with its webhook, which is deleted once', async () => {
     const { merchantId, id: webhookId } = await createdWebhook(await merchant())
     const eventId = await addEvent(merchantId)
-    const remove = () => callDeleteWebhook(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId })
+    const remove = () => callDeleteWebhook(payments.deps.pools, { caller: callerOf(member), merchantId, webhookId })
     expect([await remove(), await remove()]).toEqual([done(), { verdict: 'not-found', identityId: member.id }])
-    expect(await findDelivery(payments.deps.lanes, { merchantId, webhookId, eventId })).toBe('webhook-deleted')
+    expect(await findDelivery(payments.deps.pools, { merchantId, webhookId, eventId })).toBe('webhook-deleted')
   })
 })
 
@@ -172,7 +172,7 @@ describe('callReplayWebhook', () => {
   it('counts the events after an id, and tells none from an unknown webhook', async () => {
     const { merchantId, id: webhookId } = await createdWebhook(await merchant())
     const replay = (after: string, id = webhookId) =>
-      callReplayWebhook(payments.deps.lanes, { merchantId, webhookId: id, after })
+      callReplayWebhook(payments.deps.pools, { merchantId, webhookId: id, after })
     const [first, second] = [await addEvent(merchantId, 'Coffee'), await addEvent(merchantId, 'Tea')]
     expect([await replay(LOWEST), await replay(first), await replay(second)]).toEqual([2, 1, 0])
     expect(await replay(LOWEST, UNKNOWN_ID)).toBeUndefined()

@@ -1,5 +1,5 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
@@ -34,10 +34,10 @@ const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webh
 
 /** A page of a merchant's webhooks. At most `limit`, by id in the order of `input`. */
 export async function listWebhooks(
-  lanes: Lanes,
+  pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & { readonly webhooks: readonly Webhook[] }> {
-  const { rows, ...access } = await readBelow(lanes, listQueries, input)
+  const { rows, ...access } = await readBelow(pools, listQueries, input)
   return { ...access, webhooks: rows.map(toWebhook) }
 }
 
@@ -51,8 +51,8 @@ export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<
 
 const shownQuery = prepare('webhooks_of_merchant', (p: { merchantId: string }) => selectOfMerchant(p.merchantId))
 
-/** The webhooks of a merchant, oldest first, by a prepared query of the read lane, for pages of operators. At most ten. */
-export async function listShownWebhooks({ read }: Lanes, merchantId: string): Promise<readonly Webhook[]> {
+/** The webhooks of a merchant, oldest first, by a prepared query of the read pool, for pages of operators. At most ten. */
+export async function listShownWebhooks({ read }: Pools, merchantId: string): Promise<readonly Webhook[]> {
   return (await read.all(shownQuery, { merchantId })).map(toWebhook)
 }
 
@@ -101,11 +101,11 @@ const createQuery = prepare(
 
 /** Makes a webhook. A repeat gets the webhook of the first request. */
 export async function callCreateWebhook(
-  lanes: Lanes,
+  pools: Pools,
   { caller, webhook, ...input }: CreateWebhookCall,
 ): Promise<Judged<CreatedWebhook>> {
   const { url = null, events = null } = webhook ?? {}
-  const row = await lanes.write.one(createQuery, { ...callerColumns(caller), ...input, url, events })
+  const row = await pools.write.one(createQuery, { ...callerColumns(caller), ...input, url, events })
   const [verdict, refusal] = splitVerdict(row.verdict, REFUSALS)
   const created = row.id === null ? undefined : { verdict: 'created' as const, webhook: toWebhook(row) }
   return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : created }
@@ -128,10 +128,10 @@ const rotateQuery = prepare(
 
 /** Gives a webhook a new secret. The previous secret signs for one more day. */
 export async function callRotateWebhookSecret(
-  lanes: Lanes,
+  pools: Pools,
   { caller, ...input }: RotateSecretCall,
 ): Promise<ChangedWebhook> {
-  const row = await lanes.write.one(rotateQuery, { ...callerColumns(caller), ...input })
+  const row = await pools.write.one(rotateQuery, { ...callerColumns(caller), ...input })
   return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }
 
@@ -149,8 +149,8 @@ const deleteQuery = prepare(
 )
 
 /** Deletes a webhook. Its waiting deliveries are cancelled when they are due. */
-export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookCall): Promise<AccessResult> {
-  const { verdict, identity_id } = await lanes.write.one(deleteQuery, { ...callerColumns(caller), ...input })
+export async function callDeleteWebhook(pools: Pools, { caller, ...input }: DeleteWebhookCall): Promise<AccessResult> {
+  const { verdict, identity_id } = await pools.write.one(deleteQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id }
 }
 
@@ -193,8 +193,8 @@ const findQuery = withOwner(
 )
 
 /** Finds the event and the webhook of a job, or the reason why the job sends nothing. */
-export async function findDelivery(lanes: Lanes, job: DeliveryJob): Promise<Delivery | Cancellation> {
-  const row = await lanes.read.first(findQuery, job)
+export async function findDelivery(pools: Pools, job: DeliveryJob): Promise<Delivery | Cancellation> {
+  const row = await pools.read.first(findQuery, job)
   if (!row) return 'webhook-deleted'
   if (row.is_disabled) return 'webhook-disabled'
   if (row.id === null) return 'event-expired'
@@ -218,8 +218,8 @@ const disableQuery = prepare(
 )
 
 /** Disables a webhook, and writes an event about it. */
-export async function callDisableWebhook(lanes: Lanes, job: DeliveryJob): Promise<void> {
-  await lanes.write.one(disableQuery, job)
+export async function callDisableWebhook(pools: Pools, job: DeliveryJob): Promise<void> {
+  await pools.write.one(disableQuery, job)
 }
 
 /** `after`: only events with a greater id are sent. */
@@ -236,7 +236,7 @@ const replayQuery = prepare(
 )
 
 /** Queues events to be sent again. Resolves to how many; undefined when there is no such webhook. */
-export async function callReplayWebhook(lanes: Lanes, input: ReplayWebhookCall): Promise<number | undefined> {
-  const { events } = await lanes.write.one(replayQuery, input)
+export async function callReplayWebhook(pools: Pools, input: ReplayWebhookCall): Promise<number | undefined> {
+  const { events } = await pools.write.one(replayQuery, input)
   return events === null ? undefined : Number(events)
 }

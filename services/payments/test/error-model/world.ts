@@ -112,14 +112,14 @@ export function buildRequiringTls(world: World) {
 /** Dependencies that fail with an error on every call. */
 export function failingDeps({ payments }: World, error: Error): Partial<PaymentsDeps> {
   const fail = () => Promise.reject(error)
-  const lane = { one: fail, first: fail, all: fail }
+  const pool = { one: fail, first: fail, all: fail }
   const raise = () => {
     throw error
   }
   const seal = { seal: raise, open: raise }
   return {
-    lanes: { read: lane, write: lane, lagging: lane },
-    operatorLanes: { read: lane, write: lane, lagging: lane },
+    pools: { read: pool, write: pool, lagging: pool },
+    operatorPools: { read: pool, write: pool, lagging: pool },
     operations: { run: fail, runForOperator: fail },
     // Changes of operators open a transaction first.
     operatorDb: Object.assign(Object.create(null), {

@@ -132,7 +132,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 
   app.get('/admin/users/:userId', { schema: readSchema, serializerCompiler: plainJson }, async (request) =>
-    view(await getManagedProfile(deps.lanes, readManagedUser(request, request.params))),
+    view(await getManagedProfile(deps.pools, readManagedUser(request, request.params))),
   )
 
   app.put('/admin/users/:userId', { schema: changeSchema, serializerCompiler: plainJson }, async (request) => {

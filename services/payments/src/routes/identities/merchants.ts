@@ -27,7 +27,7 @@ export const identityMerchantsRoutes: Routes = async (app) => {
       const query = valuesOrNull(input)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
-      const result = await listMerchants(app.deps.lanes, { ...caller, identityId, test, ...bounds }, order)
+      const result = await listMerchants(app.deps.pools, { ...caller, identityId, test, ...bounds }, order)
       return requireAccess(caller, result, input).merchants.map(viewMerchant)
     },
   )

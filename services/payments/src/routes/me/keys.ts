@@ -29,7 +29,7 @@ export const keysRoutes: Routes = async (app) => {
     },
     async ({ caller, query: input }) => {
       const { order, ...bounds } = pageBounds(valuesOrNull(input) ?? NO_PAGE)
-      const result = await listKeys(app.deps.lanes, { keyMac: keyMacOf(caller), ...bounds }, order)
+      const result = await listKeys(app.deps.pools, { keyMac: keyMacOf(caller), ...bounds }, order)
       return requireAccess(caller, result, input).keys.map(viewAppKey)
     },
   )

@@ -39,7 +39,7 @@ export const merchantAppsRoutes: Routes = async (app) => {
       const query = valuesOrNull(input)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
-      const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
+      const result = await listAppMembers(app.deps.pools, { ...caller, merchantId, test, ...bounds }, order)
       return requireAccess(caller, result, input).apps.map(viewAppMember)
     },
   )

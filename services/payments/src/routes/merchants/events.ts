@@ -28,7 +28,7 @@ export const merchantEventsRoutes: Routes = async (app) => {
       const query = valuesOrNull(input)
       const test = query?.filter?.test
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), input)
+        requireAccess(caller, await listEvents(app.deps.pools, { ...caller, merchantId, test, ...page }), input)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewEvent })
     },
   )

@@ -25,7 +25,7 @@ export const merchantLinesRoutes: Routes = async (app) => {
       const query = valuesOrNull(input)
       const bounds = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
-      const result = await listLines(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
+      const result = await listLines(app.deps.pools, { ...caller, merchantId, test, ...bounds })
       return requireAccess(caller, result, input).lines.map(viewLine)
     },
   )

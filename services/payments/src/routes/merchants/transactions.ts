@@ -93,7 +93,7 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
       const { test, successful, recurring, currency } = query?.filter ?? {}
       const columns = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listTransactions(app.deps.lanes, { ...columns, ...page }), input)
+        requireAccess(caller, await listTransactions(app.deps.pools, { ...columns, ...page }), input)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
     },
   )

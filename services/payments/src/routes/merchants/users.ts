@@ -50,7 +50,7 @@ export const merchantUsersRoutes: Routes = async (app) => {
       const query = valuesOrNull(input)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
-      const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
+      const result = await listUserMembers(app.deps.pools, { ...caller, merchantId, test, ...bounds }, order)
       return requireAccess(caller, result, input).users.map(viewUserMember)
     },
   )

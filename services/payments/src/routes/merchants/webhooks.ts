@@ -59,7 +59,7 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
       const query = valuesOrNull(input)
       const page = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
-      const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
+      const result = await listWebhooks(app.deps.pools, { ...caller, merchantId, test, ...page })
       return requireAccess(caller, result, input).webhooks.map(viewWebhook)
     },
   )
@@ -95,7 +95,7 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
     },
     async ({ caller, input, params: { merchantId, webhookId } }, reply) => {
       const webhook = { caller, merchantId, webhookId: nullIfRefused(input, webhookId) }
-      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, webhook), input)
+      requireAccess(caller, await callDeleteWebhook(app.deps.pools, webhook), input)
       return reply.code(204).send()
     },
   )

@@ -39,7 +39,7 @@ export const operatorAppsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { search, ...place } = requireValues(query)
       const page = readOperatorPage('apps', place)
-      const found = await operatedApps.page(app.deps.operatorLanes, { ...page, search })
+      const found = await operatedApps.page(app.deps.operatorPools, { ...page, search })
       return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, ...found }).map(viewOperatedApp) }
     },
   )

@@ -21,7 +21,7 @@ export const operatorAttemptsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const at = requireValues(query)
-      const rows = await listUnknownAttempts(app.deps.operatorLanes, readOperatorPage('attempts', at))
+      const rows = await listUnknownAttempts(app.deps.operatorPools, readOperatorPage('attempts', at))
       return { attempts: showOperatorPage(reply, 'attempts', { limit: at.limit, rows }).map(viewAttempt) }
     },
   )

@@ -42,7 +42,7 @@ export const operatorAuditRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { merchant: merchantId, actor, action, ...place } = requireValues(query)
       const search = { ...readOperatorPage('audit', place), merchantId, actor, action }
-      const rows = await listAudit(app.deps.operatorLanes, search)
+      const rows = await listAudit(app.deps.operatorPools, search)
       return { entries: showOperatorPage(reply, 'audit', { limit: place.limit, rows }).map(viewEntry) }
     },
   )

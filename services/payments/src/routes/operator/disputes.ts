@@ -43,7 +43,7 @@ export const operatorDisputesRoutes: Routes = async (app) => {
       const { limit, status, merchant, transaction, ...place } = requireValues(request.query)
       const page = readOperatorPage('disputes', { limit, ...place })
       const filters = { status, merchant_id: merchant, transaction_id: transaction }
-      const read = (bounds: PageBounds) => listAllDisputes(app.deps.operatorLanes, { ...bounds, filters })
+      const read = (bounds: PageBounds) => listAllDisputes(app.deps.operatorPools, { ...bounds, filters })
       const csv = { page, read, view: viewDispute, columns: CSV_COLUMNS }
       if (await answerAsCsv(request, reply, csv)) return reply
       const rows = await read(page)
@@ -64,7 +64,7 @@ export const operatorDisputesRoutes: Routes = async (app) => {
       },
     },
     async ({ params: { disputeId } }) => {
-      const found = await findDisputeOfAll(app.deps.operatorLanes, disputeId)
+      const found = await findDisputeOfAll(app.deps.operatorPools, disputeId)
       return { dispute: viewDispute(found ?? refuseMissing()) }
     },
   )

@@ -28,7 +28,7 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { merchant: merchantId, open, ...at } = requireValues(query)
-      const found = await listOperatedExceptions(app.deps.operatorLanes, {
+      const found = await listOperatedExceptions(app.deps.operatorPools, {
         ...readOperatorPage('exceptions', at),
         merchantId,
         open,
@@ -52,7 +52,7 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
       },
     },
     async ({ params: { merchantId, exceptionId: id } }) => {
-      const found = await findOperatedException(app.deps.operatorLanes, { merchantId, id })
+      const found = await findOperatedException(app.deps.operatorPools, { merchantId, id })
       return { exception: viewException(found ?? refuseMissing()) }
     },
   )

@@ -28,7 +28,7 @@ export const operatorFraudsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { merchant, transaction, ...place } = requireValues(query)
       const filters = { merchant_id: merchant, transaction_id: transaction }
-      const rows = await listAllFrauds(app.deps.operatorLanes, { ...readOperatorPage('frauds', place), filters })
+      const rows = await listAllFrauds(app.deps.operatorPools, { ...readOperatorPage('frauds', place), filters })
       return { frauds: showOperatorPage(reply, 'frauds', { limit: place.limit, rows }).map(viewFraud) }
     },
   )

@@ -47,7 +47,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { limit, cursor, order, test, search } = requireValues(query)
       const page = readOperatorPage('merchants', { limit, cursor, order })
-      const { rows: found, cutAt } = await listOperatedMerchants(app.deps.operatorLanes, { ...page, test, search })
+      const { rows: found, cutAt } = await listOperatedMerchants(app.deps.operatorPools, { ...page, test, search })
       const rows = found.map(({ merchant }) => merchant)
       return { merchants: showOperatorPage(reply, 'merchants', { limit, rows, cutAt }).map(viewMerchant) }
     },

@@ -39,7 +39,7 @@ export const operatorPayoutsRoutes: Routes = async (app) => {
       const { status, merchant, ...place } = requireValues(request.query)
       const page = readOperatorPage('payouts', place)
       const filters = { status, merchant_id: merchant }
-      const read = (bounds: PageBounds) => listPayoutsOfAll(app.deps.operatorLanes, { ...bounds, filters })
+      const read = (bounds: PageBounds) => listPayoutsOfAll(app.deps.operatorPools, { ...bounds, filters })
       if (await answerAsCsv(request, reply, { page, read, view: viewPayout, columns: CSV_COLUMNS })) return reply
       const rows = await read(page)
       return { payouts: showOperatorPage(reply, 'payouts', { limit: place.limit, rows }).map(viewPayout) }
@@ -59,7 +59,7 @@ export const operatorPayoutsRoutes: Routes = async (app) => {
       },
     },
     async ({ params: { payoutId } }) => {
-      const found = await findPayoutOfAll(app.deps.operatorLanes, payoutId)
+      const found = await findPayoutOfAll(app.deps.operatorPools, payoutId)
       return { payout: viewPayout(found ?? refuseMissing()) }
     },
   )

@@ -26,7 +26,7 @@ export const operatorRegistrationRoutes: Routes = async (app) => {
       },
     },
     async () => {
-      const isClosed = await isRegistrationClosed(app.deps.operatorLanes)
+      const isClosed = await isRegistrationClosed(app.deps.operatorPools)
       return { registration: { mode: app.deps.config.registration, isClosed } }
     },
   )

@@ -82,7 +82,7 @@ describe('GET /operator/transactions', () => {
     expect(statusAndBody(await get(''))).toEqual([200, { transactions: listed.toReversed() }])
     // It is not read at all: a CSV has 10,000 rows.
     const found = [{ id: ids[0] ?? '', merchantId: shopId, trailLength: 0 }]
-    const [read] = await listFoundFigures(payments.app.deps.operatorLanes, found)
+    const [read] = await listFoundFigures(payments.app.deps.operatorPools, found)
     expect([read?.id, read?.custom]).toEqual([ids[0], null])
     await payments.database.db
       .updateTable('transactions')

@@ -98,13 +98,13 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
       const { merchant: merchantId, search, successful, test, ...place } = requireValues(request.query)
       const page = readOperatorPage('transactions', place)
       const find = (bounds: PageBounds) =>
-        findTransactionsOfAll(app.deps.operatorLanes, { ...bounds, merchantId, search, flags: { successful, test } })
-      const read = async (bounds: PageBounds) => listFoundFigures(app.deps.operatorLanes, await find(bounds))
+        findTransactionsOfAll(app.deps.operatorPools, { ...bounds, merchantId, search, flags: { successful, test } })
+      const read = async (bounds: PageBounds) => listFoundFigures(app.deps.operatorPools, await find(bounds))
       if (await answerAsCsv(request, reply, { page, read, view: viewTransaction, columns: CSV_COLUMNS })) return reply
       const rows = await find(page)
       const limit = Math.min(place.limit, countReadAtOnce(rows))
       const shown = showOperatorPage(reply, 'transactions', { limit, rows })
-      return { transactions: (await listFoundTransactions(app.deps.operatorLanes, shown)).map(viewTransaction) }
+      return { transactions: (await listFoundTransactions(app.deps.operatorPools, shown)).map(viewTransaction) }
     },
   )
 

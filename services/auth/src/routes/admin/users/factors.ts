@@ -36,7 +36,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const userId = requireId('user_id', request.params.userId)
-      const { factors } = await getManagedProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
+      const { factors } = await getManagedProfile(deps.pools, { userId, audience: readWantedAudience(request) })
       return factors.map(viewFactor)
     },
   )

@@ -28,7 +28,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const userId = requireId('user_id', request.params.userId)
-      await getManagedProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
+      await getManagedProfile(deps.pools, { userId, audience: readWantedAudience(request) })
       return (await listPasskeys(deps.db, userId)).map(viewPasskey)
     },
   )

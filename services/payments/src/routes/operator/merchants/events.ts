@@ -30,9 +30,9 @@ export const operatorEventsRoutes: Routes = async (app) => {
     },
     async ({ params: { merchantId: id }, query }, reply) => {
       const { type, ...place } = requireValues(query)
-      const { merchant } = (await findOperatedMerchant(app.deps.operatorLanes, id)) ?? refuseMissing()
+      const { merchant } = (await findOperatedMerchant(app.deps.operatorPools, id)) ?? refuseMissing()
       const input = { ...readOperatorPage('events', place), merchantId: merchant.id, type }
-      const { rows, isCut } = await listOperatedEvents(app.deps.operatorLanes, input)
+      const { rows, isCut } = await listOperatedEvents(app.deps.operatorPools, input)
       const cutAt = isCut ? rows.at(-1)?.id : undefined
       return { events: showOperatorPage(reply, 'events', { limit: place.limit, rows, cutAt }).map(viewEvent) }
     },

@@ -50,10 +50,10 @@ export const operatorLinesRoutes: Routes = async (app) => {
     async (request, reply) => {
       const place = requireValues(request.query)
       const { merchantId } = request.params
-      const { merchant } = (await findOperatedMerchant(app.deps.operatorLanes, merchantId)) ?? refuseMissing()
+      const { merchant } = (await findOperatedMerchant(app.deps.operatorPools, merchantId)) ?? refuseMissing()
       const page = readOperatorPage('lines', place)
       const read = (bounds: PageBounds) =>
-        listOperatedLines(app.deps.operatorLanes, { ...bounds, merchantId: merchant.id })
+        listOperatedLines(app.deps.operatorPools, { ...bounds, merchantId: merchant.id })
       if (await answerAsCsv(request, reply, { page, read, view: viewLine, columns: CSV_COLUMNS })) return reply
       const rows = await read(page)
       return { lines: showOperatorPage(reply, 'lines', { limit: place.limit, rows }).map(viewLine) }

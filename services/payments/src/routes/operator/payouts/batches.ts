@@ -39,7 +39,7 @@ export const operatorBatchesRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const place = requireValues(query)
-      const rows = await listOperatedBatches(app.deps.operatorLanes, readOperatorPage('batches', place))
+      const rows = await listOperatedBatches(app.deps.operatorPools, readOperatorPage('batches', place))
       const batches = showOperatorPage(reply, 'batches', { limit: place.limit, rows })
       return { batches: batches.map(({ created, ...batch }) => ({ ...batch, created: created.toISOString() })) }
     },

@@ -189,7 +189,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const message = 'the trail of the transaction is full'
     expect(statusAndBody(refused)).toEqual(refusedField('body', message, 'LIMIT_EXCEEDED'))
     const nobody = { keyMac: null, userEmail: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
-    const { outcome } = await callCloseDispute(payments.database.lanes, { ...nobody, disputeId: id, outcome: 'won' })
+    const { outcome } = await callCloseDispute(payments.database.pools, { ...nobody, disputeId: id, outcome: 'won' })
     expect(outcome?.verdict === 'closed' && outcome.dispute.status).toBe('won')
     expect(await requests.amounts(transactionId)).toEqual({
       trail_length: 301,

@@ -3,9 +3,9 @@ import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/
 import { type Generated, sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
-import { transactionLanes } from './lanes.ts'
 import { migrateUp } from './migrations/migrate.ts'
 import { createNames } from './names.ts'
+import { transactionPools } from './pools.ts'
 import { type Owned, prepare, withOwner } from './prepare.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
 import { violatedConstraint } from './violations.ts'
@@ -81,20 +81,20 @@ afterEach(async () => {
   await empty.drop()
 })
 
-describe('lanes', () => {
+describe('pools', () => {
   // ASVS 1.2.4
-  it('runs prepared queries by name on both lanes, with the schema and the prefix', async () => {
-    const root = await database.lanes.write.one(insertNote, { title: 'root', parentId: null })
-    await database.lanes.write.one(insertNote, { title: 'leaf', parentId: root.id })
+  it('runs prepared queries by name on both pools, with the schema and the prefix', async () => {
+    const root = await database.pools.write.one(insertNote, { title: 'root', parentId: null })
+    await database.pools.write.one(insertNote, { title: 'leaf', parentId: root.id })
     const found = await Promise.all(
-      ['leaf', 'root', 'none'].map((title) => database.lanes.read.first(findNote, { title })),
+      ['leaf', 'root', 'none'].map((title) => database.pools.read.first(findNote, { title })),
     )
     expect(found).toEqual([
       { id: expect.any(BigInt), title: 'leaf', parent: 'root' },
       { id: root.id, title: 'root', parent: null },
       undefined,
     ])
-    expect(await database.lanes.read.one(countNotes, {})).toEqual({ count: 2n })
+    expect(await database.pools.read.one(countNotes, {})).toEqual({ count: 2n })
   })
 
   it('runs the form of a query that the input chooses', async () => {
@@ -107,7 +107,7 @@ describe('lanes', () => {
       (p: { size: number }) => sql<{ text: string }>`SELECT 'many ' || ${p.size}::int AS text`,
     )
     const query = { ...many, choose: ({ size }: { size: number }) => (size < 3 ? few : undefined) }
-    const { read, write } = database.lanes
+    const { read, write } = database.pools
     const rows = await Promise.all([
       read.one(query, { size: 2 }),
       read.one(query, { size: 3 }),
@@ -116,7 +116,7 @@ describe('lanes', () => {
     expect(rows.map(({ text }) => text)).toEqual(['few 2', 'many 3', 'few 1'])
   })
 
-  it('closes its connections, even if only the write lane has used the pool', async () => {
+  it('closes its connections, even if only the write pool has used the pool', async () => {
     const used = openDatabase<Tables>({
       url: empty.url,
       names,
@@ -128,20 +128,20 @@ describe('lanes', () => {
       prepared,
       onConnectionError: () => {},
     })
-    await used.lanes.write.one(statementTimeout, {})
+    await used.pools.write.one(statementTimeout, {})
     expect(used.connections()).toEqual({ idle: 1, used: 0, waiting: 0 })
     await used.close()
     expect(used.connections()).toEqual({ idle: 0, used: 0, waiting: 0 })
   })
 
-  it('ends a statement at the time limit of its lane', async () => {
-    const { read, write } = database.lanes
+  it('ends a statement at the time limit of its pool', async () => {
+    const { read, write } = database.pools
     const limits = [await read.one(statementTimeout, {}), await write.one(statementTimeout, {})]
     expect(limits).toEqual([{ limit: '5s' }, { limit: '9s' }])
   })
 
   it('reports a violated constraint by its name in the migration', async () => {
-    const insert = () => database.lanes.write.one(insertNote, { title: 'root', parentId: null })
+    const insert = () => database.pools.write.one(insertNote, { title: 'root', parentId: null })
     await insert()
     const error = await insert().catch((e) => e)
     expect(violatedConstraint(error, names)).toBe('notes_title_key')
@@ -149,13 +149,13 @@ describe('lanes', () => {
   })
 
   it('keeps a connection after a refused statement, and drops a lost one', async () => {
-    const pid = () => database.lanes.write.one(backendPid, {})
-    const insert = () => database.lanes.write.one(insertNote, { title: 'root', parentId: null })
+    const pid = () => database.pools.write.one(backendPid, {})
+    const insert = () => database.pools.write.one(insertNote, { title: 'root', parentId: null })
     await insert()
     const before = await pid()
     await expect(insert()).rejects.toThrow('duplicate')
     expect(await pid()).toEqual(before)
-    const ended = database.lanes.write.one(endOwnBackend, {}).catch((error: unknown) => isDatabaseUnavailable(error))
+    const ended = database.pools.write.one(endOwnBackend, {}).catch((error: unknown) => isDatabaseUnavailable(error))
     expect(await ended).toBe(true)
     expect(await pid()).not.toEqual(before)
   })
@@ -169,8 +169,8 @@ describe('lanes', () => {
         PERFORM setval('example.tries', 1, false);
         RETURN tries;
       END $$`.execute(database.db)
-    expect(await database.lanes.write.one(loseOnce, { times: 5 })).toEqual({ tries: 6 })
-    const lost = database.lanes.write.one(loseOnce, { times: 9 })
+    expect(await database.pools.write.one(loseOnce, { times: 5 })).toEqual({ tries: 6 })
+    const lost = database.pools.write.one(loseOnce, { times: 9 })
     await expect(lost).rejects.toHaveProperty('code', '40P01')
     expect(await lost.catch(isDatabaseUnavailable)).toBe(true)
     expect(await lost.catch(isRefusedStatement)).toBe(false)
@@ -178,7 +178,7 @@ describe('lanes', () => {
 
   it.each(['read', 'write'] as const)(
     'repeats a %s five times when Citus no longer knows the part with its rows',
-    async (lane) => {
+    async (pool) => {
       await sql`CREATE SEQUENCE example.tries`.execute(database.db)
       await sql`CREATE FUNCTION example.lose(times int) RETURNS int LANGUAGE plpgsql AS $$
       DECLARE tries int := nextval('example.tries');
@@ -186,8 +186,8 @@ describe('lanes', () => {
         IF tries > times THEN PERFORM setval('example.tries', 1, false); RETURN tries; END IF;
         RAISE EXCEPTION 'could not find valid entry for shard 102044' USING ERRCODE = 'internal_error';
       END $$`.execute(database.db)
-      expect(await database.lanes[lane].one(loseOnce, { times: 5 })).toEqual({ tries: 6 })
-      const lost = database.lanes[lane].one(loseOnce, { times: 9 })
+      expect(await database.pools[pool].one(loseOnce, { times: 5 })).toEqual({ tries: 6 })
+      const lost = database.pools[pool].one(loseOnce, { times: 9 })
       await expect(lost).rejects.toThrow('could not find valid entry for shard 102044')
       expect(await lost.catch(isDatabaseUnavailable)).toBe(true)
       expect(await lost.catch(isRefusedStatement)).toBe(false)
@@ -195,21 +195,21 @@ describe('lanes', () => {
   )
 
   it('refuses writes while rows move, reads with new connections, and writes with new ones afterwards', async () => {
-    const { lanes } = database
-    const pids = () => Promise.all([lanes.read.one(backendPid, {}), lanes.write.one(backendPid, {})])
+    const { pools } = database
+    const pids = () => Promise.all([pools.read.one(backendPid, {}), pools.write.one(backendPid, {})])
     const [reader, writer] = await pids()
     database.switchMode({ findOwner: async () => '', isMoving: true })
-    const refused = await lanes.write.one(insertNote, { title: 'one', parentId: null }).catch((error) => error)
+    const refused = await pools.write.one(insertNote, { title: 'one', parentId: null }).catch((error) => error)
     expect([isDatabaseUnavailable(refused), isRefusedStatement(refused)]).toEqual([true, false])
     await expect(database.db.selectFrom('notes').select('id').execute()).rejects.toThrow('rows are moving')
-    expect(await lanes.read.first(findNote, { title: 'one' })).toBeUndefined()
+    expect(await pools.read.first(findNote, { title: 'one' })).toBeUndefined()
     await sql`DROP FUNCTION example.app_note_count()`.execute(database.checks)
-    const missed = await lanes.read.one(countNotes, {}).catch((error) => error)
+    const missed = await pools.read.one(countNotes, {}).catch((error) => error)
     expect(isDatabaseUnavailable(missed)).toBe(true)
     database.switchMode({ findOwner: undefined, isMoving: false })
     const [newReader, newWriter] = await pids()
     if (prepared) expect([newReader.pid === reader.pid, newWriter.pid === writer.pid]).toEqual([false, false])
-    await expect(lanes.read.one(countNotes, {})).rejects.toHaveProperty('code', '42883')
+    await expect(pools.read.one(countNotes, {})).rejects.toHaveProperty('code', '42883')
   })
 
   it('fails only the transaction whose connection is lost', async () => {
@@ -234,7 +234,7 @@ describe('lanes', () => {
     await expect
       .poll(
         () =>
-          database.lanes.read.one(countNotes, {}).catch((error) => {
+          database.pools.read.one(countNotes, {}).catch((error) => {
             errors.push(error)
             return undefined
           }),
@@ -245,29 +245,29 @@ describe('lanes', () => {
   })
 })
 
-describe('transactionLanes', () => {
-  it('what the lanes write is seen by them alone until the transaction ends', async () => {
+describe('transactionPools', () => {
+  it('what the pools write is seen by them alone until the transaction ends', async () => {
     const note = { title: 'kept', parentId: null }
     const found = { id: expect.any(BigInt), title: 'kept', parent: null }
     await database.db.transaction().execute(async (trx) => {
-      const { read, write, lagging } = transactionLanes(trx)
+      const { read, write, lagging } = transactionPools(trx)
       expect(await write.one(insertNote, note)).toEqual({ id: expect.any(BigInt) })
       expect(await read.first(findNote, note)).toEqual(found)
       expect(await lagging.all(findNote, note)).toEqual([found])
-      expect(await database.lanes.read.first(findNote, note)).toBeUndefined()
+      expect(await database.pools.read.first(findNote, note)).toBeUndefined()
     })
-    expect(await database.lanes.read.first(findNote, note)).toEqual(found)
+    expect(await database.pools.read.first(findNote, note)).toEqual(found)
   })
 
-  it('what the lanes wrote is gone after a failure', async () => {
+  it('what the pools wrote is gone after a failure', async () => {
     const note = { title: 'lost', parentId: null }
     const failing = database.db.transaction().execute(async (trx) => {
-      const { write } = transactionLanes(trx)
+      const { write } = transactionPools(trx)
       await write.one(insertNote, note)
       await write.one(insertNote, note)
     })
     await expect(failing).rejects.toThrow('duplicate key value')
-    expect(await database.lanes.read.first(findNote, note)).toBeUndefined()
+    expect(await database.pools.read.first(findNote, note)).toBeUndefined()
   })
 
   it('queries use the owner that the caller names, and look up no owner', async () => {
@@ -279,8 +279,8 @@ describe('transactionLanes', () => {
     const rows = await database.db
       .transaction()
       .execute(async (trx) => [
-        await transactionLanes(trx).read.one(whose, { id: 'a' }),
-        await transactionLanes(trx, 'ann').read.one(whose, { id: 'a' }),
+        await transactionPools(trx).read.one(whose, { id: 'a' }),
+        await transactionPools(trx, 'ann').read.one(whose, { id: 'a' }),
       ])
     expect(rows).toEqual([{ whose: null }, { whose: 'of ann' }])
   })
@@ -288,7 +288,7 @@ describe('transactionLanes', () => {
   it('a query for one row throws when it returns none', async () => {
     const reading = database.db
       .transaction()
-      .execute((trx) => transactionLanes(trx).read.one(findNote, { title: 'none' }))
+      .execute((trx) => transactionPools(trx).read.one(findNote, { title: 'none' }))
     await expect(reading).rejects.toThrow('find_note returned no row')
   })
 })

@@ -47,15 +47,15 @@ afterEach(async () => {
 })
 
 it('a read that finds nothing returns without waiting for a move of rows where the database is not distributed', async () => {
-  expect(await database.lanes.read.all(find, { owner: 'moving' })).toEqual([])
+  expect(await database.pools.read.all(find, { owner: 'moving' })).toEqual([])
   database.switchMode({ findOwner: async () => '', isMoving: false })
-  expect(await database.lanes.read.all(find, { owner: '' })).toEqual([])
-  expect(await database.lanes.read.all(find, { owner: 'other' })).toEqual([])
+  expect(await database.pools.read.all(find, { owner: '' })).toEqual([])
+  expect(await database.pools.read.all(find, { owner: 'other' })).toEqual([])
 })
 
 it('reads that wait for a long move of one owner leave connections to writes, and to reads of other owners', async () => {
   database.switchMode({ findOwner: async () => '', isMoving: false })
-  const { read, write } = database.lanes
+  const { read, write } = database.pools
   const waiting = Array.from({ length: 20 }, () => read.all(find, { owner: 'moving' }))
   const isWaiting = async () => (await mover.query(WAITING)).rows
   await expect.poll(isWaiting, { timeout: 60_000 }).toEqual([{ count: 1 }])

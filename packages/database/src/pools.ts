@@ -9,7 +9,7 @@ import type { QuerySpans } from './query-spans.ts'
 import { isRefusedStatement, MovingRowsError, NoConnectionError } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
-export interface Lane {
+export interface QueryPool {
   /** The single row. @throws Error when there is none */
   one<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row>
   /** The first row, or undefined. */
@@ -18,13 +18,13 @@ export interface Lane {
 }
 
 /**
- * `read` is pipelined, for statements that take no lock and open no transaction. `write` is a pool, for all other statements.
+ * `read` pipelines statements that take no lock and open no transaction. `write` serves all other statements.
  */
-export type Lanes = {
-  readonly read: Lane
-  readonly write: Lane
+export type Pools = {
+  readonly read: QueryPool
+  readonly write: QueryPool
   /** As `read`, for reads that may lag behind. Without a standby it is `read` itself. */
-  readonly lagging: Lane
+  readonly lagging: QueryPool
 }
 
 /** The servers that have the rows of a database, and whether the rows are moving. */
@@ -33,19 +33,19 @@ export interface DatabaseMode {
    * How the owner of an object is found in a database that is distributed over several servers, by a name of the object.
    * Undefined: the database is not distributed.
    */
-  readonly findOwner: ((read: Lane, name: string) => Promise<string>) | undefined
+  readonly findOwner: ((read: QueryPool, name: string) => Promise<string>) | undefined
   /** Whether rows are moving to other servers. Writes are refused meanwhile, and reads go on. */
   readonly isMoving: boolean
 }
 
-interface LanesOptions<Tables> {
+interface PoolsOptions<Tables> {
   /** Compiles queries, and runs none. */
   readonly db: Kysely<Tables>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
   /** The connections for queries that run on the coordinator of a cluster. */
   readonly coordinator: { readonly pool: pg.Pool; readonly readers: PipelinedClients }
-  /** Runs a read that may lag behind. Undefined: such reads run on the read lane. */
+  /** Runs a read that may lag behind. Undefined: such reads run on the read pool. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
   readonly mode: () => DatabaseMode
@@ -55,8 +55,8 @@ interface LanesOptions<Tables> {
   readonly parserOf: ParserOf
 }
 
-/** Makes the lanes over open connections. A query is compiled when it is first used. */
-export function createLanes<Tables>({
+/** Creates the pools over open connections. A query is compiled when it is first used. */
+export function createPools<Tables>({
   db,
   coordinator,
   laggingQuery,
@@ -66,20 +66,23 @@ export function createLanes<Tables>({
   spans,
   parserOf,
   ...entry
-}: LanesOptions<Tables>): Lanes {
+}: PoolsOptions<Tables>): Pools {
   const compile = createCompiler(db)
   const statementOf = <Input extends object, Row>(form: Form<Input, Row>, input: object): Statement => {
     const { name, text, values } = compile(form)
     return { name: prepared ? name : '', text, values: values(input) }
   }
-  const lane = (run: (statement: Statement, server: typeof coordinator) => Promise<Rows>, again?: Again): Lane => {
+  const queryPool = (
+    run: (statement: Statement, server: typeof coordinator) => Promise<Rows>,
+    again?: Again,
+  ): QueryPool => {
     const ask: Ask = <Input extends object, Row>(form: Form<Input, Row>, input: object) => {
       const statement = statementOf(form, input)
       const server = form.onCoordinator ? coordinator : entry
       const send = () => rowsOf(form, run(statement, server))
       return spans ? spans.within(form.name, send) : send()
     }
-    return createLane({ ask, again, mode, read: () => read })
+    return createQueryPool({ ask, again, mode, read: () => read })
   }
   const inTurn = createTurns()
   const again = readAgain && {
@@ -99,14 +102,14 @@ export function createLanes<Tables>({
         ).catch(refuseWhileMoving),
       ),
   }
-  const read: Lane = lane((statement, { readers }) => {
+  const read: QueryPool = queryPool((statement, { readers }) => {
     const answer = againWhenLost(() => readers.query(statement))
     return mode().isMoving ? answer.catch(refuseWhileMoving) : answer
   }, again)
   return {
     read,
-    lagging: laggingQuery ? lane(laggingQuery) : read,
-    write: lane((statement, { pool }) => {
+    lagging: laggingQuery ? queryPool(laggingQuery) : read,
+    write: queryPool((statement, { pool }) => {
       if (mode().isMoving) return Promise.reject(movingRows())
       return againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf)))
     }),
@@ -114,14 +117,14 @@ export function createLanes<Tables>({
 }
 
 /**
- * Makes lanes that run prepared queries in an open transaction, so that what uses lanes can take part in it. The queries are
+ * Returns pools that run prepared queries in an open transaction, for code that takes `Pools`. The queries are
  * compiled at each call and are not prepared.
  * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
  * @param owner the owner of all rows of the queries, for a database that may be distributed: nobody looks for the owner, and the
  * queries run in their form with an owner, which holds for one server too. Undefined: they run in their plain form
  */
-export function transactionLanes<Tables>(transaction: Transaction<Tables>, owner?: string): Lanes {
-  const lane = laneOf(
+export function transactionPools<Tables>(transaction: Transaction<Tables>, owner?: string): Pools {
+  const pool = queryPoolOf(
     async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
       const chosen = query.choose?.(input) ?? query
       const form = owner === undefined ? chosen : (chosen.distributed?.query ?? chosen)
@@ -130,7 +133,7 @@ export function transactionLanes<Tables>(transaction: Transaction<Tables>, owner
       return rows
     },
   )
-  return { read: lane, write: lane, lagging: lane }
+  return { read: pool, write: pool, lagging: pool }
 }
 
 /**
@@ -153,16 +156,16 @@ interface Again {
   readonly ask: Ask<{ readonly owner: string }>
 }
 
-interface LaneParts {
+interface QueryPoolParts {
   readonly ask: Ask
   readonly again: Again | undefined
   readonly mode: () => DatabaseMode
-  /** The lane that finds owners. */
-  readonly read: () => Lane
+  /** The pool that finds owners. */
+  readonly read: () => QueryPool
 }
 
 /** No await on the way of a query: each would cost every hot request a pass of the microtask queue. */
-function createLane({ ask, again, mode, read }: LaneParts): Lane {
+function createQueryPool({ ask, again, mode, read }: QueryPoolParts): QueryPool {
   const askOf = <Input extends object, Row>(form: Form<Input, Row>, input: object, owner: string): Promise<Row[]> => {
     const owned = { ...input, owner }
     const asked = ask(form, owned)
@@ -180,10 +183,10 @@ function createLane({ ask, again, mode, read }: LaneParts): Lane {
       ? askOf(form.query, input, owner)
       : owner.then((found) => askOf(form.query, input, found))
   }
-  return laneOf(execute)
+  return queryPoolOf(execute)
 }
 
-function laneOf(all: Lane['all']): Lane {
+function queryPoolOf(all: QueryPool['all']): QueryPool {
   return {
     all,
     first: async (query, input) => (await all(query, input))[0],

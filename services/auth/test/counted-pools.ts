@@ -1,18 +1,18 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Pools } from '@trestle/database/pools.ts'
 
-/** Lanes that record each call that writes. */
-export interface CountedLanes {
-  readonly lanes: Lanes
+/** Pools that record each call that writes. */
+export interface CountedPools {
+  readonly pools: Pools
   /** How many requests each call is for; 'alone' for the call of a single request. */
   readonly batches: (number | 'alone')[]
 }
 
 /** Records how many calls each batched write carries. */
-export function countLanes(lanes: Lanes): CountedLanes {
+export function countPools(pools: Pools): CountedPools {
   const batches: (number | 'alone')[] = []
-  const { write } = lanes
-  const counted: Lanes = {
-    ...lanes,
+  const { write } = pools
+  const counted: Pools = {
+    ...pools,
     write: {
       ...write,
       all: (query, input) => {
@@ -25,5 +25,5 @@ export function countLanes(lanes: Lanes): CountedLanes {
       },
     },
   }
-  return { lanes: counted, batches }
+  return { pools: counted, batches }
 }
