@@ -178,7 +178,9 @@ async function keyedRoutes(app: Server): Promise<void> {
   await app.register(voidsRoutes)
 }
 
-/** Routes of operators, who call with an operator key and their access token. */
+/**
+ * Routes of operators, who call with an operator key and their access token (console reference: Routes of payments).
+ */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
   await app.register(requestTurns, OPERATOR_TURNS)

@@ -32,7 +32,6 @@ import { type SignInConfig, signInRules, toSignInConfig } from './config/sign-in
 
 const PREFIX = 'PAYMENTS_'
 
-/** The settings, read and named for the code. */
 export interface PaymentsConfig
   extends PricingConfig,
     MessageConfig,
@@ -57,7 +56,6 @@ export interface PaymentsConfig
   readonly vaultKeys: PaymentsValues['VAULT_KEYS']
   /** The settings whose keys were made for this process. */
   readonly throwAwayKeys: readonly string[]
-  /** Warnings for the operator. */
   readonly warnings: readonly string[]
   /** Undefined: users cannot call. */
   readonly signIn: SignInConfig | undefined
@@ -125,7 +123,6 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Paym
 
 type PaymentsValues = SettingValues<typeof settings>
 
-/** The settings by which the process listens, logs and reports metrics. */
 interface ServerConfig extends TelemetryConfig {
   readonly port: number
   readonly host: string

@@ -7,7 +7,6 @@ import type { Pricing } from './merchants/pricing.ts'
 import type * as operators from './operators/operator-tables.ts'
 import type { FileForm, PayerAddress } from './payouts/pain-001.ts'
 
-/** A program that calls the API. */
 export interface AppsTable {
   id: string
   name: string | null
@@ -28,7 +27,6 @@ export interface AppKeysTable {
   revoked: Date | null
 }
 
-/** A person who may be a member of merchants. */
 export interface UsersTable {
   id: string
   email: string
@@ -67,7 +65,6 @@ interface MembershipColumns {
   created: Date
 }
 
-/** An app that is a member of a merchant. */
 export interface MerchantAppsTable extends MembershipColumns {
   app_id: string
 }
@@ -182,7 +179,6 @@ export interface RateLimitsTable {
   expire: bigint | null
 }
 
-/** The tables of the service, by the names that queries use. */
 export interface PaymentsTables {
   apps: AppsTable
   app_keys: AppKeysTable
@@ -230,5 +226,4 @@ export interface PaymentsTables {
 /** A connection to the tables, or an open transaction on them. */
 export type Db = Kysely<PaymentsTables>
 
-/** An open transaction on the tables. */
 export type Trx = Transaction<PaymentsTables>

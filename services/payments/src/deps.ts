@@ -36,10 +36,7 @@ import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { takeJobs } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
-/**
- * The settings that routes, use cases and commands read. Keys and addresses of other servers stay with what
- * is built from them.
- */
+/** The settings that routes, use cases and commands read, without keys and addresses of other servers. */
 interface ReadConfig
   extends Pick<
     PaymentsConfig,
@@ -53,27 +50,21 @@ interface Sources {
   /** The only clock of the process. */
   readonly now: () => Date
   readonly randomBytes: (size: number) => Buffer
-  /** A new API key. */
   readonly generateApiKey: () => string
   /** Resolves after so many milliseconds. Rejects when the signal aborts it. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
-/** The seals and secrets that protect keys and card data. */
 interface Secrets {
   /** Secret of the digests under which API keys are stored. As a Buffer a digest would take five times as long. */
   readonly pepper: KeyObject
   readonly vault: PanVault
-  /** Seals what the checkout gives to browsers. */
   readonly seals: CheckoutSeals
 }
 
-/** The limits of calls, and the checks of callers. */
 interface AccessDeps {
   readonly rateLimits: RateLimits
-  /** Limits refused cards at live merchants, by address. */
   readonly limitRefusals: LimitRefusals
-  /** The keys whose last use is still to be written. */
   readonly usedKeys: UsedKeys
   /** Undefined unless users may sign in. */
   readonly userTokens: UserTokens | undefined
@@ -85,19 +76,16 @@ interface AccessDeps {
   readonly operatorPools: Pools
 }
 
-/** The ways to move money: the acquirers, and the way of captures, refunds and voids to the database. */
 interface MoneyDeps {
   readonly acquirers: Acquirers
   readonly operations: OperationGroup
 }
 
-/** The queue of background work, and what moves jobs of SQL functions to it. */
 export interface QueueDeps {
   readonly jobs: Jobs
   readonly outbox: Outbox
 }
 
-/** The log and the metrics of a process. */
 interface ReportDeps {
   readonly logger: ServiceLogger['logger']
   readonly meter: Metrics['meter']
@@ -122,7 +110,6 @@ export interface RowDeps {
   readonly placement: Placement
 }
 
-/** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends PaymentsDeps, RowDeps {
   readonly metrics: Metrics
   /** Ends everything; the database last. */
@@ -205,7 +192,6 @@ export async function createDeps(
   }
 }
 
-/** The clock and the randomness of a process, whether it serves or runs a command. */
 export const SOURCES: Sources = {
   now: () => new Date(),
   randomBytes,
@@ -213,9 +199,6 @@ export const SOURCES: Sources = {
   wait: (ms, signal) => setTimeout(ms, undefined, signal && { signal }),
 }
 
-/**
- * Creates the key of MACs, the vault of card numbers and the encryption of the checkout from the keys of the settings.
- */
 export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   return {
     pepper: createSecretKey(config.pepper),

@@ -8,10 +8,8 @@ import * as errors from './errors.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
 import { layOut } from './pagination/response-layout.ts'
 
-/** The body of most errors. */
 const ErrorView = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Error' })
 
-/** The body of a 400: every field that is wrong. */
 const FieldErrorsView = z
   .array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
   .meta({ id: 'FieldErrors' })
@@ -38,7 +36,6 @@ export function errorAnswersWithoutLimit<const Status extends ErrorStatus>(
   return toAnswers([...statuses, 500, 503])
 }
 
-/** The body of a 403 of operators. */
 const OperatorForbiddenView = ErrorView.extend({
   action: z.string().describe('What the route does'),
   role: z.string().describe('The role of the operator'),
@@ -46,7 +43,6 @@ const OperatorForbiddenView = ErrorView.extend({
 
 const OPERATOR_FORBIDDEN = { 403: OperatorForbiddenView.describe('Forbidden') } as const
 
-/** The body of a 403 of a refund beyond what support may refund. */
 const RefundLimitView = ErrorView.extend({
   limit: z.int().describe('The most of one refund, in minor units'),
   left: z.int().describe('What is left of the UTC day'),
@@ -55,12 +51,10 @@ const RefundLimitView = ErrorView.extend({
 /** The 403 of captures and voids of operators: the role is too low, or the merchant may not do this. */
 export const operationForbidden = { 403: z.union([OperatorForbiddenView, ErrorView]).describe('Forbidden') }
 
-/** The 403 of refunds of operators. */
 export const refundForbidden = {
   403: z.union([OperatorForbiddenView, RefundLimitView, ErrorView]).describe('Forbidden'),
 }
 
-/** The errors that routes of operators have, by status. */
 type OperatorAnswers<Status extends number> = {
   readonly [Each in Status]: Each extends 403 ? typeof OperatorForbiddenView : ErrorAnswers<Each>[Each]
 }
@@ -117,10 +111,8 @@ export function pageOrErrorAnswers<const Status extends number>(...statuses: rea
   return Object.fromEntries(answers) as PageAnswers<Status>
 }
 
-/** A redirect to the next page, for the schema of a page. */
 export const redirectAnswer = { 303: z.undefined().describe('The browser goes on to the next page') }
 
-/** The body of a 400 for a card payment that was refused. */
 const ProcessingErrorView = z
   .object({
     code: z.int(),
@@ -131,7 +123,6 @@ const ProcessingErrorView = z
   })
   .meta({ id: 'ProcessingError' })
 
-/** The body of an error of the checkout. */
 const CheckoutErrorView = ErrorView.extend({
   path: z.string().optional().meta({ description: 'Which field holds the token that is refused' }),
   scheme: z.string().nullable().optional().meta({ description: 'The scheme of the card' }),
@@ -155,10 +146,8 @@ export function checkoutErrors<const Status extends 404 | 409 = never>(
   return Object.fromEntries(views) as CheckoutAnswers<CheckoutStatus | Status>
 }
 
-/** The 400 of a route that charges or keeps a card. */
 export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }
 
-/** The answers of the shared error handler in this service. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,
@@ -181,18 +170,12 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: isDatabaseUnavailable,
 }
 
-/**
- * A row differs from its last record.
- * @see SQL function `expect_recorded`
- */
+/** A row differs from its last record (SQL function `expect_recorded`). */
 function isRecordChanged(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL001'
 }
 
-/**
- * A balance would be larger than its column.
- * @see SQL function `post`
- */
+/** A balance would be larger than its column (SQL function `post`). */
 function isBalanceBeyondLimit(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL002'
 }

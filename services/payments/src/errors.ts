@@ -130,7 +130,6 @@ export const FIELD_ERROR_CODES = [
   'DUPLICATE',
 ] as const
 
-/** The code of what is wrong with a field. */
 export type FieldErrorCode = (typeof FIELD_ERROR_CODES)[number]
 
 /** One element of a 400 answer. `field` is the dotted path, or `body` for the whole. */
@@ -143,12 +142,10 @@ export interface FieldError {
 /** A member of an order that is wrong, by its dotted path, and the text about it. */
 export type OrderProblem = Pick<FieldError, 'field' | 'message'>
 
-/** 400 over the fields that are wrong. */
 export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
   return requestInvalid({ details: { fields }, cause })
 }
 
-/** The 400 of a rule about one field. */
 function fieldInvalid(field: string, code: FieldErrorCode, message: string, cause?: unknown): HttpError {
   return invalidFields([{ field, message, code }], cause)
 }

@@ -16,7 +16,6 @@ interface Limit {
 }
 
 interface Bound {
-  /** A limit of a schema. */
   readonly limit: number | bigint
 }
 

@@ -43,21 +43,16 @@ export const tasks: readonly AnyTask[] = [
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &
     Partial<Pick<DatabaseSettings, 'url' | 'isProduction'>> & {
-      /** The role and the connection of changes of operators. */
       readonly operatorRole?: string | undefined
       readonly operatorUrl?: string | undefined
     }
 }
 
-/** The names of the service's objects in its database. */
 export function paymentsNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace'> }): Names {
   return createNames('payments', database.namespace)
 }
 
-/**
- * The steps of `migrate`: migrations and functions, then the schema and queues of jobs, then the grants of the
- * service's role.
- */
+/** The steps of `migrate`: migrations and functions, then the queues of jobs, then the grants of the service's role. */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = paymentsNames(config)
   const { migrationUrl: url, role, url: entry, isProduction, operatorRole, operatorUrl } = config.database

@@ -17,7 +17,6 @@ import { readAgain } from './placement/owners.ts'
 import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
-/** Longest wait for a lock. */
 export const LOCK_TIMEOUT_MS = 5_000
 /** Longer than two waits for locks, so that the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
@@ -63,17 +62,13 @@ export async function openServingDatabase(
   })
 }
 
-/** The most changes of operators that run at once. */
 const OPERATOR_POOL_SIZE = 4
 
 interface OperatorDatabaseOptions extends Pick<DatabaseConfig, 'findOwner'> {
   readonly logger: { warn(line: object, text: string): void }
 }
 
-/**
- * Opens the database as the role of operators, on the coordinator (console reference: Rights of operators).
- * Connections are made on demand.
- */
+/** Opens the database as the role of operators, on the coordinator (console reference: Rights of operators). */
 export function openOperatorDatabase(
   config: PaymentsConfig,
   { findOwner, logger }: OperatorDatabaseOptions,
@@ -103,7 +98,6 @@ export function openPaymentsJobs(
   })
 }
 
-/** The connections and names of the job queue of a serving process. */
 interface ServingJobs extends Pick<JobsConfig, 'meter' | 'now'> {
   readonly logger: { warn(line: object, text: string): void }
   readonly database: Pick<Database<PaymentsTables>, 'mode'>

@@ -144,7 +144,6 @@ const LINK_PARAMETERS = [
 ] as const
 const RECEIPT_PARAMETERS = [['receipt', 'The sealed receipt', text], LINK_PARAMETERS[7]] as const
 
-/** The parameters of pages, by their operation. */
 const PAGE_PARAMETERS: ReadonlyMap<unknown, readonly (typeof LINK_PARAMETERS | typeof RECEIPT_PARAMETERS)[number][]> =
   new Map([
     ['showRoot', [...LINK_PARAMETERS]],

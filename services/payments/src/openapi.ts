@@ -33,10 +33,7 @@ const LISTS: readonly (readonly [string, readonly string[]])[] = [
   ['Country', COUNTRIES],
 ]
 
-/**
- * Lets schemas refer to long lists of values, which would otherwise stand at every field that has one of them.
- * @param document is changed
- */
+/** Changes `document` so that its schemas refer to long lists of values instead of repeating them. */
 function nameLists(document: object): object {
   replaceLists(document)
   const components = asPart(Reflect.get(document, 'components'))

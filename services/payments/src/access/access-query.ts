@@ -72,18 +72,12 @@ function joinMembershipBy(fragment: string, merchantId: RawBuilder<unknown>): Ra
   return sql`LEFT JOIN LATERAL (${membership}) a ON true`
 }
 
-/**
- * The columns `verdict` and `identity_id`.
- * @param found an expression that is null when there is no such object
- */
+/** The columns `verdict` and `identity_id`. `found` is null when there is no such object. */
 export function verdictColumns(found: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`${verdictOn(found)} AS verdict, c.identity_id`
 }
 
-/**
- * The verdict on a caller `c` and its membership `a`.
- * @param found an expression that is null when there is no such object
- */
+/** The verdict on a caller `c` and its membership `a`. `found` is null when there is no such object. */
 export function verdictOn(found: RawBuilder<unknown>): RawBuilder<unknown> {
   return sqlFragment('access_verdict.sql', {
     identity_id: sql`c.identity_id`,

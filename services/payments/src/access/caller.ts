@@ -39,7 +39,6 @@ export interface Caller extends Credentials {
   readonly onIdentified?: (identityId: string) => void
 }
 
-/** The input of a prepared query that `callerRow` needs. */
 export interface CallerColumns extends Credentials {
   readonly method: string | null
   readonly path: string | null

@@ -61,7 +61,6 @@ export function rowBelow(table: string, id: string): RawBuilder<unknown> {
       JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = p.id`
 }
 
-/** Selects the row of a merchant with an id. */
 export function rowOf(table: string, merchantId: RawBuilder<unknown>, id: string): RawBuilder<unknown> {
   return sql`SELECT f.* FROM ${sql.table(table)} f WHERE f.merchant_id = ${merchantId} AND f.id = ${id}`
 }

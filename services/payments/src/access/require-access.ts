@@ -3,7 +3,6 @@ import { conflict, type FieldError, forbidden, idempotencyKeyUsed, notFound, una
 import type { Caller } from './caller.ts'
 import type { AccessResult, Judged } from './verdict.ts'
 
-/** The result of a request that may go on, with the values that it asked with. */
 type Allowed<Result extends AccessResult, Values> = Result & { readonly values: Values }
 
 /**
@@ -33,36 +32,27 @@ export function requireAccess<Result extends AccessResult, Values>(
   return { ...result, values: input.values }
 }
 
-/** Refuses a request for an object that does not exist. @throws notFound */
 export function refuseMissing(): never {
   throw notFound()
 }
 
-/** Refuses a caller whose key or token is not good. @throws unauthorized */
 export function refuseUnknown(): never {
   throw unauthorized()
 }
 
-/** Refuses a known caller that may not do this. @throws forbidden */
 export function refuseStranger(): never {
   throw forbidden()
 }
 
-/**
- * Refuses a request because another one that must end first is still running.
- * @param cause what the request met when it waited
- * @throws conflict
- */
+/** Refuses a request while another one that must end first is still running. */
 export function refuseRunning(cause?: unknown): never {
   throw conflict({ cause })
 }
 
 /**
- * The object of a request that may go on. A caller with access always gets the object, so a result without it
- * is an error of its query.
+ * The object of a request that may go on. A caller with access always gets the object, so a result without it is an
+ * error of its query.
  * @param name the field of `result` that has the object
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
- * throws them; Error when the field is missing
  */
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
@@ -75,20 +65,16 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
   return object
 }
 
-/** The outcome of a request with access, and the values that it asked with. */
 interface Effect<Outcome, Values> {
   readonly outcome: Outcome
-  /** The values of the body and the query. */
   readonly values: Values
   /** Whether an earlier request with the same Idempotency-Key had the effect. */
   readonly replayed: boolean
 }
 
 /**
- * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so a result
- * without one is an error of the statement.
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
- * throws them; Error when there is no outcome
+ * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so
+ * a result without one is an error of the statement.
  */
 export function requireOutcome<Outcome, Values>(
   caller: Caller,
@@ -100,10 +86,7 @@ export function requireOutcome<Outcome, Values>(
   return { outcome, values, replayed: verdict === 'replayed' }
 }
 
-/**
- * The MAC of the app's key.
- * @throws forbidden when a user calls: users have no keys
- */
+/** The MAC of the app's key. @throws forbidden when a user calls: users have no keys */
 export function keyMacOf({ keyMac }: Caller): Buffer {
   if (keyMac === null) refuseStranger()
   return keyMac
@@ -144,18 +127,12 @@ export function mapInput<Values, Mapped>(
   return input.verdict === 'valid' ? valid(map(input.values)) : input
 }
 
-/**
- * The id for a statement that judges access. Null for a refused request: the statement then judges access and
- * changes nothing.
- */
+/** The id for a statement that judges access. Null for a refused request, for which the statement changes nothing. */
 export function nullIfRefused(input: RequestInput<unknown>, id: string): string | null {
   return input.verdict === 'refused' ? null : id
 }
 
-/**
- * The values for a statement that judges access. Null for a refused request: the statement then judges access
- * and nothing else.
- */
+/** The values for a statement that judges access. Null for a refused request, for which it changes nothing. */
 export function valuesOrNull<Values>(input: RequestInput<Values>): Values | null {
   return input.verdict === 'valid' ? input.values : null
 }

@@ -1,13 +1,11 @@
 import type { Scenario } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 
-/** Asks an acquirer to authorize an amount on a card. */
 export interface AuthorizationRequest {
   /** The id of the attempt. A repeated request with it gets the same answer and authorizes nothing more. */
   readonly idempotencyRef: string
   readonly merchantId: string
   readonly money: Money
-  /** Text on the customer's bank statement. */
   readonly descriptor: string
   readonly card: {
     /** Opens the stored number. Called only where the number goes to a scheme. */
@@ -41,7 +39,6 @@ export interface AcquirerTask {
   readonly operationId: string
   readonly merchantId: string
   readonly transactionId: string
-  /** The acquirer's reference of the authorization. */
   readonly acquirerRef: string
   readonly money: Money
   readonly descriptor: string
@@ -72,7 +69,6 @@ export interface AcquirerNews {
 export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
   | {
       readonly type: 'dispute.opened'
-      /** The acquirer's reference of the authorization. */
       readonly acquirerRef: string
       /** Minor units of `currency`. */
       readonly amount: number

@@ -17,7 +17,6 @@ export interface AcquirersOptions {
   readonly others: ReadonlyMap<string, Acquirer>
   readonly meter: Meter
   readonly logger: { warn(fields: object, message: string): void }
-  /** Resolves after so many milliseconds. Rejects when the signal aborts it. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 

@@ -62,7 +62,6 @@ interface BookSettlementCall extends Money {
   readonly acquirerRef: string
 }
 
-/** Why a settlement cannot be right. */
 export type SettlementProblem =
   | 'unknown-merchant'
   | 'test-merchant'
@@ -108,10 +107,8 @@ export async function findWithheld(
   return dispute?.status === 'won' ? { amount: dispute.amount, currency: dispute.currency } : undefined
 }
 
-/** A list of an acquirer, after its events were applied. */
 interface AppliedList {
   readonly acquirer: string
-  /** The merchants of the list. */
   readonly merchants: ReadonlySet<string>
   /** The merchants whose events wait, with the reference of the event that fails. */
   readonly held: ReadonlyMap<string, string>

@@ -47,7 +47,6 @@ export async function callAddException(
   return rows[0]?.isNew === true
 }
 
-/** Counts the exceptions that wait for an operator. */
 export async function countOpenExceptions(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('acquirer_exceptions')

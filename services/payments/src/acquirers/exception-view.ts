@@ -21,7 +21,6 @@ export const ExceptionView = z.object({
   resolved: z.iso.datetime().optional(),
 })
 
-/** The JSON of an exception. JSON leaves out undefined fields. */
 export function viewException(exception: OperatedException): z.infer<typeof ExceptionView> {
   const { merchantId, id, created, payload, resolved } = exception
   const parsed = Payload.parse(payload)

@@ -16,7 +16,6 @@ export interface AttemptColumns {
   readonly networkRef: string | null
 }
 
-/** The outcome of an attempt, and the ways to write it. */
 export interface Ending {
   readonly outcome: AuthorizationOutcome
   /** Writes the transaction. @returns its id; undefined when the attempt had its outcome before */
@@ -47,7 +46,6 @@ export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<
     : { verdict: 'refused', statusCode, failedId: transactionId }
 }
 
-/** The outcome of an authorization as columns of its attempt. */
 export function toAttemptColumns(outcome: AuthorizationOutcome): AttemptColumns {
   if (outcome.verdict === 'approved') {
     const { ref: acquirerRef, networkRef } = outcome

@@ -12,7 +12,6 @@ import {
   type TaskOutcome,
 } from './acquirer.ts'
 
-/** The address of an acquirer, or of the bridge to it. */
 export interface HttpAcquirerOptions {
   /** `https://bridge.example/acquirer`. */
   readonly url: string
@@ -166,10 +165,7 @@ function toBody({ card, ...request }: AuthorizationRequest): object {
   }
 }
 
-/**
- * 404 to an inquiry: the acquirer was never asked, so nothing is authorized. To other requests 404 is a failure like any
- * other.
- */
+/** 404 to an inquiry: the acquirer was never asked, so nothing is authorized. Elsewhere 404 is a failure. */
 function toInquiry(answer: OutboundAnswer): AuthorizationOutcome {
   if (answer.status === 404) return { verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }
   return toAuthorization(Inquiry.parse(readJson(answer)))
@@ -181,10 +177,7 @@ function toAuthorization(outcome: z.output<typeof Authorization>): Authorization
   return { verdict: 'declined', statusCode: UNNAMED_REFUSAL }
 }
 
-/**
- * Reads each event by itself, so that one of an unexpected form does not hold up others.
- * @throws Error when the answer is no list
- */
+/** Reads each event by itself, so that a malformed one holds up no others. @throws Error unless the answer is a list */
 function toNews(list: unknown): AcquirerNews {
   const read = Events.parse(list)
   const events = read

@@ -5,7 +5,6 @@ import type { Db } from '../database.ts'
 import { listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 
-/** An exception as operators see it. */
 export interface OperatedException {
   readonly id: string
   readonly merchantId: string
@@ -19,7 +18,6 @@ export interface OperatedException {
   readonly currency: string | null
 }
 
-/** With where it stands in the list. */
 export interface PlacedException extends OperatedException {
   readonly place: string
 }
@@ -76,10 +74,7 @@ export interface ResolvedException {
   readonly waited: boolean
 }
 
-/**
- * Marks an exception as resolved, unless it is already. Undefined when there is no such exception.
- * @param db the database as the role of operators, or as the owner
- */
+/** Marks an exception as resolved, unless it is already. Undefined when there is none. `db`: as operator or owner. */
 export async function callResolveException(
   db: Db,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },

@@ -7,7 +7,6 @@ import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acq
 export interface SimulatorDeps {
   /** Converts an amount at today's rate, into minor units; undefined when a currency has no rate. */
   readonly convert: (money: Money, currency: string) => Promise<bigint | undefined>
-  /** Resolves after so many milliseconds. */
   readonly wait: (ms: number) => Promise<void>
 }
 

@@ -9,7 +9,6 @@ import { hashToken } from '../members/invitation.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import type { Identity, StoredKey } from './app.ts'
 
-/** A new app, with the MAC of its first key. */
 export interface NewApp extends StoredKey {
   readonly name: string | undefined
 }
@@ -72,10 +71,7 @@ export async function insertAppInvitation(
   })
 }
 
-/**
- * Hides the key hint of an app without a name from other members, or shows it.
- * @throws Error when there is no such app
- */
+/** Hides the key hint of an app without a name from other members, or shows it. @throws Error for an unknown app */
 export async function updateAppHidden(
   db: Db,
   { id, hidden }: { readonly id: string; readonly hidden: boolean },
@@ -87,10 +83,7 @@ export async function updateAppHidden(
   })
 }
 
-/**
- * Revokes all keys of an app, for a command. Resolves to how many were not revoked before.
- * @throws Error when there is no such app
- */
+/** Revokes all keys of an app, for a command. Resolves to how many it revoked. @throws Error for an unknown app */
 export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const revoked = await updateKeysRevoked(trx, id)

@@ -12,7 +12,6 @@ export const IdentityView = z.object({
   created: z.iso.datetime(),
 })
 
-/** The JSON of an app that was just made, with its key. */
 export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof CreatedAppView> {
   return { id, ...(name === undefined ? {} : { name }), key }
 }
@@ -27,7 +26,6 @@ export function viewIdentity({ id, name, email, created }: Identity): z.infer<ty
   }
 }
 
-/** A new app with its key. */
 export interface CreatedApp {
   readonly id: string
   readonly name: string | undefined
@@ -37,7 +35,6 @@ export interface CreatedApp {
 /** A new key. No other answer contains it. */
 export const CreatedKeyView = z.object({ id: z.string(), key: z.string(), created: z.iso.datetime() })
 
-/** A key of an app, without the key itself. */
 export const AppKeyView = z
   .object({
     id: z.string(),
@@ -49,7 +46,6 @@ export const AppKeyView = z
   })
   .meta({ id: 'Key' })
 
-/** The JSON of a key, without the key and its MAC. */
 export function viewAppKey({ id, hint, scopes, expires, lastUsed, created }: AppKey): z.infer<typeof AppKeyView> {
   return {
     id,

@@ -1,6 +1,5 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 
-/** The identity of a caller: an app, or a user with an email address. */
 export interface Identity {
   readonly id: string
   readonly name: string | null
@@ -43,7 +42,6 @@ export function toStoredKey(pepper: KeyObject, key: string): StoredKey {
   return { keyMac: keyMac(pepper, key), hint: keyHint(key) }
 }
 
-/** A key of an app, without the key. */
 export interface AppKey {
   readonly id: string
   /** The last four characters of the key. */

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { type ListOfFound, listOfFound, type SearchPage } from '../pagination/list-of-found.ts'
 import { ID_FORM } from '../pagination/page-query.ts'
 
-/** A key of an app in a list of operators, without the key. */
 export interface OperatedKey {
   readonly id: string
   /** The last four characters of the key. */
@@ -15,7 +14,6 @@ export interface OperatedKey {
   readonly revoked: string | null
 }
 
-/** An app as operators see it. */
 export interface OperatedApp {
   readonly id: string
   readonly name: string | null
@@ -24,7 +22,6 @@ export interface OperatedApp {
   readonly keys: readonly OperatedKey[]
 }
 
-/** The filters and the page of an operator's list of apps. */
 export interface AppSearch extends SearchPage {
   /** An id, how a name begins in any case, or the last four characters of a key. Undefined: all apps. */
   readonly search: string | undefined
@@ -32,7 +29,6 @@ export interface AppSearch extends SearchPage {
 
 const KEYS_MAX = 25
 
-/** The apps of everybody, for an operator. */
 export const operatedApps: ListOfFound<AppSearch, OperatedApp> = listOfFound('page_of_apps', {
   table: 'apps',
   row: 'a',

@@ -1,7 +1,6 @@
 /** A scheme whose card numbers are accepted. */
 export type Scheme = 'visa' | 'mastercard'
 
-/** The scheme of a card number, by its first digits. */
 export type SchemeVerdict =
   | { readonly verdict: 'supported'; readonly scheme: Scheme }
   | { readonly verdict: 'unsupported'; readonly scheme: string }

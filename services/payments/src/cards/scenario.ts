@@ -27,7 +27,6 @@ export interface Scenario {
   readonly disputed: boolean
   /** Whether an authorization gets a fraud alert. */
   readonly fraud: boolean
-  /** The delay of an answer. */
   readonly delaySeconds: number
 }
 

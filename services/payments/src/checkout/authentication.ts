@@ -81,7 +81,6 @@ export function tdsVerdict(status: TdsStatus, mode: 'attempt' | 'full'): TdsVerd
 
 /** The steps of a payment, in order (reference: Challenges). */
 export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'] as const
-/** A step of a payment, before the acquirer is asked. */
 export type Step = (typeof STEPS)[number]
 
 /** The outcome of the authentication of the customer by their bank. */

@@ -3,7 +3,6 @@ import type { SchemeVerdict } from '../cards/card-number.ts'
 import { hasCheckDigit } from '../cards/check-digit.ts'
 import type { Scenario } from '../cards/scenario.ts'
 
-/** A card of a payment, with what decides whether it may be used. */
 export interface JudgedCard {
   /** Digits only. */
   readonly number: string

@@ -3,7 +3,6 @@ import { STEPS, type Step } from './authentication.ts'
 
 /** The ways to take a step: by a request, in a frame, by a redirect of the customer, or by polling. */
 const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
-/** The kind of a step that a customer takes before paying (reference: Challenges). */
 export type ChallengeType = (typeof CHALLENGE_TYPES)[number]
 
 /** A step that is offered. The client posts the same order to `path` to get the task. */

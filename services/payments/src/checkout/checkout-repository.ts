@@ -52,7 +52,6 @@ export interface Checkout {
   readonly repeated: PaymentEnd | 'mismatch' | undefined
 }
 
-/** The names of the merchant, the session and the tokens of an order. */
 export interface CheckoutInput {
   /** The merchant's public key, a UUID. */
   readonly merchantKey: string

@@ -45,7 +45,6 @@ export async function claimTokens(
   if (foreign) refuseToken(foreign.path)
 }
 
-/** Refuses an order because of one of its tokens, when it is read, claimed or spent. @throws tokenInvalid */
 export function refuseToken(path: TokenPath): never {
   throw tokenInvalid({ details: { path } })
 }

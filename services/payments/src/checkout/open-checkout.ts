@@ -27,7 +27,6 @@ import { refuseToken, type TokenPath } from './claim-tokens.ts'
 import { moneyOf, orderDigest, orderProblem, refuseInsecureCard, refuseOrder, refuseUsedKey } from './order.ts'
 import type { Order } from './payment-body.ts'
 
-/** An order as a request contains it. */
 export interface OrderRequest {
   readonly order: Order
   readonly repeat: Repeat | undefined
@@ -69,10 +68,6 @@ export interface EndedOrder {
   readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
 }
 
-/**
- * The dependencies that open a request of the checkout: the seals of its tokens, the acquirers by name, and
- * whether TLS is required.
- */
 export interface CheckoutDeps {
   readonly pools: Pools
   readonly seals: CheckoutSeals

@@ -31,21 +31,14 @@ export function orderProblem({ amount, text = '', plan = [], unplanned }: Order,
   return planProblem(plan, now)
 }
 
-/**
- * Refuses an order with wrong fields.
- * @param cause why it was found so, for the log
- * @throws orderInvalid
- */
 export function refuseOrder(problems: readonly OrderProblem[], cause?: unknown): never {
   throw orderInvalid({ problems }, { cause })
 }
 
-/** Refuses an order whose Idempotency-Key was used with another order. @throws orderKeyUsed */
 export function refuseUsedKey(): never {
   throw orderKeyUsed()
 }
 
-/** Refuses card data that came without TLS. @throws cardDataInsecure */
 export function refuseInsecureCard(): never {
   throw cardDataInsecure()
 }

@@ -85,13 +85,10 @@ interface PaidInput {
   readonly transactionId: string
 }
 
-/** The payment of a customer. */
 interface PaidOrder {
   readonly money: Money
   readonly reference: string | null
-  /** The text of the order for its customer. */
   readonly text: string | null
-  /** The last digits of the card. */
   readonly last4: string
 }
 
@@ -119,7 +116,6 @@ export async function getPaidOrder(pools: Pools, input: PaidInput): Promise<Paid
   return { money: { currency, amount: Number(amount) }, ...others }
 }
 
-/** The outcome of an attempt. */
 export interface FinishPaymentCall extends AttemptColumns {
   readonly merchantId: string
   readonly attemptId: string
@@ -133,10 +129,7 @@ const finishQuery = prepare(
     )`,
 )
 
-/**
- * Writes the transaction of an attempt.
- * @returns its id; undefined when another process was first and has called the attempt unknown
- */
+/** Writes the transaction of an attempt. Undefined when another process has called the attempt unknown before. */
 export async function callFinishPayment(pools: Pools, input: FinishPaymentCall): Promise<string | undefined> {
   return (await pools.write.one(finishQuery, input)).transaction_id ?? undefined
 }

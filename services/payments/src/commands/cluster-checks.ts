@@ -10,7 +10,6 @@ import type { PaymentsConfig } from '../config.ts'
 import type { openPaymentsDatabase } from '../open-database.ts'
 import { distributeOptions } from './distribute.ts'
 
-/** The dependencies of the checks. */
 interface Subject {
   readonly config: PaymentsConfig
   readonly database: ReturnType<typeof openPaymentsDatabase>

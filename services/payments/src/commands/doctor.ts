@@ -19,7 +19,6 @@ import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { beforeMigrations, clusterChecks, distributionCheck, SERVERS } from './cluster-checks.ts'
 import { moneyChecks } from './money-checks.ts'
 
-/** The dependencies of the checks. */
 interface Subject {
   readonly config: PaymentsConfig
   readonly database: ReturnType<typeof openPaymentsDatabase>

@@ -27,10 +27,7 @@ export function ledgerCommand(operator: Operator): Command {
   return group
 }
 
-/**
- * Verifies the ledger, and prints a line for each finding.
- * @throws Error when there is a finding
- */
+/** Verifies the ledger, and prints a line for each finding. @throws Error when there is a finding */
 export async function verifyAll({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
   const merchantId = merchant?.toLowerCase()
   const list = typeof head === 'string' ? await readHeads(head, merchantId) : undefined
@@ -58,7 +55,6 @@ export async function verifyAll({ open, print }: Operator, { merchant, head, jso
   if (violations > 0) throw new Error('the ledger does not hold')
 }
 
-/** The numbers of merchants and links that were checked, and of findings. */
 interface Summary {
   readonly merchants: number
   readonly links: number
@@ -67,7 +63,6 @@ interface Summary {
   readonly compared: number | undefined
 }
 
-/** Writes the lines of a verification. */
 interface LineWriter {
   readonly violation: (violation: Violation) => string
   readonly head: (verified: VerifiedMerchant) => string

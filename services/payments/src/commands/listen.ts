@@ -96,7 +96,6 @@ function greet(secret: string, url: string | undefined): string {
   return `${where} Secret of X-Signature: ${secret} (Ctrl-C to stop)`
 }
 
-/** The outcome of an event that was sent. */
 type Outcome =
   | { readonly verdict: 'answered'; readonly status: number; readonly durationMs: number }
   | { readonly verdict: 'failed'; readonly failure: string; readonly durationMs: number }
@@ -133,7 +132,6 @@ function failureOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The members of the JSON document of an event that was sent. */
 function viewOutcome(outcome: Outcome | undefined): object {
   switch (outcome?.verdict) {
     case undefined:

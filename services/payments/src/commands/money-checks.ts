@@ -9,7 +9,6 @@ import type { openPaymentsDatabase } from '../open-database.ts'
 import { BANK_DAYS_AS_OF } from '../payouts/bank-days.ts'
 import { SERVERS } from './cluster-checks.ts'
 
-/** The dependencies of the checks. */
 interface Subject {
   readonly database: ReturnType<typeof openPaymentsDatabase>
   readonly now: () => Date

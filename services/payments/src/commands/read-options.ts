@@ -6,7 +6,6 @@ import { toFieldErrors } from '../requests/field-error.ts'
 const ROWS_MAX = 1_000
 const ROWS = 20
 
-/** The option of a command that lists the newest rows. */
 export const LIMIT_OPTION = numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, {
   max: ROWS_MAX,
   usual: ROWS,
@@ -18,7 +17,6 @@ export const PAGE_OPTIONS: readonly Option[] = [
   new Option('--before <id>', 'only rows before this id in the list, for the next page'),
 ]
 
-/** The options that choose test merchants or live ones. */
 export const TEST_OPTIONS: readonly Option[] = [
   new Option('--test', 'only test merchants').conflicts('live'),
   new Option('--live', 'only live merchants'),

@@ -87,7 +87,6 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   })
 }
 
-/** The dependencies of background work: rows, its queue, its settings, the servers that it calls, and what it reports. */
 type WorkDeps = RowDeps &
   QueueDeps &
   Pick<ProcessDeps, 'config' | 'acquirers' | 'mailer' | 'webhooks'> &

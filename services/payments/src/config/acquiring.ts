@@ -17,7 +17,6 @@ const DAYS_MAX = 3_650
 const CONFIRMATION_DAYS_MAX = 30
 const DELAY_DAYS = { live: 2, test: 0 } as const
 
-/** Settings of acquirers, expiry, payouts and seeding (docs/settings/payments.md). */
 export const acquiringSettings = group('Acquirers and payouts', {
   ACQUIRERS: acquirers()
     .default([])
@@ -84,7 +83,6 @@ export interface AcquiringConfig {
   readonly seedAllowed: boolean
 }
 
-/** Returns the settings of acquirers and payouts, with the names that the code uses. Delays are days. */
 export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>): AcquiringConfig {
   const delayDays = values.PAYOUT_DELAY_DAYS
   return {

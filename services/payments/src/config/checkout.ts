@@ -4,7 +4,6 @@ import { group } from '@trestle/common/config/setting-description.ts'
 
 const HOST = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i
 
-/** Settings of the checkout and of payment links (docs/settings/payments.md). */
 export const checkoutSettings = group('Checkout', {
   VAULT_HOST: matching(HOST, 'a host name without a port').optional().describe('A host whose root is the vault.'),
   REQUIRE_TLS: flag()
@@ -19,7 +18,6 @@ export const checkoutSettings = group('Checkout', {
     ),
 })
 
-/** The settings of the checkout and the payment page. */
 export interface CheckoutConfig {
   readonly checkout: {
     /** The URL of the payment page, as customers reach it. */
@@ -33,7 +31,6 @@ export interface CheckoutConfig {
   }
 }
 
-/** Returns the settings of the checkout and the payment page, with the names that the code uses. */
 export function toCheckoutConfig({
   VAULT_HOST,
   REQUIRE_TLS,

@@ -3,7 +3,6 @@ import { commaList, flag, secret, text, url } from '@trestle/common/config/setti
 import { group } from '@trestle/common/config/setting-description.ts'
 import { greetingName } from '@trestle/common/outbound/smtp.ts'
 
-/** Settings of mails and webhooks (docs/settings/payments.md). */
 export const messageSettings = group('Mails and webhooks', {
   SMTP_URL: secret(url('smtp', 'smtps'))
     .optional()
@@ -24,7 +23,6 @@ export const messageSettings = group('Mails and webhooks', {
 
 type MessageValues = SettingValues<typeof messageSettings>
 
-/** The rules between several settings of mails. Each rule returns its complaint. */
 export const messageRules: readonly Rule<Pick<MessageValues, 'SMTP_URL' | 'MAIL_FROM'>>[] = [
   ({ SMTP_URL, MAIL_FROM }) =>
     SMTP_URL !== undefined && MAIL_FROM === undefined
@@ -32,7 +30,6 @@ export const messageRules: readonly Rule<Pick<MessageValues, 'SMTP_URL' | 'MAIL_
       : undefined,
 ]
 
-/** The settings of mails and webhooks. */
 export interface MessageConfig {
   /** Undefined: mails wait in the queue. */
   readonly smtp:
@@ -51,7 +48,6 @@ export interface MessageConfig {
   }
 }
 
-/** Returns the settings of mails and webhooks, with the names that the code uses. */
 export function toMessageConfig({
   SMTP_URL,
   SMTP_REQUIRE_TLS,

@@ -5,7 +5,6 @@ import { type OperatorConfig, operatorSettings as shared, toOperators } from '@t
 import { databaseSettings, databaseUrl } from '@trestle/service/database-settings.ts'
 import { type Amounts, parseAmounts, type RefundLimits } from '../operators/refund-limits.ts'
 
-/** Settings of operators: who they are, how their changes reach the database, and what support may refund. */
 export const operatorSettings = group('Operators', {
   ...shared,
   OPERATOR_DATABASE_URL: databaseUrl()
@@ -31,14 +30,12 @@ function amounts() {
 
 type OperatorValues = SettingValues<typeof operatorSettings>
 
-/** The keys of operators, and the amounts that support may refund. */
 export interface OperatorsConfig {
   /** Undefined: there is no operator API. */
   readonly operators: OperatorConfig | undefined
   readonly refundLimits: RefundLimits
 }
 
-/** Returns who may call as an operator, and what support may refund. */
 export function toOperatorsConfig(values: OperatorValues): OperatorsConfig {
   return {
     operators: toOperators(values),

@@ -5,7 +5,6 @@ import { group } from '@trestle/common/config/setting-description.ts'
 const DAYS_MAX = 3_650
 const BASIS_POINTS_MAX = 10_000
 
-/** Settings of captures, refunds and voids (docs/settings/payments.md). */
 export const postingSettings = group('Captures, refunds and exchange rates', {
   BATCH: oneOf('any', 'merchant')
     .optional()
@@ -22,7 +21,6 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
     .describe('Share that is taken off an amount that is exchanged.'),
 })
 
-/** The settings of captures, refunds and voids. */
 export interface PostingConfig {
   /** Whether one call of the database may contain operations of several merchants. Undefined: as the database permits. */
   readonly batchScope: 'any' | 'merchant' | undefined

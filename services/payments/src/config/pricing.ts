@@ -13,7 +13,6 @@ export const pricingSettings = group('Fees of new merchants', {
   FEE_DISPUTE: money().prefault('EUR:2500').describe('Fee of a dispute.'),
 })
 
-/** The prices of new merchants. */
 export interface PricingConfig {
   readonly pricing: Pricing
 }

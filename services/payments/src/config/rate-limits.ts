@@ -43,14 +43,12 @@ export interface RateLimitConfig {
   readonly invitationsPerHour: number
 }
 
-/** The limits, and where they are counted. */
 export interface LimiterConfig {
   readonly rateLimitStore: 'memory' | 'postgres' | 'redis'
   readonly redisUrl: string | undefined
   readonly rateLimits: RateLimitConfig
 }
 
-/** Sorts the values of the settings into the limits and the place of their counts (reference: Rate limits). */
 export function toLimiterConfig(values: SettingValues<typeof rateLimitSettings>): LimiterConfig {
   return {
     rateLimitStore: values.RATE_LIMIT_STORE,

@@ -4,7 +4,6 @@ import { group } from '@trestle/common/config/setting-description.ts'
 
 const DAYS_MAX = 36_500
 
-/** Settings of registration, and of apps that nobody uses (docs/settings/payments.md). */
 export const registrationSettings = group('Apps', {
   REGISTRATION: oneOf('open', 'invited', 'closed')
     .prefault('open')
@@ -16,7 +15,6 @@ export const registrationSettings = group('Apps', {
     .describe('Time after which an app is deleted that manages no merchant and was not used. 0: never.'),
 })
 
-/** The settings of making and deleting apps. */
 export interface RegistrationConfig {
   /** The people who may make an app: anybody, anybody with a code of the operator, or only the operator. */
   readonly registration: 'closed' | 'invited' | 'open'
@@ -24,7 +22,6 @@ export interface RegistrationConfig {
   readonly unusedAppDays: number
 }
 
-/** Returns the settings of making and deleting apps, with the names that the code uses. */
 export function toRegistrationConfig({
   REGISTRATION,
   UNUSED_APP_DAYS,

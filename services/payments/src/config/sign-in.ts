@@ -24,7 +24,6 @@ export const signInSettings = group('Signed-in users', {
 
 type SignInValues = SettingValues<typeof signInSettings>
 
-/** The rules between several settings of users who sign in. Each rule returns its complaint. */
 export const signInRules: readonly Rule<SignInValues>[] = [
   ({ USER_JWKS_URL, USER_ISSUER }) =>
     (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
@@ -36,7 +35,6 @@ export const signInRules: readonly Rule<SignInValues>[] = [
       : undefined,
 ]
 
-/** The service that signs tokens of users. */
 export interface SignInConfig {
   readonly jwksUrl: string
   readonly issuer: string

@@ -205,7 +205,6 @@ const allDisputes = listOfAll<DisputeColumns>('all_disputes', {
   filters: ['merchant_id', 'transaction_id', 'status', 'id'],
 })
 
-/** A page of the disputes of all merchants, for an operator. */
 export async function listAllDisputes(pools: Pools, input: ListOfAllInput): Promise<readonly Dispute[]> {
   return (await allDisputes(pools, input)).map(toDispute)
 }

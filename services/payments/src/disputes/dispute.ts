@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { amount } from '../requests/fields.ts'
 
-/** A dispute about a transaction. */
 export interface Dispute {
   readonly id: string
   readonly merchantId: string

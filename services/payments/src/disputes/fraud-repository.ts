@@ -97,7 +97,6 @@ const allFrauds = listOfAll<FraudColumns>('all_frauds', {
   filters: ['merchant_id', 'transaction_id'],
 })
 
-/** A page of the fraud alerts of all merchants, for an operator. */
 export async function listAllFrauds(pools: Pools, input: ListOfAllInput): Promise<readonly Fraud[]> {
   return (await allFrauds(pools, input)).map(toFraud)
 }

@@ -40,7 +40,6 @@ export const FraudView = z
   })
   .meta({ id: 'FraudAlert' })
 
-/** Makes the JSON of a fraud alert, without what was not reported. */
 export function viewFraud({
   id,
   merchantId,

@@ -17,7 +17,6 @@ export interface StateLink {
   readonly row: StateEntriesTable
 }
 
-/** A link of the ledger's chain, or of the chain of states. */
 export type Link = LedgerLink | StateLink
 
 /** The hash before the first link of a chain. */

@@ -84,10 +84,7 @@ export function checkLink(state: LinkState, link: LedgerLink): readonly Finding[
   }
 }
 
-/**
- * Checks the sums of a ledger after its last link.
- * @param entries how many entries the database has below the merchant
- */
+/** Checks the sums of a ledger after its last link. `entries`: how many the database has below the merchant. */
 export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): readonly Finding[] {
   const { booked } = state
   return findingsOf([
@@ -109,10 +106,7 @@ export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): re
   ])
 }
 
-/**
- * Checks the end of a chain after its last link.
- * @param end the end by the row of the merchant's balance, if the row is there
- */
+/** Checks the end of a chain after its last link. `end`: by the row of the merchant's balance, if there is one. */
 export function endChain({ chain, notedHead }: ChainState, end: ChainHead | undefined): readonly Finding[] {
   const { length, head } = end ?? chain
   return findingsOf([

@@ -25,7 +25,6 @@ export const INVARIANTS = {
 /** A broken invariant: its number and a text. */
 export type Finding = readonly [invariant: Invariant, message: string]
 
-/** The number of an invariant. */
 export type Invariant = (typeof INVARIANTS)[keyof typeof INVARIANTS]
 
 /** A rule of an invariant, whether it holds, and the text where it does not. */

@@ -50,7 +50,6 @@ export const LineView = z
 
 const KINDS_WITH_FEE: ReadonlySet<LineKind> = new Set(['capture', 'refund', 'dispute'])
 
-/** Makes the JSON of a line. JSON leaves out undefined fields. */
 export function viewLine({ kind, amount, currency, ...line }: Line): z.infer<typeof LineView> {
   return {
     id: line.id,

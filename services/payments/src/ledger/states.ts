@@ -12,10 +12,7 @@ export interface StateColumns {
   readonly terms: readonly string[]
 }
 
-/**
- * The tables whose rows are recorded, with the columns of each digest, in order.
- * @see SQL function `row_digests`
- */
+/** The tables whose rows are recorded, with the columns of each digest, in order (SQL function `row_digests`). */
 export const STATES = {
   merchants: {
     money: ['r.currency', 'r.test', 'r.acquirer', 'r.claim', 'r.pricing'],
@@ -106,10 +103,7 @@ export async function listChangedRows(db: Db, merchantId: string): Promise<reado
   return [...changed, ...(await listRedirectedPayouts(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
 }
 
-/**
- * Compares rows with their last record.
- * @throws Error when a row differs
- */
+/** Compares rows with their last record. @throws Error when a row differs */
 export async function expectRecorded(
   db: Db,
   merchantId: string,
@@ -149,7 +143,6 @@ async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
   return rows.map(({ id, ...state }): ChangedRow => ({ table, id, findings: describe(table, state) }))
 }
 
-/** The rows that must be recorded. */
 function recordedRows(table: RecordedTable) {
   if (table === 'acquirer_operations') return sql`r.status <> 'open'`
   return table === 'acquirer_exceptions' ? sql`r.reserved IS DISTINCT FROM 0` : sql`true`

@@ -13,7 +13,6 @@ export const invitationMailTask = defineSealedTask('invitation_mail', (json) => 
   timeoutSeconds: 90,
 })
 
-/** The words of an invitation mail. */
 export interface InvitationMail {
   readonly subject: string
   readonly text: string

@@ -1,7 +1,6 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import type { Transporter } from 'nodemailer'
 
-/** A mail to one recipient. */
 export interface Mail {
   /** One validated address. */
   readonly to: string
@@ -11,7 +10,6 @@ export interface Mail {
   readonly html?: string
 }
 
-/** Sends mails by SMTP. */
 export interface Mailer {
   /** @throws Error when the server does not accept the mail */
   send(mail: Mail): Promise<void>
@@ -20,7 +18,6 @@ export interface Mailer {
   close(): void
 }
 
-/** The mail server and the sender. */
 export interface MailerConfig {
   /** `smtp://user:password@host:port`, or `smtps://…` for TLS from the first byte. */
   readonly url: string

@@ -52,7 +52,6 @@ export interface InviteUserCall {
   readonly invitation: NewInvitation | null
 }
 
-/** An invitation of an email address, with the job that mails its token. */
 export interface NewInvitation {
   readonly email: string
   /** 32 bytes. */

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 
-/** An app in the list of a merchant. */
 export interface AppMember {
   readonly id: string
   readonly name: string | null

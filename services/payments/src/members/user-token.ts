@@ -8,7 +8,6 @@ import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
 import { email } from '../requests/fields.ts'
 
-/** The sign-in service whose tokens are good, and the clock. */
 export interface UserTokenOptions {
   /** `https://auth.example.com/.well-known/jwks.json`. */
   readonly jwksUrl: string
@@ -16,7 +15,6 @@ export interface UserTokenOptions {
   readonly issuer: string
   /** The required `aud`. Undefined: any audience. */
   readonly audience?: string | undefined
-  /** The only clock. */
   readonly now: () => Date
 }
 
@@ -69,7 +67,6 @@ const registerQuery = prepareOnCoordinator(
   (p: { email: string }) => sql<{ id: string }>`SELECT (${sql.table('user_of_email')}(${p.email})).id`,
 )
 
-/** Opens the keys of the sign-in service, and returns what checks its tokens. */
 export function openUserTokens(pools: Pools, options: UserTokenOptions): UserTokens {
   return createUserTokens(pools, createUserTokenVerifier(options))
 }

@@ -40,7 +40,6 @@ const COLUMNS =
 /** Every query names the merchant `m` and its balance `b`. */
 export const merchantColumns = sql`${columnsOfRow('m', COLUMNS)}, b.balance`
 
-/** A merchant with the verdict on access. */
 export interface MerchantResult extends AccessResult {
   readonly merchant: Merchant | undefined
 }
@@ -195,7 +194,6 @@ function toMerchantResult(row: MerchantAccessRow): MerchantResult {
   return { verdict: row.verdict, identityId: row.identity_id, merchant: row.id === null ? undefined : toMerchant(row) }
 }
 
-/** Makes a merchant of a row. */
 export function toMerchant(row: MerchantColumns): Merchant {
   // Many requests read this row, and naming each field is faster than a rest pattern.
   return {
@@ -242,7 +240,6 @@ const advanceQuery = prepare(
     FROM ${sql.table('advance_clock')}(${callerRow(p)}, ${p.merchantId}, ${p.advance})`,
 )
 
-/** Advances the clock of a test merchant. */
 export async function callAdvanceClock(pools: Pools, input: AdvanceClockCall): Promise<Judged<AdvancedClock>> {
   const row = await pools.write.one(advanceQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])

@@ -59,7 +59,6 @@ export interface TransactionsTable extends MerchantRow {
   acquirer: string | null
   /** Whether the simulator disputes the first capture. */
   disputed_at_capture: Generated<boolean>
-  /** The last digits of the card. */
   last4: string
 }
 

@@ -11,7 +11,6 @@ export interface Claim {
   readonly canVoid: boolean
 }
 
-/** A merchant as it is stored. */
 export interface Merchant {
   readonly id: string
   /** The public key of payment links and checkouts. It does not authenticate. */
@@ -108,7 +107,6 @@ export const MerchantView = z
   })
   .meta({ id: 'Merchant' })
 
-/** Makes the JSON of a merchant. JSON leaves out undefined fields. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
   const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban, holder } = merchant
   const { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid } = merchant.claim

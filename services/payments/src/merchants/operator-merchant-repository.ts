@@ -14,7 +14,6 @@ import type { Claim, Merchant } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 import type { Pricing } from './pricing.ts'
 
-/** A merchant as operators see it. */
 export interface OperatedMerchant {
   readonly merchant: Merchant
   /** The name of the acquirer in PAYMENTS_ACQUIRERS. Null: none. Test merchants have the simulator. */
@@ -82,7 +81,6 @@ const listFoundLive = listOfFound<FoundMerchants, OperatedColumns>('page_of_live
   filter: () => sql`NOT m.test`,
 })
 
-/** A page of the merchants of everybody, for an operator. */
 export async function listOperatedMerchants(
   pools: Pools,
   search: MerchantSearch,
@@ -177,7 +175,6 @@ function toOperated(row: OperatedColumns): OperatedMerchant {
   return { merchant: toMerchant(row), acquirer: row.acquirer }
 }
 
-/** An app that may act for a merchant. */
 export interface MerchantApp {
   readonly id: string
   readonly name: string | null

@@ -25,7 +25,6 @@ const MoneyView = z.object({ currency: z.string(), amount: z.int() })
 /** The JSON of the fees of a merchant (reference: Merchant object). */
 export const PricingView = z.object({ rate: z.int(), flat: MoneyView, dispute: MoneyView })
 
-/** Makes the JSON of fees. */
 export function viewPricing({ rate, flat, dispute }: Pricing): z.infer<typeof PricingView> {
   return {
     rate,

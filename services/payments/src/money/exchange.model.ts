@@ -8,7 +8,6 @@ interface Quote {
   readonly rate: string
 }
 
-/** An amount to exchange, with the rates of both currencies. */
 interface ExchangeRequest {
   /** Minor units of `from`, not negative. */
   readonly amount: bigint

@@ -23,7 +23,6 @@ export type AllowanceVerdict =
   | { readonly verdict: 'key-mismatch' }
   | { readonly verdict: 'exceeded'; readonly remaining: number }
 
-/** The use of an allowance. */
 type AllowanceUse = Pick<WantedAllowance, 'actorId' | 'key'>
 
 /**
@@ -100,7 +99,6 @@ export async function findShownAllowance(
   return { limit, left: refundableOf(daily - Number(row?.taken ?? 0), daily) }
 }
 
-/** A refund that an operator asks for. */
 export interface AllowedRefund {
   readonly operator: Operator
   /** The Idempotency-Key. */

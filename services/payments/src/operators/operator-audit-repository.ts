@@ -49,7 +49,6 @@ export async function insertOperatorAudit(db: Db, { action, merchantId, payload 
   await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(db)
 }
 
-/** An entry of the audit log. */
 export interface AuditEntry {
   readonly id: string
   readonly created: Date

@@ -2,7 +2,6 @@ import type { Operator } from '@trestle/operators/operator.ts'
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { Repeat } from '../access/caller.ts'
 
-/** A change that an operator asks for. */
 export interface OperatorChange {
   readonly operator: Operator
   readonly action: OperatorAction
@@ -13,7 +12,6 @@ export interface OperatorChange {
 
 /** The answer to a change of an operator, and its entry in the audit log. */
 export interface OperatorEffect {
-  /** The body of the answer. */
   readonly answer: object
   /** The object that was changed, for the audit log. */
   readonly object: { readonly kind: string; readonly id: string }

@@ -38,14 +38,12 @@ export async function listDayFigures(db: Db, mode: MerchantMode): Promise<readon
   return rows
 }
 
-/** The numbers of disputes, exceptions and attempts that wait for an operator. */
 export interface WaitingCounts {
   readonly openDisputes: number
   readonly openExceptions: number
   readonly unknownAttempts: number
 }
 
-/** Counts what waits for an operator, of the merchants of a mode. */
 export async function countWaiting(db: Db, mode: MerchantMode): Promise<WaitingCounts> {
   const count = async (table: string, condition: ReturnType<typeof sql>) => {
     const { rows } = await sql<{ count: number }>`

@@ -1,7 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { TextName, Translate } from './texts.ts'
 
-/** A page of HTML that the service shows to people. */
 export interface Page {
   /** The title in the browser, and the heading unless `main` has one. */
   readonly title: string

@@ -11,7 +11,6 @@ import pl from './languages/pl.json' with { type: 'json' }
 import pt from './languages/pt.json' with { type: 'json' }
 import sv from './languages/sv.json' with { type: 'json' }
 
-/** The texts of the page in each language. */
 export const texts = { en, da, de, sv, nb, fi, fr, es, it, nl, pl, pt } as const satisfies Record<string, typeof en>
 
 /** A language of the payment page, as in BCP 47. */
@@ -22,7 +21,6 @@ export type TextName = keyof typeof en
 /** Writes a text with values in place of its `{names}`. */
 export type Translate = (name: TextName, values?: Readonly<Record<string, string>>) => string
 
-/** The function that writes texts of a language. */
 export function translatorOf(language: Language): Translate {
   return (name, values = {}) => texts[language][name].replaceAll(/\{(\w+)\}/g, (all, key: string) => values[key] ?? all)
 }

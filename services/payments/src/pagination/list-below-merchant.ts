@@ -26,7 +26,6 @@ interface ListSource extends BelowSource {
   readonly entries?: RawBuilder<unknown>
 }
 
-/** The query of a list for each order. */
 export interface BelowList<Input extends BelowListInput, Columns extends BelowColumns> {
   readonly 'newest-first': PreparedQuery<Input, ListRow<Columns>>
   readonly 'oldest-first': PreparedQuery<Input, ListRow<Columns>>

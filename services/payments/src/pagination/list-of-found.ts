@@ -37,7 +37,6 @@ export interface FoundPage<Row> {
   readonly cutAt: string | undefined
 }
 
-/** Reads the rows that a text finds. */
 export interface ListOfFound<Search, Columns> {
   /** Reads a page of them, or of all rows where there is no text. */
   readonly page: (pools: Pools, search: Search) => Promise<FoundPage<Columns>>

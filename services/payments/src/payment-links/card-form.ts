@@ -4,7 +4,6 @@ import { asciiDigits, digitsIn } from '../cards/check-digit.ts'
 
 /** The fields of the card form, in their order. */
 export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
-/** A field of the card form. */
 export type CardField = (typeof CARD_FIELDS)[number]
 
 /** The texts that a customer has typed into the form. */
@@ -17,7 +16,6 @@ export interface WrittenCard {
   readonly code: string
 }
 
-/** A problem of a field. */
 export type FieldProblem = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInvalid'
 /** The problems of the fields of a card form. A field without a problem is absent. */
 export type FieldProblems = Partial<Readonly<Record<CardField, FieldProblem>>>
@@ -73,7 +71,6 @@ export const TokenizedCard = z.object({
   expiry: z.object({ month: z.int().min(1).max(12), year: z.int().min(2_000).max(2_099) }),
   hints: z.array(z.string().max(4_096)).max(50),
 })
-/** A card whose number and code the vault has turned into tokens. */
 export type TokenizedCard = z.output<typeof TokenizedCard>
 
 /** Reads such a card from JSON. Undefined for any other text. */

@@ -4,7 +4,6 @@ import { type Decimal, readDecimal } from '../money/decimal.ts'
 import type { Money } from '../money/minor-units.ts'
 import { localFormsOf } from '../pages/locale.ts'
 
-/** Why a text is no amount. */
 export type AmountProblem = 'invalid' | 'too-large'
 /** An amount in minor units, or what is wrong with the text. */
 export type ReadAmount =

@@ -34,7 +34,6 @@ export interface PaymentLink {
   readonly redirect: string | undefined
   /** Whether the card may be charged again. */
   readonly recurring: boolean
-  /** The query of the link. */
   readonly query: string
 }
 
@@ -43,7 +42,6 @@ export type JudgedLink =
   | { readonly verdict: 'read'; readonly link: PaymentLink }
   | { readonly verdict: 'problem'; readonly problem: LinkProblem }
 
-/** A link with an amount. */
 export type PayableLink = PaymentLink & { readonly money: Money }
 
 /** Whether a link names its amount. For any other link, the customer types it first. */

@@ -21,7 +21,6 @@ export interface PaymentPage {
   readonly refusal: Refusal | undefined
 }
 
-/** The texts of the script. */
 const SCRIPT_TEXTS = [
   'numberInvalid',
   'expiryInvalid',

@@ -30,7 +30,6 @@ const BY_CODE = new Map<string, Refusal>(
 )
 const NEUTRAL: Refusal = { text: 'refusedOther' }
 
-/** The text about a status code. */
 export function refusalOf(statusCode: string): Refusal {
   const known = BY_CODE.get(statusCode)
   if (known || !isRefusal(statusCode)) return known ?? NEUTRAL

@@ -15,7 +15,6 @@ import {
 
 /** All that the files of a batch say. The same batch always makes the same files. */
 export interface BatchMessage {
-  /** The id of the batch. */
   readonly id: string
   readonly created: Date
   readonly debtor: Debtor

@@ -9,12 +9,10 @@ export const BatchView = z.object({
   currencies: z.array(z.object({ currency: z.string(), amount: z.int() })),
 })
 
-/** The JSON of the files of a batch. */
 export const BankFilesView = z.array(
   z.object({ name: z.string(), type: z.string(), content: z.string().describe('The bytes of the file as base64') }),
 )
 
-/** The JSON of the payouts that no file may have. */
 export const HeldPayoutsView = z
   .array(
     z.object({
@@ -26,7 +24,6 @@ export const HeldPayoutsView = z
   )
   .describe('Payouts that no bank would pay, and why. They wait until an operator has mended their merchant')
 
-/** Makes the JSON of a batch that was exported. */
 export function viewBatch({ id, created, transfers }: BatchMessage): z.infer<typeof BatchView> {
   const byCurrency = Map.groupBy(transfers, ({ currency }) => currency)
   const currencies = [...byCurrency].map(([currency, rows]) => ({
@@ -36,7 +33,6 @@ export function viewBatch({ id, created, transfers }: BatchMessage): z.infer<typ
   return { id, created: created.toISOString(), payouts: transfers.length, currencies }
 }
 
-/** Makes the JSON of the files that the bank reads. */
 export function viewBankFiles(files: readonly BankFile[]): z.infer<typeof BankFilesView> {
   return files.map(({ name, text }) => ({
     name,

@@ -51,7 +51,6 @@ const sumsQuery = prepareOnCoordinator(
     WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
 )
 
-/** A page of batches, for an operator. */
 export async function listOperatedBatches(pools: Pools, page: PageBounds): Promise<readonly OperatedBatch[]> {
   const rows = await batches(pools, { ...page, filters: {} })
   const named = rows.flatMap((row) => row.named)

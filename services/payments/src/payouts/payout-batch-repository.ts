@@ -45,7 +45,6 @@ export interface HeldPayout {
   readonly reason: string
 }
 
-/** A batch that was made now. */
 export interface NewBatch {
   /** Undefined: no payout could leave. */
   readonly message: BatchMessage | undefined
@@ -66,7 +65,6 @@ export interface WantedBatch {
   readonly payoutsMax: number
 }
 
-/** The stored values of a batch. */
 type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
 
 /**
@@ -149,8 +147,7 @@ export async function callInsertBatch(trx: Trx, { payouts, ...message }: StoredB
 }
 
 /**
- * Marks waiting payouts as exported, those that still wait.
- * @throws Error, and marks nothing, when row-level security would hide rows
+ * Marks the payouts that still wait as exported. @throws Error, with none marked, when row-level security hides rows
  */
 async function markExported(trx: Trx, wanted: readonly BankTransfer[]): Promise<readonly BankTransfer[]> {
   if (wanted.length === 0) return []

@@ -117,7 +117,6 @@ const payoutsOfAll = listOfAll<PayoutColumns>('all_payouts', {
   filters: ['merchant_id', 'status', 'id'],
 })
 
-/** A page of the payouts of all merchants, for an operator. */
 export async function listPayoutsOfAll(pools: Pools, input: ListOfAllInput): Promise<readonly Payout[]> {
   return (await payoutsOfAll(pools, input)).map(toPayout)
 }
@@ -163,7 +162,6 @@ export async function listPayoutCandidates(
   return rows
 }
 
-/** A payout in an operator's list. */
 export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amount' | 'currency' | 'status' | 'test'>
 
 /** The newest payouts of all merchants, all or of one status, newest first, at most `limit`. */

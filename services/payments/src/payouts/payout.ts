@@ -31,7 +31,6 @@ export const PayoutView = z
   })
   .meta({ id: 'Payout' })
 
-/** Makes the JSON of a payout. */
 export function viewPayout(payout: Payout): z.infer<typeof PayoutView> {
   const { id, merchantId, created, amount, currency, status, lineId, iban, test } = payout
   return {

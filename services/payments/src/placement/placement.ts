@@ -33,10 +33,7 @@ export interface Placement {
   readonly hasJustMoved: () => boolean
 }
 
-/**
- * Asks the database where its rows are.
- * @throws Error when a setting does not suit a distributed database, or when the database does not answer
- */
+/** Asks the database where its rows are. @throws Error for a setting that does not suit a distributed database */
 export async function findPlacement(config: PlacementConfig, now: () => Date): Promise<Placement> {
   const placement = await locateRows(config, now)
   const problem = placement.isDistributed ? problemOf(config) : undefined

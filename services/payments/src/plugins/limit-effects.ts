@@ -22,10 +22,7 @@ interface EffectLimit {
   ): Promise<Result>
 }
 
-/**
- * Returns the limit of the effects of a route (reference: Rate limits). Its refusals are counted under `scope`.
- * @throws rateLimited with Retry-After, from the functions that are returned
- */
+/** Returns the limit of the effects of a route (reference: Rate limits). Its refusals are counted under `scope`. */
 export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
   const refuse: (seconds: number) => never = createRefusal(app.deps.meter, scope)
   return {
@@ -54,10 +51,7 @@ export function limitEffects(app: FastifyInstance, scope: string): EffectLimit {
   }
 }
 
-/**
- * Returns a function that counts an event under a key. A refusal is counted under `scope`.
- * @throws rateLimited beyond the limit, with Retry-After
- */
+/** Returns a function that counts an event of a key. @throws rateLimited beyond the limit, counted under `scope` */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {
   const refuse = createRefusal(app.deps.meter, scope)
   return async (key) => {

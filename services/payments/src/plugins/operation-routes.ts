@@ -84,14 +84,12 @@ export const CaptureBody = z.object({
   reference: reference().optional(),
 })
 
-/** The body of a refund. */
 export const RefundBody = z.object({
   amount: amount(),
   descriptor: descriptor().optional(),
   reference: reference().optional(),
 })
 
-/** The body of a void. */
 export const VoidBody = z.object({
   amount: amount(),
   reference: reference().optional(),

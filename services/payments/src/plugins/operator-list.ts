@@ -86,7 +86,6 @@ export function showOperatorPage<Row extends { readonly id: string }>(
 /** The most rows of a list as CSV, and how many of them are read at a time: all that one operator may have read. */
 const CSV_ROWS = { all: 10_000, piece: ROWS_OF_OPERATOR } as const
 
-/** The ways to read a list and to show it as CSV. */
 interface CsvListing<Row extends { readonly id: string }> {
   readonly page: PageBounds
   readonly read: (page: PageBounds) => Promise<readonly Row[]>

@@ -86,19 +86,13 @@ interface InputTypes extends FastifyTypeProvider {
 /** Not distributed over a union of values: one request asks for one of them. */
 type InputOrPath<Values> = [Values] extends [PathValues] ? Values : RequestInput<Values>
 
-/**
- * The values of a request that needs no access, so nothing is judged before them.
- * @throws the error of the problem of a refused request
- */
+/** The values of a request that needs no access. @throws the error of a refused request */
 export function requireValues<Values>(input: RequestInput<Values>): Values {
   if (input.verdict === 'refused') throw input.problem.error
   return input.values
 }
 
-/**
- * Returns the object that a part of the path names. An unknown name is an unknown endpoint.
- * @throws endpointNotFound when `found` is undefined
- */
+/** The object that a part of the path names. @throws endpointNotFound when `found` is undefined */
 export function requireEndpoint<Found>(found: Found | undefined): Found {
   if (found === undefined) throw endpointNotFound()
   return found

@@ -10,10 +10,7 @@ import { createRefusal, type RateLimits, type TakenEvent, takeEvent } from './ra
  */
 export type LimitRefusals = (ip: string, decide: () => Promise<PaymentOutcome>) => Promise<PaymentOutcome>
 
-/**
- * Makes the limit of refused cards (reference: Rate limits). A payment that succeeds gives back what it took.
- * @throws the error of `createRefusal`, from the function that is returned
- */
+/** Creates the limit of refused cards (reference: Rate limits). A payment that succeeds gives its event back. */
 export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
   const refuse = createRefusal(meter, 'refusals')
   const inTurn = createTurns(1)

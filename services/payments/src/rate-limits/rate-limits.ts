@@ -103,10 +103,7 @@ function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
   }
 }
 
-/**
- * Returns a function that refuses a request for so many seconds. Refusals are counted under `scope`.
- * @throws rateLimited with Retry-After, from the function that is returned
- */
+/** Returns a function that throws rateLimited with Retry-After. Refusals are counted under `scope`. */
 export function createRefusal(meter: Meter, scope: string): (seconds: number) => never {
   const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
   const refused = startAtZero(counter, [{ scope }])

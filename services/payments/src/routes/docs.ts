@@ -10,7 +10,6 @@ const schema = {
   response: { ...pageAnswers(200), 301: z.undefined(), 304: z.undefined(), ...errorAnswersWithoutLimit() },
 }
 
-/** `GET /docs`: a page that shows the API document. */
 export const docsRoutes: FastifyPluginAsync = async (app) => {
   const { documentPages } = app
   if (documentPages !== undefined) app.get('/docs', { schema }, documentPages.page)

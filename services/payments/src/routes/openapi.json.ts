@@ -10,7 +10,6 @@ const schema = {
   response: { 200: z.looseObject({ openapi: z.string() }), 304: z.undefined(), ...errorAnswersWithoutLimit() },
 }
 
-/** `GET /openapi.json`: the document that describes this API. */
 export const openapiRoutes: FastifyPluginAsync = async (app) => {
   const { documentPages } = app
   if (documentPages !== undefined) app.get('/openapi.json', { schema }, documentPages.document)

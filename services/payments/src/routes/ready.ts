@@ -12,7 +12,6 @@ const schema = {
   response: { 200: z.object({ status: z.literal('ready') }), ...errorAnswersWithoutLimit() },
 }
 
-/** `GET /ready`: whether the process should get requests. */
 export const readyRoutes: FastifyPluginAsync = async (app) => {
   app.get('/ready', { schema }, () => answerReady(app.deps.readiness, notReady))
 }

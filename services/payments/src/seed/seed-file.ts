@@ -64,7 +64,6 @@ const SeedFile = z.strictObject({
   transactions: z.array(SeedTransaction).default([]),
 })
 
-/** The objects of a file for `payments seed`. */
 export type SeedFile = z.infer<typeof SeedFile>
 /** An app of a seed file, with its key in clear text. */
 export type SeedApp = z.infer<typeof SeedApp>
@@ -73,10 +72,7 @@ export type SeedMerchant = z.infer<typeof SeedMerchant>
 /** A transaction of a seed file. `amount`: minor units. */
 export type SeedTransaction = z.infer<typeof SeedTransaction>
 
-/**
- * Reads the text of a file.
- * @throws Error with one line for each field that is wrong
- */
+/** Reads the text of a file. @throws Error with one line for each field that is wrong */
 export function readSeedFile(content: string): SeedFile {
   const input = parse(content)
   const result = SeedFile.safeParse(input)

@@ -29,10 +29,7 @@ export async function findLaterObject(
   return rows[0]
 }
 
-/**
- * Inserts an app with its key. An existing app stays as it is. True for a new app.
- * @throws Error when the key belongs to another app
- */
+/** Inserts an app with its key, unless it exists. True for a new app. @throws Error when the key is another app's */
 export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('apps')

@@ -49,7 +49,6 @@ export async function callNewId(db: Db, { tag }: SeedOwner): Promise<string> {
   return row.id
 }
 
-/** Whether the merchant has the transaction. */
 export async function hasTransaction(db: Db, merchantId: string, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('transactions')
@@ -60,7 +59,6 @@ export async function hasTransaction(db: Db, merchantId: string, id: string): Pr
   return row !== undefined
 }
 
-/** Two rows as JSON. */
 export interface SeedRows {
   readonly transaction: string
   readonly card: string

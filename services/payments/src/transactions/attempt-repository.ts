@@ -37,7 +37,6 @@ export async function listUnsettledAttempts(
   return rows
 }
 
-/** Counts the attempts with an unknown outcome. */
 export async function countUnknownAttempts(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.table('attempts')} a

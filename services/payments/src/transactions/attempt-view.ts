@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { OperatedAttempt } from './operator-attempt-repository.ts'
 
-/** An authorization at an acquirer, in an answer to an operator (console reference: Routes of payments). */
 export const AttemptView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -13,7 +12,6 @@ export const AttemptView = z.object({
   transactionId: z.string().optional().describe('Of a payment by a customer'),
 })
 
-/** The JSON of an attempt. JSON leaves out undefined fields. */
 export function viewAttempt({
   created,
   acquirer,

@@ -126,10 +126,7 @@ const finishQuery = prepare(
     )`,
 )
 
-/**
- * Writes the transaction of an attempt.
- * @returns its id; undefined when another process was first and has called the attempt unknown
- */
+/** Writes the transaction of an attempt. Undefined when another process has called the attempt unknown before. */
 export async function callFinishCharge(pools: Pools, input: FinishChargeCall): Promise<string | undefined> {
   return (await pools.write.one(finishQuery, input)).transaction_id ?? undefined
 }

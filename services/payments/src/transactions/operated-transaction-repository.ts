@@ -4,7 +4,6 @@ import { sql } from 'kysely'
 import type { Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
 
-/** A transaction as an operator sees it alone. */
 export interface OperatedTransaction {
   readonly transaction: Transaction
   readonly merchantName: string | null

@@ -38,7 +38,6 @@ export type OperationOutcome =
   | { readonly verdict: 'done'; readonly transaction: Transaction }
   | { readonly verdict: 'refused'; readonly refusal: EntryRefusal }
 
-/** The outcome of an operation, judged by the access of its caller. */
 export type OperationResult = Judged<OperationOutcome>
 
 /** The exchange rates that captures may use. */

@@ -31,7 +31,6 @@ const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
   flags: { unknown: sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'` },
 })
 
-/** A page of the attempts of all merchants whose outcome is unknown, for an operator. */
 export function listUnknownAttempts(pools: Pools, page: PageBounds): Promise<readonly OperatedAttempt[]> {
   return unknownAttempts(pools, { ...page, filters: {}, flags: { unknown: true } })
 }

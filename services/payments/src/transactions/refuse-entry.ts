@@ -16,11 +16,7 @@ export type EntryRefusal =
   | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
   | { readonly reason: 'trail-full' | 'rate-unavailable' }
 
-/**
- * Refuses an entry of the trail of a transaction (reference: Refusal of amounts).
- * @throws otherCurrency when the body names another currency than the transaction has, amountBeyondLimit for more than is left,
- * trailFull when the trail takes no more entries, rateUnavailable when there is no recent exchange rate
- */
+/** Refuses an entry of the trail of a transaction (reference: Refusal of amounts). */
 export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute'): never {
   switch (refusal.reason) {
     case 'currency-mismatch':
@@ -34,29 +30,20 @@ export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute
   }
 }
 
-/**
- * Refuses a charge of a card, or to keep the card.
- * @throws paymentRefused with the processing error
- */
+/** Refuses a charge of a card, or to keep the card, with a processing error. */
 export function refuseCard(errorCode: number, { replayed }: { readonly replayed: boolean }): never {
   throw paymentRefused(errorCode, { replayed })
 }
 
-/**
- * Refuses a source that is no successful payment of the merchant.
- * @param field the field of the body that has it
- * @throws unknownSource
- */
+/** Refuses a source that is no successful payment of the merchant. `field`: the field of the body that has it. */
 export function refuseSource(field: string): never {
   throw unknownSource(field)
 }
 
-/** Refuses live money whose exchange rate is too old. @throws rateUnavailable */
 export function refuseOldRate(): never {
   throw rateUnavailable()
 }
 
-/** Refuses a currency that cannot be exchanged. @throws currencyWithoutRate */
 export function refuseCurrency(): never {
   throw currencyWithoutRate()
 }

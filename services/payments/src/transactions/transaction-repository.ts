@@ -126,7 +126,6 @@ export async function findTransaction(db: Db, id: string): Promise<Transaction |
   return undefined
 }
 
-/** The owner of a transaction, and its currency. */
 export interface TransactionOwner {
   readonly merchantId: string
   readonly currency: string
@@ -161,7 +160,6 @@ export function findTransactionOwner({ read }: Pools, id: string): Promise<Trans
   return read.first(ownerQuery, { id })
 }
 
-/** The caller, and the operation it asks for. */
 export interface OperationAccess extends Credentials {
   readonly transactionId: string
   readonly kind: OperationKind

@@ -33,7 +33,6 @@ export interface TrailEntry {
   readonly rateDate: string | null
 }
 
-/** The kind of an operation of a merchant on a transaction. */
 export type OperationKind = 'capture' | 'refund' | 'void'
 
 /** A transaction with its trail, oldest entry first. Amounts are minor units of its currency. */

@@ -2,10 +2,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { callAcceptInvitation, findInvitation } from '../members/invitation-repository.ts'
 
-/**
- * Makes the invited user a member, if the invitation is open (reference: Invitations).
- * @returns the invitation as it is afterwards; undefined when no link has the token
- */
+/** Makes the invited user a member, if the invitation is open (reference: Invitations). Undefined for a wrong token. */
 export async function acceptInvitation(
   { pools }: { readonly pools: Pools },
   token: string,

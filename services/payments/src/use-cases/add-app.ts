@@ -5,12 +5,7 @@ import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
 
-/**
- * Makes an app a member of a merchant, with the same rights as all members (reference: Apps of a merchant).
- * @returns the app, and whether an earlier request with the Idempotency-Key added it
- * @throws unknownApp when no app has the id; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a
- * refused request, as `requireAccess` throws them
- */
+/** Makes an app a member of a merchant, with the same rights as all members (reference: Apps of a merchant). */
 export async function addApp(
   { pools }: { readonly pools: Pools },
   {

@@ -4,12 +4,7 @@ import { type RequestInput, requireObject, valuesOrNull } from '../access/requir
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
-/**
- * Adds a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
- * @returns the fraud alert, and whether an earlier request with the Idempotency-Key added it
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
- * throws them
- */
+/** Adds a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts). */
 export async function addFraud(
   { pools }: { readonly pools: Pools },
   {

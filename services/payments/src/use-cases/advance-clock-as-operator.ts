@@ -7,11 +7,7 @@ import type { OperatorAnswer, OperatorChange } from '../operators/operator-chang
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { advanceClock } from './advance-clock.ts'
 
-/**
- * Moves the clock of any test merchant forward, for an operator (reference: Test clock).
- * @throws notFound, forbidden for a live merchant, clockTooFar when the clock would run more than 100 years ahead,
- * idempotencyKeyReused
- */
+/** Moves the clock of any test merchant forward, for an operator (reference: Test clock). */
 export function advanceClockAsOperator(
   { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   {

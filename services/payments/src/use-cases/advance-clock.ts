@@ -10,11 +10,9 @@ import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 const EXPIRY_BATCHES = 50
 
 /**
- * Advances the clock of a test merchant, and voids authorizations that have expired by the new time (reference:
- * Test clock).
- * @returns the new time, and whether an earlier request with the Idempotency-Key advanced the clock
- * @throws clockTooFar when the clock would run more than 100 years ahead; unauthorized, notFound, forbidden, idempotencyKeyUsed,
- * conflict and the error of a refused request, as `requireAccess` throws them
+ * Advances the clock of a test merchant, and voids authorizations that have expired by the new time (reference: Test
+ * clock).
+ * @throws clockTooFar when the clock would run more than 100 years ahead
  */
 export async function advanceClock(
   { pools, config }: { readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'dayLimits'> },

@@ -5,10 +5,8 @@ import type { OperatorAnswer, OperatorChange } from '../operators/operator-chang
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
- * Closes the registration of apps for an operator, or ends that (console reference: Routes of payments). No
- * app is registered after the answer: the next request at any process reads it in the database, and the
- * requests that have begun are waited for.
- * @throws idempotencyKeyReused
+ * Closes the registration of apps for an operator, or opens it again. No app is registered after the answer: the next
+ * request at any process reads it in the database, and the requests that have begun are waited for.
  */
 export function changeRegistration(
   { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'registration'> },

@@ -27,10 +27,7 @@ interface CleanUpDeps {
   readonly config: Pick<PaymentsConfig, 'unusedAppDays'>
 }
 
-/**
- * Deletes expired and old rows, a batch a statement (reference: Background work). Locked rows stay until the next run.
- * @returns how many rows of each table were deleted
- */
+/** Deletes expired and old rows in batches (reference: Background work). Locked rows stay until the next run. */
 export async function cleanUp({
   db,
   placement,

@@ -8,10 +8,7 @@ import type { OperatorAnswer, OperatorChange } from '../operators/operator-chang
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { closeDispute } from './close-dispute.ts'
 
-/**
- * Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing.
- * @throws notFound, idempotencyKeyReused; disputeAlreadyWon, disputeAlreadyLost and trailFull as `closeDispute` throws them
- */
+/** Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing. */
 export async function closeDisputeAsOperator(
   { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },
   {

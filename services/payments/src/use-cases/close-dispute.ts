@@ -6,15 +6,7 @@ import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
-/**
- * Closes a dispute of a test merchant, as the acquirer would (reference: Disputes). The same outcome again changes nothing.
- * @returns the dispute, and whether an earlier request with the Idempotency-Key closed it
- * @throws
- * - disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome
- * - trailFull when the trail of the transaction takes no more entries, as `refuseEntry` throws it
- * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
- *   them
- */
+/** Closes a dispute of a test merchant (reference: Disputes). The same outcome again changes nothing. */
 export async function closeDispute(
   { pools }: { readonly pools: Pools },
   {

@@ -8,9 +8,8 @@ import { viewPayout } from '../payouts/payout.ts'
 import { callClosePayout, findPayoutOfAll } from '../payouts/payout-repository.ts'
 
 /**
- * Records what the bank made of a payout, for an operator (reference: States of a payout). The same outcome
- * again changes nothing.
- * @throws notFound, payoutClosed when the payout has the other outcome, idempotencyKeyReused
+ * Records the bank's outcome of a payout, for an operator (reference: States of a payout). The same outcome again
+ * changes nothing.
  */
 export async function closePayout(
   { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },

@@ -4,7 +4,6 @@ import { toStoredKey } from '../apps/app.ts'
 import { callCreateApp } from '../apps/app-repository.ts'
 import type { CreatedApp } from '../apps/app-view.ts'
 
-/** The dependencies of `createApp`. */
 export type CreateAppDeps = { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string }
 
 /**

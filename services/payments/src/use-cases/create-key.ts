@@ -11,15 +11,13 @@ export interface CreatedKey {
   readonly id: string
   readonly key: string
   readonly created: Date
-  /** Whether an earlier request with the Idempotency-Key made it. */
   readonly replayed: boolean
 }
 
 /**
- * Adds a key to the calling app (reference: Keys of an app). Only the caller learns the key: the service stores its MAC. Requests
- * with the same Idempotency-Key get the same key.
- * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls; unauthorized,
- * idempotencyKeyUsed and conflict as `requireOutcome` throws them
+ * Adds a key to the calling app (reference: Keys of an app). Only the caller learns the key: the service stores its
+ * MAC. Requests with the same Idempotency-Key get the same key.
+ * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls
  */
 export async function createKey(
   deps: { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string },

@@ -26,8 +26,7 @@ type CreateDeps = {
 
 /**
  * Makes a merchant as POST /merchants does, and records that an operator did.
- * @throws Error when no app has the id, or none of its keys is good; unauthorized as `createMerchant` throws it when the key is
- * revoked meanwhile
+ * @throws Error when no app has the id, or none of its keys is good
  */
 export async function createOperatedMerchant(
   deps: CreateDeps,

@@ -20,14 +20,12 @@ import { processingErrorOf } from '../transactions/processing-error.ts'
 import { refuseCard, refuseCurrency, refuseOldRate, refuseSource } from '../transactions/refuse-entry.ts'
 import type { PanVault } from '../vault/pan-vault.ts'
 
-/** A charge of a merchant's client. */
 export interface CreateTransactionInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly charge: RequestInput<ChargeValues>
 }
 
-/** A charge as a client asks for it. */
 export interface ChargeValues {
   readonly charge: Charge
   /** The field of the body that has the source, for the error about an unknown source. */
@@ -46,14 +44,6 @@ type ChargeDeps = {
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
  * connection, and writes the answer, once the database is back if it is away.
- * @throws
- * - paymentRefused with the processing error
- * - unknownSource when the merchant has no such source
- * - currencyWithoutRate when the currency cannot be exchanged
- * - rateUnavailable when the rate is too old for live money
- * - idempotencyKeyUsed when the key was used with another body
- * - conflict while the first request of the key runs
- * - unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
  */
 export async function createTransaction(
   deps: ChargeDeps,
@@ -65,11 +55,8 @@ export async function createTransaction(
 }
 
 /**
- * Charges a card again, as `createTransaction` does, for a caller that needs the failed transaction of a refused card. The error
- * does not name that transaction.
- * @returns how the charge ended, and whether an earlier request with the Idempotency-Key made it
- * @throws unknownSource, currencyWithoutRate, rateUnavailable, idempotencyKeyUsed, conflict, unauthorized,
- * notFound, forbidden, and the error of a refused request
+ * Charges a card again, as `createTransaction` does, for a caller that needs the failed transaction of a refused card.
+ * The error does not name that transaction.
  */
 export async function chargeCard(
   deps: ChargeDeps,

@@ -19,12 +19,7 @@ type CreateWebhookDeps = {
   readonly webhooks: WebhookDeps
 }
 
-/**
- * Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret.
- * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
- * beyond ten; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as
- * `requireAccess` throws them
- */
+/** Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret. */
 export async function createWebhook(
   { pools, randomBytes, webhooks }: CreateWebhookDeps,
   {

@@ -166,7 +166,6 @@ function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['re
   }
 }
 
-/** Takes deliveries from the queue while the process runs. */
 export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   const attempts = deps.meter.createCounter('payments_webhook_attempts_total', {
     description: 'Attempts to deliver an event, by outcome and reason',

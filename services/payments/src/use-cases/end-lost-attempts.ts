@@ -9,7 +9,6 @@ import type { Placement } from '../placement/placement.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
 import { callFinishCharge } from '../transactions/charge-repository.ts'
 
-/** The parts of the process that a look for lost attempts uses. */
 interface LostAttemptDeps {
   readonly db: Db
   readonly pools: Pools

@@ -10,10 +10,8 @@ import type { Debtor } from '../payouts/pain-001.ts'
 import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 
 /**
- * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator (reference: Bank
- * files). A repeat with the same key gets the same files.
- * @throws executionDateClosed, idempotencyKeyReused, and Error for a waiting payout that was changed by hand, or that a batch
- * has already
+ * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator
+ * (reference: Bank files). A repeat with the same key gets the same files.
  */
 export function exportPayouts(
   {

@@ -7,11 +7,9 @@ import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { generateToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
 
-/** The outcome of a request for an invitation. */
 export interface InvitedUser {
   /** Whether the user is a member already, so that nothing was done. */
   readonly isMember: boolean
-  /** Whether an earlier request with the Idempotency-Key invited the user. */
   readonly replayed: boolean
   /** Whether this request sends a mail. */
   readonly mailed: boolean
@@ -22,8 +20,6 @@ export interface InvitedUser {
  * transaction, and the answer does not wait for the mail.
  * @param countMail counts a mail against limits, around the function that it gets. It is not called for a repeat, nor
  * for a request that is refused for its access or its values: such a request must use up no limit
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
- * throws them
  */
 export async function inviteUser(
   deps: {

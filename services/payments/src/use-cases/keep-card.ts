@@ -4,13 +4,7 @@ import { type RequestInput, requireOutcome, valuesOrNull } from '../access/requi
 import { callKeepCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-entry.ts'
 
-/**
- * Keeps the card of a transaction under an id of its own (reference: Kept cards).
- * @returns the id, and whether an earlier request with the Idempotency-Key kept the card
- * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the merchant may not keep
- * cards; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
- * throws them
- */
+/** Keeps the card of a transaction under an id of its own (reference: Kept cards). */
 export async function keepCard(
   { pools }: { readonly pools: Pools },
   {

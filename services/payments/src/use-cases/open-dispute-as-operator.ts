@@ -9,9 +9,8 @@ import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { openDispute } from './open-dispute.ts'
 
 /**
- * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes), also of more than was captured. A
- * reference of the acquirer opens one dispute: with a reference that is known, the dispute that has it is answered.
- * @throws notFound, idempotencyKeyReused; amountBeyondLimit, currencyWithoutRate and tooManyDisputes as `openDispute` throws them
+ * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes), also of more than was
+ * captured. A reference of the acquirer opens one dispute: a known reference is answered with its dispute.
  */
 export async function openDisputeAsOperator(
   { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },

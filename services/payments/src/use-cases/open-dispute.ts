@@ -6,16 +6,7 @@ import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { tooManyDisputes } from '../errors.ts'
 import { refuseCurrency, refuseEntry } from '../transactions/refuse-entry.ts'
 
-/**
- * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).
- * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
- * @throws
- * - amountBeyondLimit for more than is captured and neither refunded nor disputed, as `refuseEntry` throws it
- * - currencyWithoutRate for a currency that cannot be exchanged
- * - tooManyDisputes when a test merchant has a thousand open disputes
- * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
- *   them
- */
+/** Opens a dispute of a test merchant, as the acquirer would (reference: Disputes). */
 export async function openDispute(
   { pools }: { readonly pools: Pools },
   {

@@ -28,7 +28,6 @@ export type PayoutTurn = { readonly merchantId: string } & (
   | { readonly failure: string }
 )
 
-/** The dependencies of paying out: the merchants, and the rules of the settings. */
 export type PayoutDeps = { readonly db: Db; readonly pools: Pools; readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /** The merchants to pay out, and how each is paid. */

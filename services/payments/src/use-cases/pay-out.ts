@@ -8,12 +8,7 @@ import type { Payout } from '../payouts/payout.ts'
 import { countPayouts } from '../payouts/payout-job.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 
-/**
- * Pays out a test merchant (reference: Making payouts). Later requests of the same day get the same payout.
- * @returns the payout, and whether an earlier request with the Idempotency-Key made it
- * @throws payoutSkipped with the reason why nothing is paid out; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict
- * and the error of a refused request, as `requireAccess` throws them
- */
+/** Pays out a test merchant (reference: Making payouts). Later requests of the same day get the same payout. */
 export async function payOut(
   {
     pools,

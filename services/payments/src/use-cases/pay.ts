@@ -35,7 +35,6 @@ import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import type { PanVault } from '../vault/pan-vault.ts'
 
-/** The dependencies of `pay`. */
 export type PayDeps = CheckoutDeps & {
   readonly acquirers: Acquirers
   readonly vault: PanVault
@@ -49,17 +48,10 @@ export type PaymentAnswer =
   | { readonly verdict: 'paid'; readonly transactionId: string; readonly replayed: boolean }
 
 /**
- * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the authorization. The
- * same order and hints never pay twice (reference: Paying once).
- * @throws
- * - orderRefused with the status code of the refusal
- * - rateLimited when too many cards of the address were refused
- * - conflict while another request makes the payment
- * - orderKeyUsed when the Idempotency-Key was used with another body
- * - tokenInvalid for a token that is unknown, too old, spent or another merchant's
- * - tokenTypeUnexpected for a token of another kind
- * - the other errors of `openCheckout`: integrationKeyUnknown, integrationDisabled, testMissing,
- *   testUnexpected, cardDataInsecure, orderInvalid, returnUrlElsewhere and rateUnavailable
+ * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the
+ * authorization. The same order and hints never pay twice (reference: Paying once).
+ * @throws orderRefused with the status code of the refusal, rateLimited when too many cards of the address were
+ * refused, conflict while another request makes the payment, and the errors of `openCheckout`
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
@@ -128,10 +120,8 @@ function toAnswer({ end, scheme, replayed }: Omit<EndedOrder, 'verdict' | 'bound
 }
 
 /**
- * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused payment has a
- * transaction too (reference: Paying once).
- * @throws conflict while another request asks the acquirer, orderKeyUsed when the Idempotency-Key was used with another body,
- * tokenInvalid when a token is spent, or another merchant was the first to use it
+ * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused
+ * payment has a transaction too (reference: Paying once).
  */
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentOutcome> {
   const { payee, tokens } = decided.opened

@@ -6,10 +6,7 @@ import type { Pricing } from '../merchants/pricing.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/**
- * Changes the fees of later captures, refunds and lost disputes, for an operator (console reference: Routes of payments).
- * @throws notFound, idempotencyKeyReused
- */
+/** Changes the fees of later captures, refunds and lost disputes, for an operator. */
 export function priceMerchant(
   { operatorDb }: { readonly operatorDb: Db },
   {

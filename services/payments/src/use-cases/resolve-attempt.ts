@@ -14,10 +14,8 @@ import { findAttemptOwner } from '../transactions/transaction-repository.ts'
 type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorPools: Pools; readonly operatorDb: Db }
 
 /**
- * Decides an authorization without a known outcome, for an operator (reference: Attempts). An approved amount
- * is given back, because the customer's answer said that the payment had failed.
- * @throws notFound, attemptSettled when its outcome is known, notTakenBack when the acquirer does not take it back,
- * idempotencyKeyReused
+ * Decides an authorization without a known outcome, for an operator (reference: Attempts). An approved amount is given
+ * back, because the customer's answer said that the payment had failed.
  */
 export async function resolveAttempt(
   deps: ResolveDeps,

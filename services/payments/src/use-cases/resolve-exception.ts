@@ -5,10 +5,7 @@ import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/**
- * Marks an exception as resolved, for an operator (console reference: Routes of payments). One that is resolved stays as it is.
- * @throws notFound, idempotencyKeyReused
- */
+/** Marks an exception as resolved, for an operator. A resolved exception stays as it is. */
 export function resolveException(
   { operatorDb }: { readonly operatorDb: Db },
   {

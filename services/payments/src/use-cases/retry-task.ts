@@ -6,9 +6,8 @@ import type { OperatorAnswer, OperatorChange } from '../operators/operator-chang
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
- * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change (console
- * reference: Routes of payments). Jobs that another transaction retries are left to it.
- * @throws notFound for an unknown task, idempotencyKeyReused
+ * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change. Jobs that
+ * another transaction retries are left to it.
  */
 export async function retryTask(
   { operatorDb, jobs }: { readonly operatorDb: Db; readonly jobs: Jobs },

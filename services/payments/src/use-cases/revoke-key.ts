@@ -6,8 +6,7 @@ import { lastKey } from '../errors.ts'
 
 /**
  * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
- * @throws lastKey when no other key is good: an app without keys could never call again; forbidden when a user calls, as
- * `keyMacOf` throws it; unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
+ * @throws lastKey when no other key is good: an app without keys could never call again
  */
 export async function revokeKey(
   { pools }: { readonly pools: Pools },

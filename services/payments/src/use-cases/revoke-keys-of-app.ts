@@ -4,10 +4,7 @@ import type { Db } from '../database.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
-/**
- * Revokes every key of an app for an operator, from its next request on (console reference: Routes of payments).
- * @throws notFound for an unknown app, idempotencyKeyReused
- */
+/** Revokes every key of an app for an operator, from its next request on. */
 export function revokeKeysOfApp(
   { operatorDb }: { readonly operatorDb: Db },
   { change, appId }: { readonly change: OperatorChange; readonly appId: string },

@@ -6,9 +6,8 @@ import { callRevokeMember } from '../members/member-repository.ts'
 
 /**
  * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
- * @throws lastMember when an app is the only app of a live merchant without a user and would remove itself, or a user the only
- * user of one without an app: nobody could reach the merchant through the API any more; unauthorized, notFound, forbidden and
- * the error of a refused request, as `requireAccess` throws them
+ * @throws lastMember when an app is the only app of a live merchant without a user and would remove itself, or a user
+ * the only user of one without an app: nobody could reach the merchant through the API any more
  */
 export async function revokeMember(
   { pools }: { readonly pools: Pools },

@@ -7,11 +7,8 @@ import { callRotateWebhookSecret } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /**
- * Gives a webhook a new secret, which only this answer contains (reference: Webhooks). For 24 hours the
- * previous secret signs too.
- * @returns the webhook, its secret, and whether an earlier request with the Idempotency-Key drew the secret
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
- * throws them
+ * Gives a webhook a new secret, which only this answer contains (reference: Webhooks). For 24 hours the previous secret
+ * signs too.
  */
 export async function rotateWebhookSecret(
   {

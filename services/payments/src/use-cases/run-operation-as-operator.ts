@@ -23,11 +23,9 @@ type OperationDeps = {
 }
 
 /**
- * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an allowance first
- * (console reference: Refund allowance).
- * @throws notFound, forbidden where the merchant has no permission, refundNotAllowed, refundLimitExceeded, trailReserved,
- * idempotencyKeyReused, conflict when the allowance was given back by another request with the same key;
- * otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
+ * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an
+ * allowance first (console reference: Refund allowance).
+ * @throws conflict when another request with the same key gave the allowance back
  */
 export async function runOperationAsOperator(
   deps: OperationDeps,

@@ -6,7 +6,6 @@ import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { readOperationAccess } from '../transactions/transaction-repository.ts'
 
-/** A capture, refund or void that a client asks for. */
 export interface RunOperationInput {
   readonly caller: Caller
   readonly transactionId: string
@@ -17,13 +16,8 @@ export interface RunOperationInput {
 type OperationDeps = { readonly pools: Pools; readonly operations: OperationGroup }
 
 /**
- * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
- * the same money cannot both pass (reference: Refusal of amounts).
- * @throws
- * - serverBusy when the operation waits too long
- * - otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
- * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
- *   them
+ * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two
+ * captures of the same money cannot both pass (reference: Refusal of amounts).
  */
 export async function runOperation(
   deps: OperationDeps,

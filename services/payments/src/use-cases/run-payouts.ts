@@ -11,9 +11,8 @@ import { payoutRunTask } from '../payouts/payout-job.ts'
 import { type PayoutDeps, payOutAsJob } from './pay-out-merchants.ts'
 
 /**
- * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making
- * payouts). The job is sent in the transaction of the change.
- * @throws notFound for an unknown merchant, idempotencyKeyReused
+ * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making payouts).
+ * The job is sent in the transaction of the change.
  */
 export async function runPayouts(
   { operatorDb, operatorPools, jobs }: { readonly operatorDb: Db; readonly operatorPools: Pools; readonly jobs: Jobs },

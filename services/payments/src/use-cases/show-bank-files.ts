@@ -9,9 +9,8 @@ import { type BankFilesView, viewBankFiles } from '../payouts/batch-view.ts'
 import { readBatch } from '../payouts/payout-batch-repository.ts'
 
 /**
- * The files of a batch once more, byte by byte the same, for an operator. The audit log records this, because
- * the bank may get the files twice.
- * @throws notFound, batchChanged when the bank has answered about a payout, or the batch or one of its payouts was changed
+ * The files of a batch once more, byte by byte the same, for an operator. The audit log records this, because the bank
+ * may get the files twice.
  */
 export async function showBankFiles(
   { operatorDb }: { readonly operatorDb: Db },

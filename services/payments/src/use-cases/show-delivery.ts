@@ -20,10 +20,7 @@ export interface ShownDelivery {
   readonly attempts: readonly DeliveryAttempt[]
 }
 
-/**
- * A delivery of any merchant, for an operator (console reference: Routes of payments).
- * @throws notFound when the queue has no such delivery, or no more
- */
+/** A delivery of any merchant, for an operator. @throws notFound when the queue has no such delivery, or no more */
 export async function showDelivery(
   {
     operatorDb,

@@ -18,7 +18,7 @@ export interface ShownMerchant extends OperatedMerchant {
   readonly webhooks: readonly Webhook[]
 }
 
-/** A merchant with what it has, for an operator (console reference: Routes of payments). @throws notFound */
+/** A merchant with its amounts and members, for an operator. @throws notFound */
 export async function showMerchant(
   { operatorPools, config }: { readonly config: Pick<PaymentsConfig, 'payouts'>; readonly operatorPools: Pools },
   merchantId: string,

@@ -29,7 +29,6 @@ interface OverviewCounts extends WaitingCounts {
   readonly deadJobs: readonly { readonly task: string; readonly count: number }[]
 }
 
-/** Counts and health for the first page of operators. */
 export interface Overview {
   /** Undefined while the database does not answer. */
   readonly counts: OverviewCounts | undefined

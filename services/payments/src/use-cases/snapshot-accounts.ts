@@ -22,7 +22,6 @@ export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
   return 'done'
 }
 
-/** Sums the accounts of all merchants every night. */
 export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & { readonly jobs: Jobs }): Promise<void> {
   await jobs.work(snapshotTask, () => snapshotAccounts(deps))
   await jobs.schedule(snapshotTask, WELL_AFTER_MIDNIGHT)

@@ -29,7 +29,6 @@ import {
 import type { PaymentsConfig } from '../config.ts'
 import { challengeUnavailable } from '../errors.ts'
 
-/** The dependencies of `takeChallenge`. */
 export type ChallengeDeps = CheckoutDeps & {
   readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
 }
@@ -54,14 +53,10 @@ const CHALLENGE_SIZE = { width: 390, height: 400 }
 const POLL_INTERVAL_MS = 2_000
 
 /**
- * Takes the step of a payment that was offered last, or an earlier one: several clients may send the same order at once, and each
- * can go on (reference: Rules of challenges).
- * @throws
- * - challengeUnavailable when the step was not offered yet, or the order ended without steps
- * - tokenInvalid for a token that is unknown, too old, spent or another merchant's
- * - tokenTypeUnexpected for a token of another kind
- * - the other errors of `openCheckout`: orderKeyUsed, integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected,
- *   cardDataInsecure, orderInvalid, returnUrlElsewhere and rateUnavailable
+ * Takes the step of a payment that was offered last, or an earlier one: several clients may send the same order at
+ * once, and each can go on (reference: Rules of challenges).
+ * @throws challengeUnavailable when the step was not offered yet, or the order ended without steps; the errors of
+ * `openCheckout`
  */
 export async function takeChallenge(deps: ChallengeDeps, input: TakeChallengeInput): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, input)

@@ -33,7 +33,6 @@ import { updateMerchant } from './update-merchant.ts'
 // Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the
 // other, so that each event has the causes that clients give it.
 
-/** The dependencies of the use cases that cause the events. */
 type TriggerDeps = {
   readonly acquirers: Acquirers
   readonly db: Db
@@ -86,19 +85,10 @@ export type TriggeredType = keyof typeof TRIGGERS
 export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
 
 /**
- * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
- * capture before a dispute.
- * @throws
- * - Error when there is no such merchant, when it is live, or when it has no app that could act
- * - Error when the card that is to be refused is accepted
- * - paymentRefused when the merchant may not charge cards
- * - payoutSkipped when nothing is due to the merchant
- * - clockTooFar when the merchant's clock is 100 years ahead
- * - rateUnavailable and currencyWithoutRate when there is no exchange rate
- * - serverBusy when an operation waits too long
- * - tooManyDisputes when the merchant has a thousand open ones
- * - otherCurrency, amountBeyondLimit and trailFull as `refuseEntry` throws them
- * - unauthorized, notFound and forbidden as `requireAccess` throws them, when the merchant or its app changes meanwhile
+ * Makes an event happen at a test merchant, by the same use cases as requests: the events before it happen too, such as
+ * the capture before a dispute.
+ * @throws Error when there is no such merchant, when it is live, when it has no app that could act, or when the card
+ * that is to be refused is accepted; the errors of the use cases
  */
 export async function triggerEvent(
   deps: TriggerDeps,

@@ -6,10 +6,8 @@ import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 
 /**
- * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes
- * when any field is wrong.
- * @throws invalidFields when a field that never changes differs; unauthorized, notFound, forbidden and the error of a refused
- * request, as `requireAccess` throws them
+ * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes when any
+ * field is wrong.
  */
 export async function updateMerchant(
   { pools }: { readonly pools: Pools },

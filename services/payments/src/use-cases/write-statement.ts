@@ -18,10 +18,8 @@ export interface Statement {
 const PAGE_ROWS = 200
 
 /**
- * Writes a merchant's lines of a period as CSV, between the balances before and after them (reference: Statements and documents).
- * Access is judged before the first byte, and again with each page, so a revoked app reads no further.
- * @throws unauthorized, notFound, forbidden and the error of a refused request, as `requireOutcome` throws them; the rows
- * throw unauthorized, notFound and forbidden while they are read, as `requireAccess` throws them
+ * Writes a merchant's lines of a period as CSV, between the balances before and after them (reference: Statements and
+ * documents). Access is judged before the first byte, and again with each page, so a revoked app reads no further.
  */
 export async function writeStatement(
   { pools }: { readonly pools: Pools },

@@ -63,7 +63,6 @@ export const VaultBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('pcsc'), value: z.string().regex(/^\d{3}$/) }),
 ])
 
-/** A card number, or the code of a card. */
 type CardData = z.output<typeof VaultBody>
 
 /** The token in place of the card data. */

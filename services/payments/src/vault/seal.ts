@@ -27,10 +27,7 @@ export function seal({ sealing, keys }: SealingKeys, text: string, place: string
   return Buffer.concat([Buffer.of(sealing), nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
-/**
- * Opens a text that `seal` made for the same place.
- * @throws OpenError when it was altered, belongs to another place, or its key is gone
- */
+/** Opens a text that `seal` made for the same place. @throws OpenError for any other text, or when its key is gone */
 export function openSealed({ keys }: SealingKeys, sealed: Buffer, place: string): string {
   if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw new OpenError('sealed text is too short')
   const nonce = sealed.subarray(1, 1 + NONCE_BYTES)

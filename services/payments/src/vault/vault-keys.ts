@@ -37,10 +37,7 @@ export type KeyPurpose =
   | 'job/payload'
   | 'webhook/secret'
 
-/**
- * A key of 32 bytes for one purpose. A key of one purpose reveals nothing about the keys of other purposes.
- * @see RFC 5869 (HKDF-SHA-256)
- */
+/** A key of 32 bytes for one purpose, which reveals nothing about other keys (RFC 5869, HKDF-SHA-256). */
 export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }

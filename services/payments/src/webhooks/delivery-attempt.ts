@@ -3,7 +3,6 @@ import { scrubStart } from '../cards/scrub.ts'
 
 /** The status of a delivery. `cancelled`: for a reason of `CANCELLATIONS`. `failed`: after the last attempt. */
 export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'cancelled', 'failed'] as const
-/** The state of a delivery. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 
 /** Why a delivery is cancelled, as operators see it. `webhook-gone`: the webhook has answered 410. */
@@ -59,7 +58,6 @@ export const DeliveryAttempt = z.object({
 /** `error`: absent when the webhook has taken the event. */
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
 
-/** The answer of a webhook to an event. */
 interface WebhookAnswer {
   readonly status: number
   readonly body: string

@@ -3,7 +3,6 @@ import { DELIVERY_STATUSES } from './delivery-attempt.ts'
 import type { ListedDelivery } from './delivery-repository.ts'
 import { EVENT_TYPES } from './event.ts'
 
-/** A delivery in answers to operators (console reference: Routes of payments). */
 export const DeliveryView = z
   .object({
     id: z.guid(),
@@ -18,7 +17,6 @@ export const DeliveryView = z
   })
   .meta({ id: 'Delivery' })
 
-/** The JSON of a delivery, which leaves out undefined fields. */
 export function viewDelivery(delivery: ListedDelivery): z.infer<typeof DeliveryView> {
   const { id, merchantId, webhookId, eventId, type, status, attempts, created, failure } = delivery
   return {

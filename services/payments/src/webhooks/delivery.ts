@@ -91,10 +91,7 @@ export interface WebhookDeps {
   readonly times: DeliveryTimes
 }
 
-/**
- * Makes the dependencies of all deliveries of this process, with an empty memory of times.
- * @param allowedHosts hosts of the operator's own network that may have webhooks
- */
+/** Creates the dependencies of all deliveries of this process. `allowedHosts`: of the operator's own network. */
 export function openWebhooks(
   { allowedHosts, allowHttp }: { readonly allowedHosts: readonly string[]; readonly allowHttp: boolean },
   secrets: WebhookSecrets,
@@ -106,7 +103,6 @@ export function openWebhooks(
 export type DeliveryTimes = LRUCache<string, DeliveryTime>
 
 interface DeliveryTime {
-  /** The number of deliveries. */
   readonly count: number
   /** A mean that forgets slowly, so that a few quick deliveries do not hide a slow one. */
   readonly meanMs: number

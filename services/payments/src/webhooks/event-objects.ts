@@ -181,19 +181,14 @@ type JsonOf<Value> = Value extends { readonly __select__: infer Selected }
       ? number
       : Value
 
-/** The row of an app in the data of an event. */
 export type AppJson = JsonRow<AppsTable>
 /** The row of a user in the data of an event, with whether the invitation is still to be accepted. */
 export type UserJson = JsonRow<UsersTable> & { readonly pending: boolean }
 /** The row of a merchant in the data of an event, with its balance at that time in minor units. */
 export type MerchantJson = JsonRow<MerchantsTable> & { readonly balance: number }
-/** The columns of a transaction in the data of an event. */
 export type TransactionJson = JsonRow<TransactionColumns>
-/** The row of a dispute in the data of an event. */
 export type DisputeJson = JsonRow<DisputesTable>
-/** The row of a fraud alert in the data of an event. */
 export type FraudJson = JsonRow<FraudsTable>
-/** The row of a payout in the data of an event. */
 export type PayoutJson = JsonRow<PayoutsTable>
 
 /** A webhook in the event that tells that it was disabled. */

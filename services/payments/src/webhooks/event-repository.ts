@@ -81,10 +81,7 @@ export async function listEventsAfter(
   return rows.map(toEvent)
 }
 
-/**
- * Makes an event of a row, with its object as it was at that time.
- * @throws Error when the type has an unknown noun, or when the object is gone
- */
+/** Returns the event of a row, with its object as it was then. @throws Error for an unknown noun or a missing object */
 export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
 }

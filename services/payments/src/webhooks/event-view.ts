@@ -16,7 +16,6 @@ export const EventView = z
 /** The JSON of an event without the object that has changed, which may be long. */
 export const EventSummaryView = EventView.pick({ id: true, type: true, created: true }).meta({ id: 'EventSummary' })
 
-/** The JSON of an event without its object. */
 export function viewEventSummary({ id, type, created }: EventSummary): z.infer<typeof EventSummaryView> {
   return { id, type, created: created.toISOString() }
 }

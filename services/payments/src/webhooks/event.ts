@@ -21,7 +21,6 @@ export const EVENT_TYPES = [
   'webhook.disabled',
 ] as const
 
-/** The field `type` of an event, which names what has changed (reference: Events). */
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** Whether a text is a type of event. */

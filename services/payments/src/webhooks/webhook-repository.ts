@@ -164,7 +164,6 @@ function toWebhook(row: WebhookColumns): Webhook {
 export interface Delivery {
   readonly event: MerchantEvent
   readonly url: string
-  /** Whether the merchant is a test merchant. */
   readonly test: boolean
   readonly secrets: SealedSecrets
 }

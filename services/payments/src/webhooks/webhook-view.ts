@@ -28,7 +28,6 @@ export const WebhookSecretView = z.object({
 
 type ShownWebhook = Omit<Webhook, 'merchantId' | 'secrets'>
 
-/** The JSON of a webhook, without its secret. */
 export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook): z.infer<typeof WebhookView> {
   return {
     id,
@@ -39,7 +38,6 @@ export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook
   }
 }
 
-/** The JSON of a webhook with its new secret. No other answer contains the secret. */
 export function viewWebhookSecret(
   { id, url, events, created }: Webhook,
   secret: string,

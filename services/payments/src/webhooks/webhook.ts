@@ -52,7 +52,6 @@ const PORT =
 /** The URLs that `isWebhookUrl` accepts, for the API document. */
 export const WEBHOOK_URL_PATTERN = `^(https://${HOST}(:(443|8443|${PORT}))?|http://${HOST}:${PORT})([/?#][^\\u0000]*)?$`
 
-/** The body and headers of a delivery to the URL of a webhook. */
 export interface DeliveryRequest {
   readonly body: string
   readonly headers: {

@@ -22,7 +22,6 @@ const OperatedAppView = z.object({
   keys: z.array(AppKeyView.extend({ revoked: z.iso.datetime().optional() })).describe('The newest 25'),
 })
 
-/** Lists the apps of everybody, for operators (console reference: Routes of payments). */
 export const operatorAppsRoutes: Routes = async (app) => {
   app.get(
     '/operator/apps',
@@ -45,7 +44,6 @@ export const operatorAppsRoutes: Routes = async (app) => {
   )
 }
 
-/** JSON leaves out undefined fields. */
 function viewOperatedApp({ id, name, created, keys }: OperatedApp): z.infer<typeof OperatedAppView> {
   return {
     id,

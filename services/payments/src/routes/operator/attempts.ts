@@ -5,7 +5,6 @@ import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { AttemptView, viewAttempt } from '../../transactions/attempt-view.ts'
 import { listUnknownAttempts } from '../../transactions/operator-attempt-repository.ts'
 
-/** Lists authorizations without a known outcome, for operators (console reference: Routes of payments). */
 export const operatorAttemptsRoutes: Routes = async (app) => {
   app.get(
     '/operator/attempts',

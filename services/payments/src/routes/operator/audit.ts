@@ -25,7 +25,6 @@ const AuditEntryView = z.object({
   payload: z.unknown().describe('What was done; of an operator with who acted, by which key, and what was changed'),
 })
 
-/** Lists the audit log, for operators (console reference: Routes of payments). */
 export const operatorAuditRoutes: Routes = async (app) => {
   app.get(
     '/operator/audit',
@@ -48,7 +47,6 @@ export const operatorAuditRoutes: Routes = async (app) => {
   )
 }
 
-/** JSON leaves out undefined fields. */
 function viewEntry({ merchantId, identityId, created, ...entry }: AuditEntry): z.infer<typeof AuditEntryView> {
   return {
     ...entry,

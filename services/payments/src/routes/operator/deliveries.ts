@@ -24,7 +24,6 @@ const ShownDeliveryView = z.object({
   attempts: z.array(DeliveryAttempt).describe('The oldest first'),
 })
 
-/** Lists and shows deliveries to webhooks, for operators (console reference: Routes of payments). */
 export const operatorDeliveriesRoutes: Routes = async (app) => {
   app.get(
     '/operator/deliveries',

@@ -25,7 +25,6 @@ const CSV_COLUMNS = [
   ...['reason.code', 'reason.title', 'due', 'status', 'resolved'],
 ]
 
-/** Lists and shows the disputes of everybody, for operators (console reference: Routes of payments). */
 export const operatorDisputesRoutes: Routes = async (app) => {
   app.get(
     '/operator/disputes',

@@ -12,7 +12,6 @@ const ExceptionsQuery = operatorListQuery('exceptions').extend({
   merchant: id().optional().describe('Only exceptions of this merchant'),
 })
 
-/** Lists and shows answers of acquirers that contradict the books, for operators (console reference: Routes of payments). */
 export const operatorExceptionsRoutes: Routes = async (app) => {
   app.get(
     '/operator/exceptions',

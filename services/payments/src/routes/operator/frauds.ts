@@ -11,7 +11,6 @@ const FraudsQuery = operatorListQuery('frauds').extend({
   transaction: id().optional().describe('Only alerts about this transaction'),
 })
 
-/** Lists the fraud alerts of everybody, for operators (console reference: Routes of payments). */
 export const operatorFraudsRoutes: Routes = async (app) => {
   app.get(
     '/operator/frauds',

@@ -30,7 +30,6 @@ const ShownMerchantView = z.object({
   webhooks: z.array(WebhookView),
 })
 
-/** Lists and shows merchants of everybody, for operators (console reference: Routes of payments). */
 export const operatorMerchantsRoutes: Routes = async (app) => {
   app.get(
     '/operator/merchants',
@@ -69,7 +68,6 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
   )
 }
 
-/** JSON leaves out undefined fields. */
 function viewShown(shown: ShownMerchant): z.infer<typeof ShownMerchantView> {
   const { merchant, available, reserve, acquirer, apps, users, webhooks } = shown
   return {

@@ -21,7 +21,6 @@ const PayoutsQuery = operatorListQuery('payouts').extend({
 
 const CSV_COLUMNS = ['id', 'merchantId', 'created', 'test', 'currency', 'amount', 'status', 'bank.iban', 'lineId']
 
-/** Lists and shows the payouts of all merchants, for operators (console reference: Routes of payments). */
 export const operatorPayoutsRoutes: Routes = async (app) => {
   app.get(
     '/operator/payouts',

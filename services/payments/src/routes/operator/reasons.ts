@@ -6,10 +6,6 @@ import type { Routes } from '../../plugins/read-request.ts'
 
 const ReasonView = z.object({ code: z.int(), title: z.string() })
 
-/**
- * Lists the reasons of disputes and of fraud alerts, so that a console can name and offer them (console
- * reference: Routes of payments).
- */
 export const operatorReasonsRoutes: Routes = async (app) => {
   app.get(
     '/operator/reasons',

@@ -12,7 +12,6 @@ const RegistrationView = z.object({
   }),
 })
 
-/** Shows and closes the registration of apps, for operators (console reference: Routes of payments). */
 export const operatorRegistrationRoutes: Routes = async (app) => {
   app.get(
     '/operator/registration',

@@ -12,7 +12,6 @@ const HitView = z.object({
   title: z.string().describe('A line for people'),
 })
 
-/** Searches objects of all kinds, for operators (console reference: Routes of payments). */
 export const operatorSearchRoutes: Routes = async (app) => {
   app.get(
     '/operator/search',

@@ -22,7 +22,6 @@ const TaskView = z.object({
   failed: z.int().describe('For good'),
 })
 
-/** Lists background work, for operators (console reference: Routes of payments). */
 export const operatorTasksRoutes: Routes = async (app) => {
   app.get(
     '/operator/tasks',
@@ -52,7 +51,6 @@ export const operatorTasksRoutes: Routes = async (app) => {
   )
 }
 
-/** JSON leaves out undefined fields. */
 function viewJob({ created, error, ...job }: ListedJob): z.infer<typeof JobView> {
   return { ...job, created: created.toISOString(), error: error ?? undefined }
 }

@@ -80,7 +80,6 @@ const ShownTransactionView = z.object({
   }),
 })
 
-/** Lists and shows transactions of all merchants, for operators (console reference: Routes of payments). */
 export const operatorTransactionsRoutes: Routes = async (app) => {
   app.get(
     '/operator/transactions',
@@ -125,7 +124,6 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
   )
 }
 
-/** JSON leaves out undefined fields. */
 function viewShown(shown: ShownTransaction): z.infer<typeof ShownTransactionView> {
   const { transaction, merchantName, acquirer, acquirerRef, journals } = shown
   const { tds } = transaction

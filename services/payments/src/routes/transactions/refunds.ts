@@ -1,7 +1,6 @@
 import { addOperationRoute, RefundBody } from '../../plugins/operation-routes.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 
-/** Refunds of a transaction. */
 export const refundsRoutes: Routes = async (app) => {
   addOperationRoute(app, '/transactions/:transactionId/refunds', { kind: 'refund', body: RefundBody })
 }

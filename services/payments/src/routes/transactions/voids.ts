@@ -1,7 +1,6 @@
 import { addOperationRoute, VoidBody } from '../../plugins/operation-routes.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 
-/** Voids of a transaction. */
 export const voidsRoutes: Routes = async (app) => {
   addOperationRoute(app, '/transactions/:transactionId/voids', { kind: 'void', body: VoidBody })
 }

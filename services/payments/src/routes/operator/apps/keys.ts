@@ -5,7 +5,6 @@ import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { revokeKeysOfApp } from '../../../use-cases/revoke-keys-of-app.ts'
 
-/** Keys of an app, for operators (console reference: Routes of payments). */
 export const operatorAppKeysRoutes: Routes = async (app) => {
   app.delete(
     '/operator/apps/:appId/keys',

@@ -6,7 +6,6 @@ import { pathId } from '../../../requests/fields.ts'
 import { AttemptView } from '../../../transactions/attempt-view.ts'
 import { resolveAttempt } from '../../../use-cases/resolve-attempt.ts'
 
-/** Decides authorizations without a known outcome, for operators (console reference: Routes of payments). */
 export const operatorAttemptOutcomeRoutes: Routes = async (app) => {
   app.post(
     '/operator/attempts/:attemptId/outcome',

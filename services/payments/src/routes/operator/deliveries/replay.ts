@@ -6,7 +6,6 @@ import { pathUuid } from '../../../requests/fields.ts'
 import { replayDelivery } from '../../../use-cases/replay-delivery.ts'
 import { DeliveryView } from '../../../webhooks/delivery-view.ts'
 
-/** Sends events to webhooks again, for operators (console reference: Routes of payments). */
 export const operatorReplayRoutes: Routes = async (app) => {
   app.post(
     '/operator/deliveries/:deliveryId/replay',

@@ -6,7 +6,6 @@ import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closeDisputeAsOperator } from '../../../use-cases/close-dispute-as-operator.ts'
 
-/** Closes disputes, for operators (console reference: Routes of payments). */
 export const operatorDisputeOutcomeRoutes: Routes = async (app) => {
   app.post(
     '/operator/disputes/:disputeId/outcome',

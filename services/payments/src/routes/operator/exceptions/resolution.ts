@@ -6,7 +6,6 @@ import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId, text } from '../../../requests/fields.ts'
 import { resolveException } from '../../../use-cases/resolve-exception.ts'
 
-/** Marks exceptions as resolved, for operators (console reference: Routes of payments). */
 export const operatorResolutionRoutes: Routes = async (app) => {
   app.post(
     '/operator/exceptions/:merchantId/:exceptionId/resolution',

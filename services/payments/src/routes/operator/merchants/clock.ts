@@ -6,7 +6,6 @@ import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClockAsOperator } from '../../../use-cases/advance-clock-as-operator.ts'
 
-/** Moves the clocks of test merchants, for operators (console reference: Routes of payments). */
 export const operatorClockRoutes: Routes = async (app) => {
   app.post(
     '/operator/merchants/:merchantId/clock',

@@ -13,7 +13,6 @@ const EventsQuery = operatorListQuery('events').extend({
   type: z.enum(EVENT_TYPES).optional().describe('Only events of this type'),
 })
 
-/** Lists the events of any merchant, for operators (console reference: Routes of payments). */
 export const operatorEventsRoutes: Routes = async (app) => {
   app.get(
     '/operator/merchants/:merchantId/events',

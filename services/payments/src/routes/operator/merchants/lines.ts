@@ -32,7 +32,6 @@ const CSV_COLUMNS = [
   ...['amount.amount', 'balance', 'fee', 'balanceAfter', 'transactionId', 'description', 'fundingCurrency'],
 ]
 
-/** Lists the lines of any merchant, for operators (console reference: Routes of payments). */
 export const operatorLinesRoutes: Routes = async (app) => {
   app.get(
     '/operator/merchants/:merchantId/lines',

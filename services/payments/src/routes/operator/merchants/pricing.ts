@@ -22,7 +22,6 @@ const PricingBody = z
   })
   .meta({ minProperties: 1 })
 
-/** Changes the fees of merchants, for operators (console reference: Routes of payments). */
 export const operatorPricingRoutes: Routes = async (app) => {
   app.put(
     '/operator/merchants/:merchantId/pricing',

@@ -23,7 +23,6 @@ const DebtorBody = z.object({
     .describe('The day on which the bank shall pay, such as 2026-03-02. By default the next day on which banks settle'),
 })
 
-/** Puts payouts into files for the bank, and lists them, for operators (console reference: Routes of payments). */
 export const operatorBatchesRoutes: Routes = async (app) => {
   app.get(
     '/operator/payouts/batches',

@@ -6,7 +6,6 @@ import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closePayout } from '../../../use-cases/close-payout.ts'
 
-/** Records what the bank made of payouts, for operators (console reference: Routes of payments). */
 export const operatorPayoutOutcomeRoutes: Routes = async (app) => {
   app.post(
     '/operator/payouts/:payoutId/outcome',

@@ -5,7 +5,6 @@ import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { id } from '../../../requests/fields.ts'
 import { runPayouts } from '../../../use-cases/run-payouts.ts'
 
-/** Pays merchants out, for operators (console reference: Routes of payments). */
 export const operatorPayoutRunRoutes: Routes = async (app) => {
   app.post(
     '/operator/payouts/run',

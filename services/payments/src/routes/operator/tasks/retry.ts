@@ -5,7 +5,6 @@ import type { Routes } from '../../../plugins/read-request.ts'
 import { pathText } from '../../../requests/fields.ts'
 import { retryTask } from '../../../use-cases/retry-task.ts'
 
-/** Runs dead jobs again, for operators (console reference: Routes of payments). */
 export const operatorTaskRetryRoutes: Routes = async (app) => {
   app.post(
     '/operator/tasks/:task/retry',

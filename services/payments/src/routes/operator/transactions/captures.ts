@@ -1,7 +1,6 @@
 import { addOperatorOperationRoute, CaptureBody } from '../../../plugins/operation-routes.ts'
 import type { Routes } from '../../../plugins/read-request.ts'
 
-/** Captures by operators. */
 export const operatorCapturesRoutes: Routes = async (app) => {
   addOperatorOperationRoute(app, '/operator/transactions/:transactionId/captures', {
     kind: 'capture',

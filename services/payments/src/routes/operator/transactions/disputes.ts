@@ -6,7 +6,6 @@ import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId, reference } from '../../../requests/fields.ts'
 import { openDisputeAsOperator } from '../../../use-cases/open-dispute-as-operator.ts'
 
-/** Opens disputes that came on paper, for operators (console reference: Routes of payments). */
 export const operatorTransactionDisputesRoutes: Routes = async (app) => {
   app.post(
     '/operator/transactions/:transactionId/disputes',

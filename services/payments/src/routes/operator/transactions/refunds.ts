@@ -1,7 +1,6 @@
 import { addOperatorOperationRoute, RefundBody } from '../../../plugins/operation-routes.ts'
 import type { Routes } from '../../../plugins/read-request.ts'
 
-/** Refunds by operators. */
 export const operatorRefundsRoutes: Routes = async (app) => {
   addOperatorOperationRoute(app, '/operator/transactions/:transactionId/refunds', { kind: 'refund', body: RefundBody })
 }

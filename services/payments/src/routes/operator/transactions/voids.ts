@@ -1,7 +1,6 @@
 import { addOperatorOperationRoute, VoidBody } from '../../../plugins/operation-routes.ts'
 import type { Routes } from '../../../plugins/read-request.ts'
 
-/** Voids by operators. */
 export const operatorVoidsRoutes: Routes = async (app) => {
   addOperatorOperationRoute(app, '/operator/transactions/:transactionId/voids', { kind: 'void', body: VoidBody })
 }

@@ -5,7 +5,6 @@ import type { Routes } from '../../../../plugins/read-request.ts'
 import { pathId } from '../../../../requests/fields.ts'
 import { showBankFiles } from '../../../../use-cases/show-bank-files.ts'
 
-/** Answers the files of a batch once more, for operators (console reference: Routes of payments). */
 export const operatorBankFilesRoutes: Routes = async (app) => {
   app.get(
     '/operator/payouts/batches/:batchId/files',
