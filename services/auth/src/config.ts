@@ -93,7 +93,6 @@ export interface AuthConfig {
   readonly aliases: readonly string[]
   /** The subjects and texts of SMS that are no templates. */
   readonly templateProblems: readonly string[]
-  /** Warnings for the operator. */
   readonly warnings: readonly string[]
   /** The choices for unset settings that may surprise the operator. */
   readonly notes: readonly string[]
@@ -181,10 +180,7 @@ function profileNotes(selectedBy: string | undefined): readonly string[] {
   return selectedBy === undefined ? [] : [`AUTH_PROFILE is unset and ${selectedBy} is set: the profile is supabase`]
 }
 
-/**
- * The settings of the service as the profile of the environment has them: their forms, defaults and names.
- * @throws ConfigError when the env file cannot be read
- */
+/** The settings as the profile of the environment has them. @throws ConfigError when the env file cannot be read */
 export function readSettings(env: NodeJS.ProcessEnv, file?: EnvFile): Settings {
   return settingsOf(chooseProfile({ ...PREFIXES, env, file }))
 }

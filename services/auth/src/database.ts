@@ -122,7 +122,6 @@ interface AddressChangesTable {
   changed_at: TimestampColumn
 }
 
-/** A provider that an admin has added. */
 export interface CustomProvidersTable {
   id: string
   identifier: string

@@ -98,10 +98,7 @@ export interface OperatorDeps extends AuthDeps {
   close(): Promise<void>
 }
 
-/**
- * Builds the real dependencies. `serve` then opens the jobs and reads the signing keys.
- * @param runTasks does password work off the event loop
- */
+/** Builds the real dependencies. `serve` then opens the jobs and reads the signing keys. */
 export async function createDeps(
   config: AuthConfig,
   { logger }: Pick<ServiceLogger, 'logger'>,

@@ -26,7 +26,6 @@ export const API_VERSION = '2024-01-01'
 
 const IsoDate = z.iso.date()
 
-/** Further members of some errors. */
 const more = {
   error_id: z.string().optional().meta({ description: 'The id of the request. Only a 5xx has it' }),
   weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
@@ -51,7 +50,6 @@ const ErrorView = z
   ])
   .meta({ id: 'AuthError' })
 
-/** An answer with an error, for the API document. */
 const errorSchema = {
   description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`',
   content: { 'application/json': { schema: ErrorView } },
@@ -60,10 +58,7 @@ const errorSchema = {
 /** The statuses of every operation: a long URL, long headers, an unexpected failure, an outage or a full queue, and a timeout. */
 const ANY_STATUS = [400, 431, 500, 503, 504] as const
 
-/**
- * The answers with errors of an operation, for the API document. A test service fails when a route answers with another status,
- * except for the status that a hook chooses.
- */
+/** The answers with errors of an operation, for the API document. Apart from those of hooks, a test service takes no other. */
 export function errorAnswers<const Status extends number>(
   ...statuses: readonly Status[]
 ): Readonly<Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>> {
@@ -237,10 +232,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether errors of the route also carry the names of RFC 6749 (reference: OAuth error names). */
     oauthNames?: boolean
-    /**
-     * Whether a wrong member of the body is `validation_failed` with its name. Other routes answer as if the
-     * body were no JSON.
-     */
+    /** Whether a wrong member is `validation_failed` with its name. Elsewhere the answer is as for a body that is no JSON. */
     namesFields?: boolean
   }
 }

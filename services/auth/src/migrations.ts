@@ -49,7 +49,6 @@ interface DatabaseConfig {
   readonly behaviours?: Pick<Behaviours, 'makesPgcrypto'>
 }
 
-/** The identifiers of the service in its database. */
 export function authNames({
   database,
 }: {
@@ -58,7 +57,6 @@ export function authNames({
   return createNames(database.schema, database.namespace)
 }
 
-/** The SQL functions of this release. */
 export function serviceFunctions({
   isProduction,
 }: Partial<Pick<AuthDatabaseSettings, 'isProduction'>>): ServiceFunctions {
@@ -72,10 +70,7 @@ export function serviceFunctions({
   }
 }
 
-/**
- * The options of `migrate` and of the start: the migrations and functions, then the schema and queues of
- * jobs, then the grants of the service's role.
- */
+/** The options of `migrate` and of the start: migrations and functions, then the queues of jobs, then the grants. */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
   const { migrationUrl: url, role, url: serviceUrl } = config.database
@@ -119,10 +114,7 @@ export function adoptOptions(config: DatabaseConfig): MigrateOptions {
   return { ...migrateOptions(config), hasSession: true }
 }
 
-/**
- * Brings the database up to date, unless it is; answers the names of the migrations that were pending.
- * @throws Error when AUTH_DB_ROLE is a role from which the tables of supabase/auth hide their rows
- */
+/** @returns the migrations that were pending @throws Error where tables of supabase/auth hide their rows from AUTH_DB_ROLE */
 export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
   if (config.database.role !== undefined) await requireVisibleRows(config, config.database.role)
   return (await migrateAtStart(migrateOptions(config))).migrations

@@ -10,10 +10,7 @@ import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
 import { VERSION } from './version.ts'
 
-/**
- * Starts metrics and traces. They carry the name of the service from its settings, and its release in
- * `service.version` and, as those of supabase/auth do, in `auth.version` (reference: Traces).
- */
+/** The release stands in `service.version` and, as those of supabase/auth have it, in `auth.version` (reference: Traces). */
 export function openAuthTelemetry({ server }: Pick<AuthConfig, 'server'>): Promise<Telemetry> {
   const { serviceName } = server
   const resource = { 'service.name': serviceName, 'service.version': VERSION, 'auth.version': VERSION }
@@ -25,7 +22,6 @@ export function createAuthLog({ server }: Pick<AuthConfig, 'server'>): ServiceLo
   return createServiceLog({ level: server.logLevel, file: server.logFile, base: { component: 'api' } })
 }
 
-/** Reports the connections and the work of the database. */
 export function observeDatabase(meter: Meter, database: Database<AuthTables>, tasks: readonly AnyTask[]): void {
   const { db } = database
   observeConnections(meter, database)

@@ -5,7 +5,6 @@ import { needs, withTexts } from './requests/documented-fields.ts'
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
 
-/** The schema of a form, from the schema of the JSON body of its operation. */
 const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
   createSession: (schema) =>
     textsOf(schema, { captcha_token: { type: 'string', description: 'The token of the captcha' } }),
@@ -70,10 +69,7 @@ function textsOf({ properties, anyOf }: DocumentPart, more: Json = {}): Json {
   }
 }
 
-/**
- * Adds the answer to a method that a URL does not have. No operation has it.
- * @param document a complete one, which is changed
- */
+/** Adds the answer to a method that a URL does not have. @param document a complete one, which is changed */
 export function addWrongMethod(document: object): void {
   const { headers, responses } = asPart(Reflect.get(document, 'components'))
   const { Error404: missing } = asPart(responses)

@@ -15,10 +15,7 @@ import { addWrongMethod, describeRequests } from './openapi-requests.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveServerKeys } from './secrets/sealed-secret.ts'
 
-/**
- * The API document, made from the schemas of the routes. Nothing is opened and nothing is called.
- * @throws ConfigError when the settings below lack a setting that has no default
- */
+/** The API document, from the schemas of the routes. Opens nothing and calls nothing. */
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(createDocumentDeps())
   await app.ready()

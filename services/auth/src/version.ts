@@ -1,6 +1,5 @@
 import packageJson from '../package.json' with { type: 'json' }
 
-/** The version of the service, from its package. */
 export const VERSION: string = packageJson.version
 
 /** The version of supabase/auth that the profile supabase follows. */

@@ -43,7 +43,6 @@ export type Verification =
   | { readonly verdict: 'valid'; readonly claims: VerifiedClaims }
   | { readonly verdict: 'invalid'; readonly reason: string }
 
-/** Finds the key that may have signed a token with the `kid` and `alg` of its header. */
 export type FindKey = (kid: string | undefined, alg: string) => SigningKey | undefined
 
 /** Signs claims as a JWT (RFC 7519) in JWS compact form. */
@@ -122,7 +121,6 @@ function decodePart(part: string): Buffer | undefined {
   return bytes.length > 0 && bytes.toString('base64url') === part ? bytes : undefined
 }
 
-/** The part of the behaviours that bounds an access token. */
 export type TokenRules = Pick<Behaviours, 'headBytesMax'>
 
 /** Room for the request line and the other headers of a request. */
@@ -173,7 +171,6 @@ function longestFirst(members: object): readonly (readonly [name: string, bytes:
   return sized.toSorted(([, a], [, b]) => b - a)
 }
 
-/** The size of a value as JSON, as a token has it. */
 function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value))
 }

@@ -31,14 +31,10 @@ import {
   sealSigningKey,
 } from './signing-key-repository.ts'
 
-/**
- * Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table. Callers take this
- * type; `deps.ts` builds the real one, whose keys are in the database.
- */
+/** Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table. */
 export interface KeyRing {
   sign(claims: object): string
   verify(token: string, now: Date): Verification
-  /** The keys of /.well-known/jwks.json. */
   publicJwks(): readonly PublicJwk[]
   /**
    * Fills the table from JWT_KEYS and reads it.
@@ -51,7 +47,6 @@ export interface KeyRing {
   stopPolling(): void
 }
 
-/** The dependencies of a key ring: the table of keys, the settings of access tokens, and the keys that seal private keys. */
 interface KeyRingOptions extends Sealing {
   readonly db: Db
   readonly jwt: JwtConfig
@@ -147,14 +142,12 @@ export const JWKS_MAX_AGE_SECONDS = 600
 
 /** The keys of access tokens at one moment. */
 interface KeySet {
-  /** Signs new tokens. */
   readonly signer: SigningKey
   readonly find: FindKey
   /** The keys with which other services verify tokens: only asymmetric keys. */
   readonly publicJwks: readonly PublicJwk[]
 }
 
-/** The keys that a key set is made of. */
 interface KeySetOptions {
   /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (reference: Signing keys). */
   readonly secretKey: SigningKey
@@ -163,10 +156,7 @@ interface KeySetOptions {
   readonly validMethods: readonly string[] | undefined
 }
 
-/**
- * Makes a key set. The active key signs, or JWT_SECRET where no key is active. JWT_SECRET also verifies HS256 tokens without a
- * known `kid`.
- */
+/** The active key signs, or JWT_SECRET where no key is active. JWT_SECRET also verifies HS256 tokens without a known `kid`. */
 function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySet {
   const byKid = new Map(stored.map(({ key }) => [key.kid, key]))
   return {
@@ -180,10 +170,7 @@ function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySe
   }
 }
 
-/**
- * Requires that this service accepts the tokens which it signs with an algorithm.
- * @throws Error when JWT_VALID_METHODS lacks the algorithm
- */
+/** Requires that JWT_VALID_METHODS has an algorithm. Otherwise the service would refuse its own tokens. @throws Error */
 export function requireValidMethod({ validMethods }: Pick<KeySetOptions, 'validMethods'>, alg: string): void {
   if (validMethods?.includes(alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${alg}`)
 }

@@ -51,19 +51,13 @@ export async function listSigningKeyStatus(db: Db): Promise<SigningKeyStatus[]> 
   return rows.map(toStatus)
 }
 
-/**
- * Finds a key in any state, also a key that no longer verifies. Undefined when no key ever had the kid.
- * @throws Error when its row has a state that this release does not know
- */
+/** Finds a key in any state, also one that no longer verifies. Undefined when no key ever had the kid. */
 export async function findSigningKeyStatus(db: Db, kid: string): Promise<SigningKeyStatus | undefined> {
   const row = await selectStatus(db).where('kid', '=', kid).executeTakeFirst()
   return row && toStatus(row)
 }
 
-/**
- * Finds a key that a change has just found or made, as it is now.
- * @throws Error when there is none, or its row has a state that this release does not know
- */
+/** Finds a key that a change has just found or made, as it is now. @throws Error when there is none */
 export async function getSigningKeyStatus(trx: Trx, kid: string): Promise<SigningKeyStatus> {
   return toStatus(await selectStatus(trx).where('kid', '=', kid).executeTakeFirstOrThrow())
 }
@@ -114,10 +108,7 @@ export function retiredVerifySeconds({ lifetimeSeconds }: { readonly lifetimeSec
   return lifetimeSeconds + LAG_SECONDS
 }
 
-/**
- * Retires a key, which verifies for so many seconds more.
- * @returns until when, as an RFC 3339 timestamp @throws Error when the table has no such key
- */
+/** Retires a key, which verifies for so many seconds more. @returns until when (RFC 3339) @throws Error when there is none */
 export async function updateKeyToRetired(trx: Trx, kid: string, verifySeconds: number): Promise<string> {
   const { until } = await trx
     .updateTable('signing_keys')
@@ -140,7 +131,6 @@ function toStatus(row: Omit<SigningKeyStatus, 'state'> & { readonly state: strin
   return { ...row, state: toState(row.state) }
 }
 
-/** The state of a row. @throws Error for a state that this release does not know */
 function toState(text: string): SigningKeyState {
   const state = SIGNING_KEY_STATES.find((known) => known === text)
   if (state === undefined) throw new Error(`the table holds a signing key in the state "${text}"`)

@@ -49,7 +49,6 @@ export interface PublicJwk extends JsonWebKey {
   readonly key_ops: readonly ['verify']
 }
 
-/** A key that signs and verifies access tokens. */
 export interface SigningKey {
   /** Undefined for JWT_SECRET without JWT_KEY_ID. */
   readonly kid: string | undefined
@@ -77,10 +76,7 @@ export function secretSigningKey(secret: string, kid: string | undefined): Signi
   return symmetricKey(createSecretKey(secret, 'utf8'), kid)
 }
 
-/**
- * The key of a private JWK.
- * @throws Error when it is not a private key, is weak or has an unsupported algorithm
- */
+/** The key of a private JWK. @throws Error when it is not private, is weak or has an unsupported algorithm */
 export function importSigningKey(jwk: PrivateJwk): SigningKey {
   const alg = algorithmOf(jwk)
   if (alg === 'HS256') return symmetricKey(importSecret(jwk), jwk.kid)
@@ -102,7 +98,6 @@ export function importSigningKey(jwk: PrivateJwk): SigningKey {
 
 const generatePair = promisify(generateKeyPair)
 
-/** Makes a new private key for an algorithm. */
 export async function generateSigningKey(alg: SigningAlgorithm, kid: string): Promise<PrivateJwk> {
   return { ...(await generateMembers(alg)), kid, alg }
 }
@@ -229,10 +224,8 @@ function derInteger(bytes: Buffer): readonly number[] {
  */
 export type SigningKeyState = (typeof SIGNING_KEY_STATES)[number]
 
-/** The states that the table holds. */
 export const SIGNING_KEY_STATES = ['next', 'active', 'retired'] as const
 
-/** A key as the operator sees it. */
 export interface SigningKeyStatus {
   readonly kid: string
   readonly alg: string
@@ -263,7 +256,6 @@ export const SigningKeyView = z
   })
   .meta({ id: 'SigningKey' })
 
-/** The form in which operators see a signing key. */
 export function viewSigningKey({
   kid,
   alg,

@@ -9,7 +9,6 @@ import { confirmedMetadata } from '../users/metadata.ts'
 import type { User } from '../users/user.ts'
 import { setOwnIdentity, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 
-/** The dependencies of a change that is applied: it is recorded in the audit log, and the old address is notified. */
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'mail' | 'signup'>
 }
@@ -114,7 +113,6 @@ type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 /** The addresses whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
 type EmailChangeRule = 'both' | 'new' | 'either'
 
-/** Returns which addresses must agree to a change, by the settings and the profile. */
 function emailChangeRule({
   behaviours,
   mail,

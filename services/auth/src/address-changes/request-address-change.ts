@@ -54,10 +54,7 @@ export function findNewAddress(user: User, wanted: OwnAddresses, kind: Identifie
   return wanted[kind] === user[kind] ? undefined : wanted[kind]
 }
 
-/**
- * Counts the messages of the changes before any other step. A change that is applied at once sends no message.
- * @param limitKey the key of the client's limits
- */
+/** Counts the messages of the changes before any other step. A change that is applied at once sends no message. */
 export async function takeMessageAllowances(
   deps: MessageAllowanceDeps,
   user: User,
@@ -113,18 +110,15 @@ function isAppliedAtOnce({ config }: Pick<MessageAllowanceDeps, 'config'>, { isA
   return isAnonymous && config.mail.autoconfirm
 }
 
-/** The dependencies of `sendPhoneChange` and `resendPhoneChange`: settings of codes and SMS, and the jobs that send them. */
 export interface PhoneChangeDeps extends SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly jobs: Jobs
 }
 
-/** The dependencies of `sendEmailChange` and `resendEmailChange`: those that make a link token, and the jobs that send mails. */
 export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 
-/** The dependencies of a message that is sent again: those of the message, and the profile. */
 type ResendDeps = PhoneChangeDeps & AuditDeps & { readonly config: Pick<AuthConfig, 'behaviours'> }
 
 /** The messages of a change of email: one to the new address, and one to the current address for a secure change. */
@@ -192,7 +186,6 @@ async function mailChange(
   }
 }
 
-/** The messages that a change of email has. */
 function changeKinds(user: User, { config }: Pick<EmailChangeDeps, 'config'>): readonly EmailChangeToken[] {
   return needsBothAddresses(user, config.mail) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
 }

@@ -139,7 +139,6 @@ export async function listOwnConnections(db: Kysely<unknown>, application: strin
 /** After so long, an operator wonders why nothing happens. */
 const TOLD_AFTER_MS = 3_000
 
-/** An index of a table of supabase/auth. */
 export interface LateIndex {
   readonly name: string
   readonly table: string

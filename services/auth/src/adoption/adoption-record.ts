@@ -18,10 +18,7 @@ export type OpenAdoptionDeps = () => Promise<AdoptionDeps & { readonly close: ()
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
   readonly names: Names
-  /**
-   * The schema that takes the tables of supabase/auth that this service has under the same names. `adopt --undo` brings them
-   * back.
-   */
+  /** The schema that takes the tables of supabase/auth whose names this service has too. An undo brings them back. */
   readonly kept: string
   /** The schema in which tables are filled while the old service serves. It is dropped at the end. */
   readonly staging: string
@@ -41,7 +38,6 @@ export interface AdoptionRecord {
   readonly hadPgcrypto: boolean
 }
 
-/** The schemas of an adoption of the service's schema. */
 export function placesOf(names: Names): AdoptionPlaces {
   return { names, kept: `${names.schema}_before_trestle`, staging: `${names.schema}_adopting` }
 }
@@ -166,10 +162,7 @@ export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces)
         WHERE u.at < clock_timestamp() + interval '1 day')`.execute(trx)
 }
 
-/**
- * The number of the last refresh token that the switch has copied, in SQL. This service has made those after
- * it.
- */
+/** SQL of the number of the last refresh token that the switch has copied. This service has made those after it. */
 export function lastCopiedToken({ kept }: Pick<AdoptionPlaces, 'kept'>): RawBuilder<unknown> {
   return sql`(SELECT last_token FROM ${sql.id(kept, 'adoption')})`
 }
@@ -195,7 +188,6 @@ interface CodePlace {
   readonly methods: readonly string[] | null
 }
 
-/** The table of the codes that a switch has copied. */
 export const COPIED_CODES = 'copied_codes'
 
 /** The codes that the old service may wait for, and where it keeps them. */

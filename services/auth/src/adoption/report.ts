@@ -10,10 +10,7 @@ import type { AdoptionPlaces } from './adoption-record.ts'
 import { COUNTER_FORM } from './copy/copy-live-rows.ts'
 import type { Loss, UpstreamPlace } from './upstream-tables.ts'
 
-/**
- * Users who cannot sign in afterwards though they can now, by reason.
- * @param audience JWT_AUD
- */
+/** Users who can sign in now and cannot afterwards, by reason. @param audience JWT_AUD */
 export async function listLostSignIns(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -120,7 +117,6 @@ const SEALED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\
 const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
 const SAMPLE_MAX = 5
 
-/** Secrets that supabase/auth has sealed by one key. */
 interface SealedGroup {
   /** The name of the key at supabase/auth. */
   readonly keyId: string
@@ -243,10 +239,7 @@ export interface AdminGroup {
   readonly ids: readonly string[]
 }
 
-/**
- * The users of a database of supabase/auth whose tokens are those of admins, by role. SQL may have given them the role.
- * @param roles JWT_ADMIN_ROLES
- */
+/** The users whose tokens are those of admins, by role. SQL may have given them the role. @param roles JWT_ADMIN_ROLES */
 export async function listAdmins(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -258,7 +251,6 @@ export async function listAdmins(
   return rows
 }
 
-/** Writes a group of admins as one line of a command: the number, the role, and the ids of the first five. */
 export function describeAdmins({ role, count, ids }: AdminGroup): string {
   return `admin      ${count} users have the role ${role}, which makes them admins: ${listFirst(ids, count)}`
 }
@@ -296,10 +288,7 @@ export function describeOtherInstances({ count, ids }: OtherInstances): readonly
   ]
 }
 
-/**
- * Matches a phone that no request asks for: supabase/auth removes a leading `+` and all blanks, and finds a
- * phone by the rest.
- */
+/** A phone that no request asks for: supabase/auth removes a leading `+` and all blanks, and finds a phone by the rest. */
 const NEVER_ASKED = '^[+]| '
 const E164 = '^[1-9][0-9]{1,14}$'
 

@@ -28,7 +28,6 @@ import { correctCopies, replayChanges, type StagingDeps } from './prepare/stage-
 import { dropStaging, dropTriggers } from './prepare/staging-tables.ts'
 import { findVersion } from './upstream-tables.ts'
 
-/** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
 export interface SwitchDeps extends StagingDeps {
   /** Reads the lifetimes and the time when the old service waits: a run may have worked for hours before. */
   readonly readLifetimes: () => Lifetimes
@@ -37,7 +36,6 @@ export interface SwitchDeps extends StagingDeps {
   readonly challengeSeconds: number
 }
 
-/** The outcome of the last transaction of an adoption. */
 interface SwitchOutcome {
   /** When the old service began to wait, by `performance.now()`. */
   readonly lockedAtMs: number
@@ -59,10 +57,7 @@ interface Switch {
  */
 export const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
-/**
- * The table in which supabase/auth records its migrations. A newer image that is started after the switch
- * would change the tables of this service.
- */
+/** Where supabase/auth records its migrations. A newer image that starts after the switch would change the tables. */
 const VERSIONS = 'schema_migrations'
 
 export function switchDepsOf(
@@ -83,10 +78,7 @@ export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
   return STAYING.map((table) => names.id(table))
 }
 
-/**
- * The last transaction of an adoption, in which the old service waits. It may run more than once: it gives
- * way to requests that it waits for, and tries again.
- */
+/** The last transaction of an adoption, in which the old service waits. It gives way to its requests, and tries again. */
 export function switchHooks(deps: SwitchDeps): Switch {
   const { places, readLifetimes, sealing, challengeSeconds } = deps
   const { names, kept } = places

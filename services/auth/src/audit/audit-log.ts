@@ -64,20 +64,14 @@ function isUsual(action: AuditAction): action is UsualAction {
   return action in LOG_TYPES
 }
 
-/**
- * The dependencies of a recorded event. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log;
- * a profile may want both.
- */
+/** The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log. A profile may want both. */
 export interface AuditDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database'>
   readonly logger: { info(line: object, text: string): void }
   readonly now: () => Date
 }
 
-/**
- * Something that was done to an account. The entry is written in the transaction of the act, so neither
- * exists without the other.
- */
+/** Something that was done to an account. The entry is written in the transaction of the act. */
 export interface AuditEvent {
   readonly action: AuditAction
   /** The user or admin who acted; for sign-in flows the user. */

@@ -50,7 +50,6 @@ export const AuditEntryView = z
   })
   .meta({ id: 'AuditEntry' })
 
-/** An entry of the audit log as clients see it. */
 export type AuditEntryView = z.output<typeof AuditEntryView>
 
 /** An entry of the audit log as the table holds it. `payload` is shown unchanged. */
@@ -62,7 +61,6 @@ export interface AuditEntry {
   readonly ipAddress: string
 }
 
-/** The form in which clients see an entry of the audit log. */
 export function viewAuditEntry({ id, payload, createdAt, ipAddress }: AuditEntry): AuditEntryView {
   return { id, payload: { ...payload }, created_at: createdAt, ip_address: ipAddress }
 }
@@ -76,7 +74,7 @@ interface AuditFilter {
   readonly text: string
 }
 
-/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. @throws auditQueryMalformed */
+/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. */
 export function parseAuditQuery(query: string | undefined): AuditFilter | undefined {
   if (query === undefined) return undefined
   const [, name, text] = /^([^:]*):(.*)$/s.exec(query) ?? []

@@ -29,10 +29,7 @@ import { getUserId, OPERATOR } from './operator-deps.ts'
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
 
-/**
- * The command `keys list|add|promote|retire|reseal`. Running processes follow within seconds.
- * @param pause waits for so many milliseconds; tests can skip it
- */
+/** The command `keys list|add|promote|retire|reseal`. @param pause waits for so many milliseconds; tests can skip it */
 export function keysCommand(operator: Operator<OperatorDeps>, pause: (ms: number) => Promise<unknown>): Command {
   const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets again'
   return commandGroup(operator, 'keys', description, commandsOf(operator.print, pause))
@@ -278,7 +275,6 @@ function readRole(text: string): string {
   return text
 }
 
-/** Seconds of a duration. */
 function readLifetime(text: string): number {
   const seconds = Math.floor((parseDuration(text) ?? 0) / 1_000)
   if (seconds < 1) throw new InvalidArgumentError('It must be a duration such as 12h.')

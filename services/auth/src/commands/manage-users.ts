@@ -57,7 +57,6 @@ function recordSecuring(userId: string, since: Date): RunWork<SecuredUser, Secur
   }
 }
 
-/** @throws InvalidArgumentError */
 function readSince(text: string): string {
   if (SinceField.safeParse(text).success) return text
   throw new InvalidArgumentError(`It ${FIELD_TEXTS.time}, such as 2026-01-02T03:04:05Z.`)
@@ -298,7 +297,6 @@ function describeUserBriefly({ user }: Pick<Profile, 'user'>, now: Date): object
   }
 }
 
-/** A user for people, with identities and factors. */
 function describeUser({ user, identities, factors }: Profile, now: Date): object {
   return {
     ...describeUserBriefly({ user }, now),

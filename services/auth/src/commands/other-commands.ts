@@ -14,7 +14,6 @@ interface OtherCommandsOptions {
   readonly process: NodeJS.Process
 }
 
-/** All commands of the service except `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
   const print = (line: string) => void stdout.write(`${line}\n`)

@@ -19,10 +19,7 @@ import { startMails, startMessageRequests, startSms } from '../use-cases/send-me
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
 
-/**
- * Waits for the database, migrates, and serves until a signal ends the process.
- * @throws Error naming the file when the log cannot be written, and what the start throws, once it is logged
- */
+/** Waits for the database, migrates, and serves until a signal ends the process. */
 export async function serve(config: AuthConfig, process: NodeJS.Process): Promise<void> {
   const log = createAuthLog(config)
   await startLogged(log, config, () => start(config, log, process))

@@ -26,9 +26,7 @@ import type { LeftOut } from '../users/imported-user.ts'
 import { type Line, readForeignUsers, readLines } from '../users/read-foreign-users.ts'
 import { OPERATOR } from './operator-deps.ts'
 
-/** The database, the streams and the clock of `import` and `export`. */
 export interface TransferOptions {
-  /** How the commands open the database. */
   readonly operator: Pick<Operator<OperatorDeps>, 'open'>
   readonly now: () => Date
   readonly stdin: AsyncIterable<Buffer>
@@ -55,10 +53,7 @@ interface ImportRun {
 /** A variable instead of the option, since others of the machine may read the list of its processes. */
 const SIGNER_KEY = 'FIREBASE_SIGNER_KEY'
 
-/**
- * Adds the commands that move users with the hashes of their passwords to `auth users`: `import`, which a
- * refused line makes fail, and `export`.
- */
+/** Adds `import`, which fails when a line is refused, and `export` to `auth users`. */
 export function addTransferCommands(command: Command, options: TransferOptions): void {
   const { operator, stdout } = options
   const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
@@ -211,10 +206,7 @@ function isNamed(file: string | undefined): file is string {
   return file !== undefined && file !== '-'
 }
 
-/**
- * The parser of an option would have its error quote the text, which is a secret.
- * @throws CommanderError where it is no base64
- */
+/** The parser of an option would quote the text, which is a secret, in its error. @throws CommanderError for no base64 */
 function readFirebaseParameters(flags: ImportFlags, command: Command): FirebaseParameters | undefined {
   const { firebaseSignerKey, firebaseSaltSeparator = Buffer.alloc(0), firebaseRounds, firebaseMemCost } = flags
   if (!firebaseSignerKey) return undefined

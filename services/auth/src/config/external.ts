@@ -122,11 +122,9 @@ export interface ProviderConfig {
 
 const FLOW_STATE_LIFETIME_MS_MIN = 300_000
 
-/** The settings of external providers, fixed and custom. */
 export interface ExternalConfig {
   readonly providers: ReadonlyMap<ProviderName, ProviderConfig>
   readonly flowStateLifetimeMs: number
-  /** The issuers that the id_token grant accepts. */
   readonly idTokenIssuers: readonly string[]
   /** The URL at which every sign-in ends. Undefined: the address that the client asks for. */
   readonly redirectUrl: string | undefined

@@ -8,7 +8,6 @@ import { behavioursOf } from './behaviours.ts'
 import { codeLength, limit, type ProfileValues, templateText } from './rules.ts'
 import { DEFAULT_SMS_TEXT } from './sms.ts'
 
-/** Settings of second factors (docs/settings/auth.md): lifetimes, limits, and which types are switched on. */
 export const mfaSettings = group('Second factors', {
   MFA_CHALLENGE_EXPIRY_DURATION: integer(0, undefined, 'seconds')
     .prefault('300')
@@ -38,7 +37,6 @@ const LIFETIME_SECONDS_MIN = 300
 
 type MfaValues = SettingValues<typeof mfaSettings> & SettingValues<typeof webauthnSettings>
 
-/** The settings of second factors. */
 export interface MfaConfig {
   readonly challengeLifetimeSeconds: number
   readonly unverifiedLifetimeMs: number
@@ -127,12 +125,10 @@ const passkeySettings = group(
   },
 )
 
-/** Settings of WebAuthn: second factors and passkeys (docs/settings/auth.md). */
 export const webauthnSettings = { ...factorSettings, ...passkeySettings } as const
 
 type WebauthnValues = SettingValues<typeof webauthnSettings>
 
-/** The settings of passkeys and WebAuthn factors. */
 export interface WebauthnConfig {
   /** Undefined where one of its parts is missing. */
   readonly relyingParty: RelyingParty | undefined
@@ -141,7 +137,6 @@ export interface WebauthnConfig {
   readonly passkeysMax: number
 }
 
-/** Returns the settings of passkeys and WebAuthn factors. */
 export function toWebauthnConfig(values: WebauthnValues): WebauthnConfig {
   return {
     relyingParty: toRelyingParty(values),

@@ -29,7 +29,6 @@ export interface HookConfig {
 /** The hooks that are on. A hook that is off is absent. */
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
-/** Settings of hooks (docs/settings/auth.md): for each its switch, its URL and its keys. */
 export const hookSettings = group(
   { title: 'Hooks', about: 'A server of your own is asked, or told, by signed HTTP calls.' },
   family(HOOKS, {

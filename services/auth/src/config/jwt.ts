@@ -6,7 +6,6 @@ import { importSigningKey, PrivateJwk, SIGNING_ALGORITHMS } from '../access-toke
 import { behavioursOf } from './behaviours.ts'
 import type { ProfileValues } from './rules.ts'
 
-/** Settings of access tokens (docs/settings/auth.md): keys, lifetime, audiences and roles. */
 export const jwtSettings = group('Tokens', {
   JWT_SECRET: secret().describe(
     'Key of tokens that are signed with HS256: at least 32 random bytes, as text. Other keys are derived from it where they are not set.',
@@ -48,7 +47,6 @@ type JwtValues = SettingValues<typeof jwtSettings>
 const SECRET_BYTES_MIN = 32
 const DEFAULT_ROLE = 'authenticated'
 
-/** How access tokens are made and verified, as `toJwtConfig` groups it. */
 export interface JwtConfig {
   readonly secret: string
   readonly lifetimeSeconds: number
@@ -70,7 +68,6 @@ export interface JwtConfig {
   readonly validMethods: readonly string[] | undefined
 }
 
-/** Returns how access tokens are made and verified. */
 export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_EXTERNAL_URL: string }): JwtConfig {
   const { useExternalUrlAsIssuer } = behavioursOf(values.PROFILE)
   return {
@@ -87,10 +84,7 @@ export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_E
   }
 }
 
-/**
- * Returns warnings about a default role that makes every new user an admin, a deprecated name, and a JWT_SECRET that can be
- * guessed.
- */
+/** Returns warnings about a default role that is an admin role, a deprecated name, and a JWT_SECRET that can be guessed. */
 export function jwtWarnings(values: JwtValues): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   const badRole = roleProblem(values)
@@ -105,10 +99,7 @@ export function jwtWarnings(values: JwtValues): string[] {
   ]
 }
 
-/**
- * The sentence that says that every user who signs up is an admin; undefined where the role of new users is no admin role. The
- * compatible profile warns with it, and the strict profile refuses to start.
- */
+/** The sentence that every user who signs up is an admin; undefined where the default role is no admin role. */
 export function roleProblem({
   JWT_ADMIN_ROLES: admins,
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,

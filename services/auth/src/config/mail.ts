@@ -42,7 +42,6 @@ const GUARDED_NOTIFICATIONS = [
 /** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED. */
 export const NOTIFICATIONS = [...USUAL_NOTIFICATIONS, ...GUARDED_NOTIFICATIONS] as const
 
-/** The name of a notification, as in AUTH_MAILER_NOTIFICATIONS_<name>_ENABLED. */
 export type NotificationName = (typeof NOTIFICATIONS)[number]
 
 const serverSettings = group(
@@ -125,13 +124,10 @@ const messageSettings = group('Mails', {
   }),
 })
 
-/** Settings of mails (docs/settings/auth.md): of the mail server, and of the messages. */
 export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
-/** The values of these settings. */
 export type MailValues = SettingValues<typeof mailSettings>
 
-/** The mail server, and the sender of the mails. */
 export interface SmtpConfig {
   readonly host: string
   readonly port: number
@@ -140,14 +136,12 @@ export interface SmtpConfig {
   readonly password: string | undefined
   /** Whether a server without TLS gets neither mails nor the password. */
   readonly requireTls: boolean
-  /** How mail servers are greeted. */
   readonly greetingName: string
   readonly from: { readonly name: string; readonly address: string }
   /** Further headers; `$messageType` in a value stands for the kind of mail. */
   readonly headers: Readonly<Record<string, readonly string[]>>
 }
 
-/** The settings of mails: server, sender, links, intervals, templates and notifications. */
 export interface MailConfig {
   /** Undefined where no server is set, and mails are dropped (reference: Environment). */
   readonly smtp: SmtpConfig | undefined

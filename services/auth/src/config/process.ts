@@ -92,7 +92,6 @@ const observationSettings = group('Logs, traces and metrics', {
     }),
 })
 
-/** Settings of the server, its log and its telemetry (docs/settings/auth.md). */
 export const serverSettings = { ...addressSettings, ...observationSettings } as const
 
 /** Settings of supabase/auth that have no effect here (docs/settings/auth.md). */
@@ -116,13 +115,11 @@ const ADDRESS_SETTINGS = ['SECURITY_FORWARDED_FOR_ENABLED', 'SECURITY_SB_FORWARD
 
 type ServerValues = SettingValues<typeof serverSettings>
 
-/** How the process listens, logs and reports metrics. */
 export interface ServerConfig extends TelemetryConfig {
   readonly host: string
   readonly port: number
   /** Base of links and default issuer, as written. */
   readonly externalUrl: string
-  /** How long a handler may take. */
   readonly handlerTimeoutMs: number
   readonly shutdownDelayMs: number
   /** Undefined: no setting says which proxies there are, and none is trusted. */
@@ -135,7 +132,6 @@ export interface ServerConfig extends TelemetryConfig {
   readonly serviceName: string
 }
 
-/** Returns how the process listens, logs and reports metrics. */
 export function toServerConfig(values: ServerValues, { trustedPeer }: Pick<Behaviours, 'trustedPeer'>): ServerConfig {
   return {
     host: values.API_HOST,
@@ -160,7 +156,6 @@ export function serverWarnings(values: SettingValues<typeof settingsWithoutEffec
   return set.map((name) => `AUTH_${name} is deprecated and has no effect`)
 }
 
-/** Settings of the database and of its rows (docs/settings/auth.md). */
 export const databaseSettings = group('Database', {
   DB_DRIVER: oneOf('postgres').describe('The kind of database.'),
   DB_DATABASE_URL: databaseUrl().meta({
@@ -211,10 +206,7 @@ export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> 
   readonly unconfirmedRetentionMs: number | 'off'
 }
 
-/**
- * Returns the settings of the database. A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps
- * rows for ever.
- */
+/** A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps rows for ever. */
 export function toDatabaseConfig(values: DatabaseValues): AuthDatabaseSettings {
   return {
     url: values.DB_DATABASE_URL,

@@ -274,20 +274,14 @@ export function isHarmless({ harmless }: SettingWithoutEffect, value: string): b
   return harmless === 'always' || OFF.test(value.trim()) === (harmless === 'while off')
 }
 
-/**
- * Names that begin as those of supabase/auth, sorted. Those that Kubernetes sets for a Service `gotrue` do not count.
- * @throws ConfigError when the env file cannot be read
- */
+/** Sorted. Names that Kubernetes sets for a Service `gotrue` do not count. @throws ConfigError */
 export function listUpstreamNames(source: EnvironmentOptions): readonly string[] {
   return Object.keys(readEnvironment(source))
     .filter((name) => name.startsWith(PREFIXES.otherPrefix) && !isSetByKubernetes(name))
     .sort()
 }
 
-/**
- * The names of supabase/auth that are set, and whose own name here is not.
- * @throws ConfigError when the env file cannot be read
- */
+/** The names of supabase/auth that are set, and whose own name here is not. @throws ConfigError */
 export function listAliases(source: EnvironmentOptions): readonly string[] {
   const env = readEnvironment(source)
   return listUpstreamNames(source).filter((name) => env[ownNameOf(name)] === undefined)

@@ -153,7 +153,6 @@ function refuse(context: z.RefinementCtx, message: string): never {
 
 const HeaderLists = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
 
-/** Headers of mails: the values by name. */
 export function mailHeaders(): z.ZodType<Readonly<Record<string, readonly string[]>>, string> {
   const form = 'JSON object of header names to lists of values'
   return parsed({ form, problem: `must be a ${form}` }, (value) => {

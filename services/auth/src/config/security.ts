@@ -79,7 +79,6 @@ const limitSettings = group(
   },
 )
 
-/** Settings of the captcha, proxies, encryption and limits. */
 export const securitySettings = {
   ...captchaSettings,
   ...protectionSettings,
@@ -94,7 +93,6 @@ type SecurityValues = SettingValues<typeof securitySettings> &
   > &
   Pick<SettingValues<typeof signupSettings>, 'SECURITY_MANUAL_LINKING_ENABLED'>
 
-/** The settings of guesses, encryption, proxies and captcha. */
 export interface SecurityConfig {
   readonly reauthenticateForPassword: boolean
   readonly currentPasswordForPassword: boolean
@@ -114,7 +112,6 @@ export interface SecurityConfig {
   readonly outboundAllowedHosts: readonly string[]
 }
 
-/** Returns the settings of code attempts, encryption, proxies and captcha, with the defaults of the profile. */
 export function toSecurityConfig(values: SecurityValues & ProfileValues): SecurityConfig {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
@@ -163,7 +160,6 @@ export function toRateLimitConfig(
   }
 }
 
-/** The provider that verifies captcha tokens. */
 export interface CaptchaConfig {
   readonly secret: string
   readonly url: string

@@ -32,7 +32,6 @@ export interface OperatorsConfig {
   readonly mayHaveSignInLinks: boolean
 }
 
-/** Returns who may call as an operator. */
 export function toOperatorsConfig(values: SettingValues<typeof operatorSettings>): OperatorsConfig {
   return {
     keys: values.OPERATOR_KEYS,

@@ -11,7 +11,6 @@ import type { Behaviours } from './behaviours.ts'
 import type { serverSettings } from './process.ts'
 import type { ProfileValues } from './rules.ts'
 
-/** Settings of sessions and their tokens (docs/settings/auth.md). */
 export const sessionSettings = group('Sessions', {
   SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: flag()
     .prefault('true')
@@ -39,7 +38,6 @@ export const sessionSettings = group('Sessions', {
     ),
 })
 
-/** Settings of passwords (docs/settings/auth.md): the rules for a new password, and where it is looked up. */
 export const passwordSettings = group('Passwords', {
   PASSWORD_MIN_LENGTH: integer(0, 72)
     .prefault('6')
@@ -94,7 +92,6 @@ export interface SessionConfig {
   readonly enforceOnAccessToken: boolean
 }
 
-/** Returns the settings of sessions and refresh tokens. */
 export function toSessionConfig(values: SettingValues<typeof sessionSettings>): SessionConfig {
   return {
     revokeFamilyOnReuse: values.SECURITY_REFRESH_TOKEN_ROTATION_ENABLED,
@@ -110,7 +107,6 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>): 
 
 /** The rules for new passwords. A password that is stored already need not meet them. */
 export interface PasswordConfig {
-  /** The algorithm of new hashes. */
   readonly algorithm: PasswordAlgorithm
   readonly policy: PasswordPolicy
   /** Whether passwords that admins give to new users must meet the policy too. */
@@ -164,7 +160,6 @@ function positiveDuration(): z.ZodType<number, string> {
     .meta({ allowed: 'more than 0' })
 }
 
-/** Settings of who may sign up, and how (docs/settings/auth.md). */
 export const signupSettings = group('Signing up', {
   DISABLE_SIGNUP: flag().prefault('false').describe('Let nobody sign up: users are invited, or made by an admin.'),
   EXTERNAL_EMAIL_ENABLED: flag().prefault('true').describe('Let users sign up and sign in by email.'),
@@ -177,7 +172,6 @@ export const signupSettings = group('Signing up', {
 
 type SignupValues = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
 
-/** The rules on who may sign up and how, and where redirects may go. */
 export interface SignupConfig {
   readonly disabled: boolean
   readonly emailEnabled: boolean
@@ -197,7 +191,6 @@ export interface SignupConfig {
   readonly linkHosts: string[]
 }
 
-/** Returns who may sign up and how, and where redirects may go. */
 export function toSignupConfig(
   values: SignupValues,
   { compareSiteRedirectsBy }: Pick<Behaviours, 'compareSiteRedirectsBy'>,

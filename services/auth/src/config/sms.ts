@@ -61,7 +61,6 @@ const gatewaySettings = group(
   },
 )
 
-/** Settings of SMS and their gateways (docs/settings/auth.md). */
 export const smsSettings = { ...messageSettings, ...gatewaySettings } as const
 
 type SmsValues = SettingValues<typeof smsSettings>
@@ -73,7 +72,6 @@ const CREDENTIALS = {
   vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
 } as const satisfies Record<SmsGatewayName, readonly (keyof SmsValues)[]>
 
-/** The settings of SMS and of the one gateway that sends them. */
 export interface SmsConfig {
   readonly autoconfirm: boolean
   readonly intervalMs: number
@@ -89,7 +87,6 @@ export interface SmsConfig {
   readonly gateway: GatewayProtocol | LibraryGateway | undefined
 }
 
-/** Returns the settings of SMS, and the gateway that they name. */
 export function toSmsConfig(values: SmsValues, behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>): SmsConfig {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,

@@ -36,10 +36,6 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { type EncryptionKeys, equalSecrets, openSecret } from '../secrets/sealed-secret.ts'
 import { buildUnconfirmedUser } from '../users/claim-identifier.ts'
 
-/**
- * The dependencies of the exchange at a provider. The encryption keys decrypt the secrets that the flow kept while its browser
- * was at the provider.
- */
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'security'>
   readonly encryptionKeys: EncryptionKeys

@@ -48,7 +48,6 @@ import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 export interface ExternalOwner {
   readonly decision: 'existing' | 'link' | 'create'
   readonly user: User
-  /** The identity of the external account. */
   readonly identityId: string
   /** Whether the external account has signed this user in before, and gives an email for the first time. */
   readonly isFirstAddress: boolean
@@ -56,7 +55,6 @@ export interface ExternalOwner {
   readonly credentialSince: Timestamp | null
 }
 
-/** The dependencies of the search for the owner: a new user is announced to hooks and recorded in the audit log. */
 export interface FindOwnerDeps extends AuditDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'signup'>
   readonly hooks: Pick<Hooks, 'isOn'>
@@ -91,10 +89,7 @@ export async function findExternalOwner(
   return link(trx, deps, user, { account, ip: context.ip })
 }
 
-/**
- * Refuses operators at custom providers: admins of the API add and change such providers, and could sign in as an operator by a
- * provider of their own.
- */
+/** Refuses operators at custom providers: an admin of the API could sign in as an operator by a provider of their own. */
 export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provider'>, user: User): void {
   if (provider.startsWith(CUSTOM_PREFIX)) leaveToOperators(user)
 }
@@ -122,12 +117,11 @@ export async function requireSameSubjects(
   if (!present || !sharesSubjects(present, subjects)) refuseForeignIdentity()
 }
 
-/** Refuses an external account whose identity belongs to another user. @throws identityTaken */
 export function refuseForeignIdentity(): never {
   throw identityTaken()
 }
 
-/** Refuses an external account whose address several users have: none of them may get it. @throws severalOwners, emailExists */
+/** Refuses an external account whose address several users have: none of them may get it. */
 function refuseSeveralOwners({ config }: Pick<FindOwnerDeps, 'config'>): never {
   if (config.behaviours.refuseSharedEmailAsTaken) refuseTakenEmail()
   throw severalOwners()
@@ -238,10 +232,7 @@ export async function adoptProfile(
   return updateProviders(trx, user)
 }
 
-/**
- * The metadata of a user with the claims of a provider. Claims that do not fit are logged by name alone: their values are
- * personal.
- */
+/** The metadata with the claims of a provider. Claims that do not fit are logged by name: their values are personal. */
 function mergeFitting(
   { config, logger }: Pick<FindOwnerDeps, 'logger'> & { readonly config: MetadataRules },
   user: Pick<User, 'userMetadata' | 'appMetadata'> & Partial<Pick<User, 'id'>>,
@@ -262,16 +253,11 @@ async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id:
   return user
 }
 
-/**
- * The dependencies of a sign-in with an unverified email: those that queue a confirmation, and those that
- * find the caller of a linking flow.
- */
 export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity is stored already. */
 export interface UnverifiedEmail {
   readonly provider: string
-  /** The user of the identity. */
   readonly user: Pick<User, 'id' | 'audience'>
   /** The account that the identity was linked to; undefined: it was to sign in. */
   readonly linking: LinkingTarget | undefined
@@ -323,11 +309,7 @@ async function mailEmailChange(
   }
 }
 
-/**
- * Mails a confirmation, unless there is nothing to confirm, and refuses until the email is verified.
- * @throws externalEmailUnverified, externalEmailMailed or linkedEmailUnverified, always, tokenUserNotFound, userBanned,
- * sessionNotFound, identitiesNeedSecondFactor
- */
+/** Mails a confirmation, unless there is nothing to confirm, and always throws until the email is verified. */
 export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, linking, mailTo } = unverified
   await (linking
@@ -339,7 +321,6 @@ export async function refuseUnverified(deps: UnverifiedDeps, unverified: Unverif
   throw externalEmailMailed({ provider })
 }
 
-/** Refuses an account whose email only the provider can verify. @throws externalEmailUnverified */
 export function refuseUnverifiedEmail(provider: string): never {
   throw externalEmailUnverified({ provider })
 }

@@ -205,20 +205,17 @@ const CLEARED_WAYS_IN = {
 /** The other members of the row that a stranger may have written, where no admin has invited the user. */
 const CLEARED_PROFILE = { ...CLEARED_VALUES, phone: null } as const
 
-/** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
 interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
 }
 
-/** An external account, and the user to link it to. */
 interface ExternalLink {
   readonly account: ExternalAccount
   readonly target: LinkingTarget
-  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
-/** Requires that users may link and unlink identities themselves. @throws manualLinkingDisabled */
+/** Requires that users may link and unlink identities themselves. */
 export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>): void {
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
 }
@@ -288,11 +285,9 @@ async function adoptEmail(
   })
 }
 
-/** An invitation, and the external account by which its user accepts it. */
 interface AcceptedInvitation {
   readonly account: ExternalAccount
   readonly inviteTokenHash: Buffer
-  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
@@ -345,7 +340,6 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, li
   return user
 }
 
-/** Refuses an invitation that is unknown, too old or used. @throws inviteNotFound */
 function refuseInvitation(): never {
   throw inviteNotFound()
 }

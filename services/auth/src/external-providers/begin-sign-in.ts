@@ -17,7 +17,6 @@ import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '.
 import { type OAuth1Deps, requestToken } from './oauth1-client.ts'
 import { failExchange, type Grant, type OAuth1Provider, type OAuth2Provider, parseForeignJson } from './provider.ts'
 
-/** A sign-in that a browser asks for. */
 interface SignInRequest {
   /** The parameter `state`, by which the answer finds its flow. */
   readonly state: string
@@ -120,10 +119,7 @@ interface CodeAnswer {
   readonly userField: string | undefined
 }
 
-/**
- * Exchanges the code of a provider's answer (RFC 6749, section 4.1.3). The caller has checked the state.
- * @throws Error when the provider refuses, or when its answer is not the answer of a token endpoint
- */
+/** Exchanges a code (RFC 6749, section 4.1.3). The caller has checked the state. @throws Error when the provider refuses */
 export async function exchangeCode(
   outbound: Outbound,
   { provider, account, origin }: ConfiguredProvider<OAuth2Provider>,
@@ -210,7 +206,6 @@ export function namesIssuer(configured: Pick<AnyConfiguredProvider, 'provider'>)
 /**
  * Refuses an answer of another provider than the asked one: a dishonest provider may have sent its visitor on to an honest
  * provider with the `state` of its own flow (RFC 9207, section 1).
- * @throws answerOfOtherProvider
  */
 export function requireOwnAnswer(configured: AnyConfiguredProvider, { calledAt, iss }: ReturnPlace): void {
   const isAtOwnPlace = calledAt === (hasOwnCallback(configured) ? configured.name : undefined)

@@ -5,7 +5,6 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { CustomProviderSettings, type Subjects, subjectsOf } from './custom-provider.ts'
 
-/** A custom provider, which an admin has added. */
 export interface CustomProvider {
   readonly id: string
   readonly identifier: string
@@ -34,7 +33,6 @@ export async function findCustomProvider(db: Db, identifier: string): Promise<Cu
   return row && toCustomProvider(row)
 }
 
-/** Finds a provider, as `findCustomProvider` does. */
 export async function getCustomProvider(db: Db, identifier: string): Promise<CustomProvider> {
   return requireProvider(await findCustomProvider(db, identifier))
 }

@@ -87,7 +87,6 @@ export const CustomProviderChanges = z.object({
     .optional(),
 })
 
-/** The body of PUT /admin/custom-providers/:identifier. */
 export type CustomProviderChanges = z.output<typeof CustomProviderChanges>
 
 /** The body of POST /admin/custom-providers. A change may not contain the type or the identifier. */
@@ -99,7 +98,6 @@ export const NewCustomProvider = CustomProviderChanges.extend({
   client_secret: Text,
 }).meta({ oneOf: [ofType('oauth2', OAUTH2_URLS, OIDC_MEMBERS), ofType('oidc', ['issuer'], OAUTH2_URLS)] })
 
-/** The body of POST /admin/custom-providers. */
 export type NewCustomProvider = z.output<typeof NewCustomProvider>
 
 /** The members of a provider of one type, for the API document alone. */
@@ -147,7 +145,6 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
   }),
 ])
 
-/** The settings of a custom provider that an admin has stored, except its identifier and its sealed secret. */
 export type CustomProviderSettings = z.output<typeof CustomProviderSettings>
 
 /** The claim of a custom provider for each member of the profile, by name or JSON pointer. */
@@ -259,7 +256,6 @@ export function customIssuerOf(settings: CustomProviderSettings): string {
   return settings.provider_type === 'oidc' ? settings.discovery_document.issuer : new URL(settings.userinfo_url).origin
 }
 
-/** The meaning of the subjects of a custom provider. */
 export function subjectsOf(settings: CustomProviderSettings): Subjects {
   return { issuer: customIssuerOf(settings), claim: settings.attribute_mapping.sub ?? 'sub' }
 }
@@ -269,12 +265,11 @@ export function sharesSubjects(one: Subjects, other: Subjects): boolean {
   return one.issuer === other.issuer && one.claim === other.claim
 }
 
-/** Refuses settings by which the subjects of identities would be other people. @throws customProviderInUse */
+/** Refuses settings by which the subjects of identities would be other people. */
 export function refuseOtherSubjects(): never {
   throw customProviderInUse()
 }
 
-/** A provider at which users may sign in. */
 export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider> {
   readonly name: string
   readonly provider: Kind
@@ -293,7 +288,6 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
 /** A provider with the service's account there. `protocol` distinguishes OAuth 2.0 from OAuth 1.0a. */
 export type AnyConfiguredProvider = ConfiguredProvider<OAuth2Provider> | ConfiguredProvider<OAuth1Provider>
 
-/** Whether a provider speaks OAuth 1.0a. */
 export function isOAuth1(configured: AnyConfiguredProvider): configured is ConfiguredProvider<OAuth1Provider> {
   return configured.provider.protocol === 'oauth1a'
 }

@@ -46,10 +46,7 @@ export interface FindProviderDeps {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/**
- * Finds an enabled provider, fixed or custom, by name; undefined for an unknown name, and for a provider that is off.
- * @throws Error when no key of this service encrypted its secret, when it was changed, or when it belongs to another row
- */
+/** Finds an enabled provider, fixed or custom, by name; undefined for any other. @throws Error when its secret does not open */
 export async function findProvider(deps: FindProviderDeps, name: string): Promise<AnyConfiguredProvider | undefined> {
   const { external, server } = deps.config
   if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)
@@ -132,10 +129,8 @@ export interface CompleteSettingsDeps {
 type WantedSettings = CustomProviderChanges & Pick<CustomProviderSettings, 'provider_type'>
 
 /**
- * Checks the members that a type of provider needs, and adds the defaults. Fetches the metadata of an OpenID provider, also
- * where `wanted` has older ones.
- * @throws customProviderFieldForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
- * and what `toFieldError` makes
+ * Checks the members that a type of provider needs, and adds the defaults. Fetches the metadata of an OpenID provider, also where
+ * `wanted` has older ones.
  */
 export async function completeSettings(
   { outbound }: CompleteSettingsDeps,

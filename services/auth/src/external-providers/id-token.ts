@@ -9,7 +9,6 @@ import { type IdTokenClaims, type IdTokenRules, parseForeignJson } from './provi
 /** An id_token whose signature, issuer, audience and times are valid. Its nonce has not been compared yet. */
 export interface VerifiedIdToken {
   readonly claims: IdTokenClaims
-  /** The algorithm of the signature. */
   readonly alg: string
 }
 

@@ -27,10 +27,7 @@ const PAUSE_MS = 5_000
 /** Each tenant of Azure has its own keys. */
 const SETS_MAX = 500
 
-/**
- * The public keys of providers, for one process. Keys are read again after an hour; origins `operator` and `data` share none,
- * since other addresses are allowed to them.
- */
+/** Keys are read again after an hour. Origins `operator` and `data` share none: other addresses are allowed to them. */
 export function createKeySets(outbound: Outbound, now: () => Date): KeySets {
   const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })

@@ -6,14 +6,12 @@ import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ConfiguredProvider } from './custom-provider.ts'
 import { type ExternalProfile, type OAuth1Provider, parseForeignJson } from './provider.ts'
 
-/** The dependencies of a call by OAuth 1.0a: each request has its own nonce and time. */
 export interface OAuth1Deps {
   readonly outbound: Outbound
   readonly randomBytes: RandomBytes
   readonly now: () => Date
 }
 
-/** A token, and the secret that signs requests with it. */
 export const OAuth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
 
 /** A token of OAuth 1.0a and its secret. A flow keeps them sealed, as JSON. */
@@ -25,10 +23,7 @@ const TokenAnswer = z
   .transform(({ oauth_token: token, oauth_token_secret: secret }) => ({ token, secret }))
 const RequestTokenAnswer = z.object({ oauth_callback_confirmed: z.literal('true') })
 
-/**
- * Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1).
- * @throws Error when the provider is out of reach or refuses, or its answer holds no token or confirms no callback
- */
+/** Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1). */
 export async function requestToken(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -41,10 +36,7 @@ export async function requestToken(
   return TokenAnswer.parse(form)
 }
 
-/**
- * Exchanges the request token for an access token, after the user has agreed (section 2.3).
- * @throws Error when the provider is out of reach or refuses, or its answer holds no token
- */
+/** Exchanges the request token for an access token, after the user has agreed (section 2.3). */
 export async function exchangeVerifier(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -55,10 +47,6 @@ export async function exchangeVerifier(
   return TokenAnswer.parse(Object.fromEntries(new URLSearchParams(answer)))
 }
 
-/**
- * Fetches the profile of the user who has signed in.
- * @throws Error when the provider is out of reach or refuses, or its answer does not match the schema
- */
 export function readOAuth1Profile(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,

@@ -198,7 +198,7 @@ export function describeFailure(error: unknown): Error {
   return new Error(error instanceof Error ? error.message : 'the provider failed')
 }
 
-/** Fails a sign-in whose provider gives no token. @throws exchangeFailed */
+/** Fails a sign-in whose provider gives no token. */
 export function failExchange(error: unknown): never {
   throw exchangeFailed({ cause: describeFailure(error) })
 }
@@ -225,11 +225,9 @@ export function fullName(first: string | null | undefined, last: string | null |
 // The members of a profile beside the id. A member of another type than the provider documents counts as missing, so that a wrong
 // name or picture does not keep a user out (reference: Answers of providers).
 
-/** A text, or none. */
 export const Text = z.string().nullish().catch(undefined)
 /** True or false, or none. The text `true` is none. */
 export const Flag = z.boolean().nullish().catch(undefined)
-/** A number, or none. */
 export const Count = z.number().nullish().catch(undefined)
 
 /** A list without the entries of another form; empty where there is none. */

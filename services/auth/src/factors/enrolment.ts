@@ -19,7 +19,6 @@ import { type EncryptionKeys, openSecret, type RandomBytes, readUpstreamSecret }
 import { type Factor, requireFactor } from './factor.ts'
 import type { FactorWithSecrets } from './factor-repository.ts'
 
-/** A factor that a user wants to enrol. */
 export interface WantedFactor {
   /** Empty where the user gives no name. */
   readonly friendlyName: string
@@ -39,7 +38,7 @@ export type EnrolmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'to
 /** Whether a factor may become verified, or why not. */
 type ActivationVerdict = Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'>
 
-/** Requires that a user may have one more way to prove themselves. @throws tooManyFactors, enrolNeedsSecondFactor */
+/** Requires that a user may have one more way to prove themselves. */
 export function requireAllowed(verdict: ActivationVerdict): void {
   if (verdict === 'too-many') throw tooManyFactors()
   if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
@@ -91,7 +90,6 @@ function isVerified({ status }: Factor): boolean {
   return status === 'verified'
 }
 
-/** Refuses a phone number that another factor of the user has. @throws phoneFactorExists */
 export function refuseTakenPhone(): never {
   throw phoneFactorExists()
 }
@@ -99,21 +97,18 @@ export function refuseTakenPhone(): never {
 /** The types of factors that are enrolled and challenged. Recovery codes are not. */
 export type EnrolledType = 'totp' | 'phone' | 'webauthn'
 
-/** Refuses to enrol a type that is switched off. @throws totpEnrolDisabled, phoneEnrolDisabled, webauthnEnrolDisabled */
 export function requireEnrolEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
   if (mfa[type].enrolEnabled) return
   if (type === 'totp') throw totpEnrolDisabled()
   throw type === 'phone' ? phoneEnrolDisabled() : webauthnEnrolDisabled()
 }
 
-/** Refuses to use a type that is switched off. @throws totpVerifyDisabled, phoneVerifyDisabled, webauthnVerifyDisabled */
 export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
   if (mfa[type].verifyEnabled) return
   if (type === 'totp') throw totpVerifyDisabled()
   throw type === 'phone' ? phoneVerifyDisabled() : webauthnVerifyDisabled()
 }
 
-/** Refuses to make recovery codes where they are switched off. @throws recoveryEnrolDisabled */
 export function requireRecoveryCodesEnabled({ mfa }: Pick<AuthConfig, 'mfa'>): void {
   if (!mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
 }
@@ -216,7 +211,6 @@ interface EnrolledFactorParts {
   readonly totpSecret: string | undefined
 }
 
-/** The form in which clients see a factor right after its enrolment. A TOTP factor has its secret, also as a QR code. */
 export function viewEnrolledFactor(factor: EnrolledFactorParts): z.output<typeof EnrolledFactorView> {
   const { id, type, friendlyName, phone, totpSecret, issuer, account } = factor
   const view = { id, type, friendly_name: friendlyName }
@@ -246,7 +240,6 @@ export const RecoveryCodesView = z.object({
   codes: z.array(z.string()),
 })
 
-/** The form in which clients see new recovery codes, in the clear. */
 export function viewRecoveryCodes({
   factor,
   codes,

@@ -184,10 +184,7 @@ interface FactorUpdate {
   readonly now: Date
 }
 
-/**
- * Changes a factor.
- * @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone
- */
+/** @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone */
 export async function updateFactor(
   trx: Db,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,

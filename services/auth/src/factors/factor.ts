@@ -30,7 +30,6 @@ export interface Factor {
   readonly updatedAt: Timestamp
 }
 
-/** Requires that a factor exists, as a lookup has found it. @throws factorNotFound */
 export function requireFactor<Found>(factor: Found | undefined): Found {
   if (factor === undefined) throw factorNotFound()
   return factor
@@ -52,10 +51,7 @@ export interface MfaFactorsTable {
   /** When the factor was first shown; null while it is not verified, and where another service has verified it. */
   proved_at: TimestampColumn | null
   last_challenged_at: TimestampColumn | null
-  /**
-   * The number of wrong codes since the owner last showed the factor. A success sets the number back. `guessed_at`: when the
-   * last wrong code came.
-   */
+  /** Wrong codes since the owner last showed the factor; a success sets it back. `guessed_at`: when the last one came. */
   guesses: Generated<number>
   guessed_at: TimestampColumn | null
   created_at: TimestampColumn
@@ -89,7 +85,6 @@ export interface MfaChallengesTable {
   created_at: GeneratedTimestamp
 }
 
-/** The recovery codes of a user. */
 export interface MfaRecoverySetsTable {
   id: string
   user_id: string
@@ -111,7 +106,6 @@ export interface MfaRecoveryCodesTable {
   used_at: TimestampColumn | null
 }
 
-/** A challenge of a second factor. */
 export interface Challenge {
   readonly id: string
   /** The hash of the code that was sent to a phone; null for other factors. */
@@ -139,7 +133,6 @@ export function judgeChallenge(
   return now < challengeEnd(new Date(challenge.createdAt), lifetimeSeconds) ? 'open' : 'expired'
 }
 
-/** Requires a challenge, as a request names it or a lookup has found it. @throws challengeNotFound */
 export function requireChallenge<Found>(found: Found | undefined): Found {
   if (found === undefined) throw challengeNotFound()
   return found
@@ -147,10 +140,8 @@ export function requireChallenge<Found>(found: Found | undefined): Found {
 
 const NAME_LENGTH_MAX = 120
 
-/** The name that a user gives a factor or a passkey. */
 export const friendlyNameField = z.string().optional().meta({ maxLength: NAME_LENGTH_MAX, example: 'My phone' })
 
-/** Checks the name that a user gives a factor or a passkey. @throws friendlyNameTooLong */
 export function requireFriendlyName(name: string): string {
   if ([...name].length <= NAME_LENGTH_MAX) return name
   throw friendlyNameTooLong({ max: NAME_LENGTH_MAX })
@@ -161,7 +152,6 @@ export function requireFreeName(name: string, others: readonly Pick<Factor, 'fri
   if (name.trim() !== '' && others.some(({ friendlyName }) => friendlyName === name)) refuseTakenName(name)
 }
 
-/** Refuses a name that another factor of the user has. @throws factorNameTaken */
 export function refuseTakenName(name: string): never {
   throw factorNameTaken({ name })
 }

@@ -64,10 +64,7 @@ async function replaceRecoveryCodes(
   await forgetGuesses(trx, factorId, { codes_at: now, updated_at: now })
 }
 
-/**
- * Counts a guess before it is compared.
- * @returns undefined if the attempt is allowed, otherwise the milliseconds until the next attempt
- */
+/** Counts an attempt before it is compared. @returns undefined if it is allowed, otherwise the milliseconds until the next */
 export async function countRecoveryGuess(db: Db, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)
   const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
@@ -89,7 +86,6 @@ export async function countRecoveryGuess(db: Db, factorId: string, now: Date): P
   return Math.max(0, Date.parse(row?.failing_since ?? now.toISOString()) - windowStart.getTime())
 }
 
-/** A typed code of a set. */
 interface CodeOfFactor {
   readonly factorId: string
   /** The hashes by each key with which the set may have been made. */
@@ -169,17 +165,13 @@ export function hashRecoveryCode(serverKey: Buffer, factorId: string, code: stri
   return createHmac('sha256', serverKey).update(`recovery-code\0${factorId}\0${code}`).digest()
 }
 
-/** The dependencies of new codes: the source of every secret, and the key of their hashes. */
 export interface IssueRecoveryCodesDeps {
   readonly now: () => Date
   readonly randomBytes: RandomBytes
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
 }
 
-/**
- * Makes the codes of a factor, in place of its earlier codes. Only the hashes of codes are stored.
- * @returns the codes, to be shown once
- */
+/** Makes the codes of a factor, in place of earlier ones, and stores their hashes. @returns the codes, to be shown once */
 export async function issueRecoveryCodes(
   trx: Trx,
   { now, randomBytes, serverKeys }: IssueRecoveryCodesDeps,

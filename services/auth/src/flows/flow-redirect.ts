@@ -16,10 +16,7 @@ interface RedirectSession {
   readonly refresh_token: string
 }
 
-/**
- * The URL that ends a sign-in without PKCE: `redirectTo` with the session in its fragment (reference:
- * Verification redirects).
- */
+/** The URL that ends a sign-in without PKCE, with the session in its fragment (reference: Verification redirects). */
 export function sessionRedirect(redirectTo: string, session: RedirectSession, type: string): string {
   return withFragment(redirectTo, {
     access_token: session.access_token,

@@ -44,7 +44,6 @@ interface SealedProviderTokens {
 /** A flow to store while its browser is at the provider. `at`: when it began. */
 export type NewAuthorizationFlow = AuthorizationFlow & { readonly at: Date }
 
-/** Stores a flow while its browser is at the provider. */
 export async function insertAuthorizationFlow(db: Db, flow: NewAuthorizationFlow): Promise<void> {
   await db
     .insertInto('flow_state')
@@ -244,7 +243,6 @@ export async function deleteFinishedFlows(trx: Trx, userId: string): Promise<voi
   await trx.deleteFrom('flow_state').where('user_id', '=', userId).where('auth_code_hash', 'is not', null).execute()
 }
 
-/** The hash of an auth code as its row holds it. */
 export function hashAuthCode(code: string): Buffer {
   return createHash('sha256').update(code).digest()
 }

@@ -84,7 +84,6 @@ const LENGTH_MAX = 128
 /**
  * Reads the code challenge of a request (reference: PKCE). Empty members count as absent.
  * @returns undefined when the request begins no PKCE flow
- * @throws pkceIncomplete, codeChallengeLength, codeChallengeCharacters, codeChallengeMethodUnsupported
  */
 export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
   const { code_challenge: codeChallenge, code_challenge_method: codeChallengeMethod } = body
@@ -102,7 +101,7 @@ export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | und
   return { codeChallenge: method === 'plain' ? toS256(codeChallenge) : codeChallenge, codeChallengeMethod: 's256' }
 }
 
-/** Requires PKCE of a flow through a browser, where the rule does. @throws pkceRequired */
+/** Requires PKCE of a flow through a browser, where the rule does. */
 export function requirePkce(pkce: PkceChallenge | null | undefined, rule: PkceRule): void {
   if (rule === 'required' && !pkce) throw pkceRequired()
 }

@@ -81,7 +81,6 @@ export interface RedirectCandidate {
   readonly redirectTo: string | undefined
 }
 
-/** A redirect that was asked for and refused. */
 export interface RefusedRedirect {
   readonly source: RedirectCandidate['source']
   readonly rule: RedirectRule
@@ -107,7 +106,6 @@ export function resolveRedirect(
   return { redirectTo: policy.siteUrl, refused }
 }
 
-/** The settings that say where a flow may end. */
 interface FlowEndRules {
   readonly signup: { readonly redirects: RedirectPolicy }
   /** `redirectUrl`: EXTERNAL_REDIRECT_URL, at which every flow of a provider ends. The list does not apply. */

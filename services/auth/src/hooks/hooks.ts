@@ -21,16 +21,9 @@ import { upstreamForm } from '../records/upstream-form.ts'
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
-  /**
-   * Whether the request itself calls a hook that is on. Otherwise the queue, or a later request, calls the
-   * hooks of messages and new users.
-   */
+  /** Whether the request itself calls a hook that is on. Otherwise a job or a later request calls it. */
   isInRequest(name: HookName): boolean
-  /**
-   * Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds.
-   * @throws hookRejected when the hook refuses; when the call fails hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong,
-   * hookAnswerNoJson or hookFailed
-   */
+  /** Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds. */
   call(name: HookName, payload: object): Promise<HookAnswer>
   /** Runs the work of a request: hooks that are called meanwhile get the address of its client. */
   during(ip: string, run: () => void): void
@@ -218,7 +211,6 @@ type AnswerBehaviours = Pick<Behaviours, 'hookRefusalCode' | 'ignoreUnknownHookA
 /**
  * Reads the answer of a hook (reference: Hooks). An empty body is an empty object. An answer that is neither in form nor a
  * refusal must not count as consent, so it fails, unless the profile ignores such answers.
- * @throws hookAnswerTooLong, hookAnswerNoJson, what `failHook` throws, hookRejected when the hook refuses
  */
 export function readHookAnswer(
   name: HookName,
@@ -272,7 +264,7 @@ export function requireHookAnswer<Output>(
   return failHook(parsed.error)
 }
 
-/** Ends the call of a hook that fails. The client learns nothing of the cause, which is for the log. @throws hookFailed */
+/** Ends the call of a hook that fails. The client learns nothing of the cause, which is for the log. */
 export function failHook(cause: unknown): never {
   throw hookFailed({ cause })
 }

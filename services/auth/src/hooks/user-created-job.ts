@@ -16,10 +16,8 @@ import type { Hooks } from './hooks.ts'
 /** Somebody who has become a user. `ip` is the address of the client for the hook; empty if none is known. */
 export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
 
-/** Somebody who has become a user, as the job of the hook reads it. */
 export type UserCreated = Readonly<z.output<typeof UserCreated>>
 
-/** The dependencies of the hook AFTER_USER_CREATED: its job is queued in the transaction that makes the user. */
 export interface UserCreatedDeps {
   readonly db: Db
   readonly hooks: Hooks

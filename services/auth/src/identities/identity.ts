@@ -5,7 +5,6 @@ import type { ExternalProfile, ListedEmail } from '../external-providers/provide
 import type { Timestamp } from '../records/timestamp.ts'
 import { type IdentifierKind, isEmail, normaliseEmail } from '../requests/identifier.ts'
 
-/** A way to sign in that belongs to a user. */
 export interface Identity {
   /** Id of the row; `identity_id` on the wire. */
   readonly id: string
@@ -89,7 +88,6 @@ interface ExternalEmail {
   readonly isVerified: boolean
 }
 
-/** An account at an external provider. */
 export interface ExternalAccount {
   readonly provider: string
   readonly subject: string
@@ -125,7 +123,6 @@ export const CLAIM_NAMES: ReadonlySet<string> = new Set([
 /** The longest subject of an account at a provider, in characters. */
 export const SUBJECT_LENGTH_MAX = 512
 
-/** How accounts at providers are read. */
 interface AccountConfig {
   readonly security: Pick<SecurityConfig, 'assumesVerified'>
   readonly behaviours: Pick<Behaviours, 'showEmptyCustomClaims'>

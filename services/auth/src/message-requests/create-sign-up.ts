@@ -41,10 +41,6 @@ import { signUpMetadata } from '../users/metadata.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { type MessageRequestDeps, sendRequested, toMessageRequest } from './request-message.ts'
 
-/**
- * The dependencies of a sign-up: it hashes the password, takes a share of the message limits, and wakes the
- * outbox for the stored message.
- */
 export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps {
   readonly config: AuthConfig
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
@@ -200,7 +196,6 @@ function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {
   throw config.behaviours.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
 }
 
-/** @param fresh the answer to a fresh sign-up. Without the two behaviours a duplicate gets the same. */
 async function answerDuplicate(
   deps: Pick<CreateSignUpDeps, 'config' | 'db' | 'now' | 'serverKeys'>,
   { identifier, data, context: { audience } }: NewSignUp,
@@ -248,10 +243,7 @@ interface ConfirmedSignUp {
   readonly context: RequestContext
 }
 
-/**
- * Stores a sign-up with the message that confirms it, or with the request that sends the message to a user who has not confirmed.
- * @throws what `InsertSignUp` and `runHooked` throw
- */
+/** Stores a sign-up with the message that confirms it, or with the request that mails a user who has not confirmed. */
 async function insertUnconfirmed(
   deps: ConfirmationDeps,
   signUp: Omit<SignUp, 'confirmation'>,

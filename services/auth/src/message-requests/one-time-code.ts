@@ -17,7 +17,6 @@ import { findUserByIdentifier, hasClaimedEmail } from '../users/user-repository.
 import { type CreateSignUpDeps, createSignUp, type NewSignUp } from './create-sign-up.ts'
 import { type MessageRequestDeps, requestMessage } from './request-message.ts'
 
-/** A code to sign in with, as a request wants it. */
 export interface WantedCode {
   readonly identifier: UserIdentifier
   /** Whether an unknown identifier may become a user, once its code is entered. */
@@ -33,7 +32,6 @@ export type Stage = { readonly data: Readonly<Record<string, unknown>> } | undef
 /**
  * Decides the fate of an unknown identifier. Looks for a user only where an unknown identifier is refused, where the answer
  * reveals who has an account anyway.
- * @throws otpDisabled, signupDisabled
  */
 export async function decideStaging(
   { config, db }: { readonly config: Pick<AuthConfig, 'signup'>; readonly db: Db },
@@ -50,7 +48,6 @@ export async function decideStaging(
 /**
  * Signs an unknown identifier up, as POST /signup does with an unknown password. Sends the confirmation of an unconfirmed user
  * again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
- * @throws signupDisabled, and what `createSignUp`, `signFirstSession` and `reserveInterval` throw
  */
 export async function signUpUnlessKnown(
   deps: CreateSignUpDeps & SessionViewDeps,
@@ -95,10 +92,8 @@ async function reserveUnrevealedInterval(
   return [await reserveInterval(deps.db, deps, key)]
 }
 
-/** The dependencies of a request for a magic link. Where it creates the user, it is a sign-up too. */
 export type MagicLinkDeps = CreateSignUpDeps & SessionViewDeps & MessageRequestDeps
 
-/** A mail to sign in with. */
 interface WantedMagicLink extends WantedCode {
   readonly pkce: PkceChallenge | undefined
 }

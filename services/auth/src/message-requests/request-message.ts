@@ -45,20 +45,16 @@ export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 
-/**
- * The message that a client asks for, with the values of the request that its job needs. Nothing else of the
- * request is stored.
- */
+/** A message that a client asks for, with the values that its job needs. Nothing else of the request is stored. */
 interface RequestMessageInput extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
 /**
  * Queues a request for a message, without looking for its recipient. An unknown address passes the same limits and queues the
- * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops
- * the message.
+ * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops the
+ * message.
  * @returns our own id of the message
- * @throws overEmailRateLimit, overSmsRateLimit, emailTooSoon, smsTooSoon
  */
 export async function requestMessage(deps: MessageRequestDeps, input: RequestMessageInput): Promise<string> {
   const request = toMessageRequest(deps, input)
@@ -104,7 +100,6 @@ function isForTestPhone({ config, now }: MessageRequestDeps, { identifier: { kin
   return kind === 'phone' && findTestCode(config.sms, value, now()) !== undefined
 }
 
-/** The request in the form of its job. */
 export function toMessageRequest(
   { now }: Pick<MessageRequestDeps, 'now'>,
   { context, ...input }: RequestMessageInput,
@@ -239,10 +234,7 @@ async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequ
   return 'sent'
 }
 
-/**
- * Sends a code by SMS again: to sign in, or to confirm a phone.
- * @returns `unsent` for a test phone, to which nothing is sent
- */
+/** Sends a code by SMS again. @returns `unsent` for a test phone, to which nothing is sent */
 export async function resendCode(
   trx: Trx,
   deps: SendDeps,

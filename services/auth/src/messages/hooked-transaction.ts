@@ -24,7 +24,6 @@ import { updateMessages } from './message-repository.ts'
 import type { SmsGateway } from './sms-gateway.ts'
 import { type DeliverSmsDeps, type DropReason, type SmsJob, sendSmsInRequest, smsTask } from './sms-job.ts'
 
-/** The dependencies of a transaction that may send messages or make users. */
 export interface HookedDeps extends IntervalDeps {
   readonly config: IntervalConfig & Pick<AuthConfig, 'behaviours' | 'server'>
   readonly db: Db

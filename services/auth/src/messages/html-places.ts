@@ -174,7 +174,6 @@ const CSS_UNSAFE = /["'()/;@[\\\]`{}<>\0]|--|expression|mozbinding/i
 /** Comments, and strings that have ended. */
 const SCRIPT_ENDED = /\/\/[^\n]*|\/\*.*?\*\/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`/gs
 
-/** Returns a value as HTML for an attribute. */
 function escapeAttribute({ attribute, quote, before, value }: AttributeValue): string {
   const html = escapeHtml(forAttribute(attribute.replace(/^(?:data-|[^:]*:)/, ''), value, before))
   if (quote !== '') return html

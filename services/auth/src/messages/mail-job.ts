@@ -55,20 +55,17 @@ export async function queueMail(
   await jobs.send(trx, mailTask, job)
 }
 
-/** The settings and the database that the payload of a hook is made from. */
 interface MessagePayloadDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'server'>
   readonly db: Db
 }
 
-/** The hooks that send messages, and the settings and the database for their payloads. */
 export interface MessageHookDeps extends MessagePayloadDeps {
   readonly hooks: Hooks
 }
 
 /** A mail with the values that only its hook needs. */
 interface HookedMail extends Mail {
-  /** The user who gets the mail. */
   readonly userId: string
   /** The base of its links. Undefined where it has none. */
   readonly linkBase?: string
@@ -135,10 +132,7 @@ export async function buildMailPayload(
   return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
 }
 
-/**
- * Builds the body of a call of SEND_SMS.
- * @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists
- */
+/** Builds the body of a call of SEND_SMS (reference: Hooks). @returns undefined where the user no longer exists */
 export async function buildSmsPayload(
   deps: MessagePayloadDeps,
   { to, text, code, channel, userId, purpose }: OwnedSms,

@@ -158,7 +158,6 @@ function isTruthy(value: unknown): boolean {
 /** The default path of links, under the URL of the service. */
 export const OWN_LINK_PATH = '/verify'
 
-/** The parts of a mail's link. */
 interface ConfirmationLink {
   /** The base of links: API_EXTERNAL_URL, or the permitted host of the request. */
   readonly base: string

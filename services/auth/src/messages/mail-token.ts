@@ -41,7 +41,6 @@ export interface MailToken {
   readonly isResent?: boolean
 }
 
-/** The settings, clock, random source and keys that make the secrets of a mail. */
 export interface MailTokenDeps {
   readonly config: Pick<AuthConfig, 'mail' | 'signup'>
   readonly now: () => Date

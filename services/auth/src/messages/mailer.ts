@@ -10,7 +10,6 @@ import type { MailConfig, SmtpConfig } from '../config/mail.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
 
-/** A mail to render and send. */
 export interface Mail {
   readonly kind: MailKind
   readonly to: string
@@ -214,10 +213,7 @@ interface Copy {
 
 const TIMEOUT_MS = 10_000
 
-/**
- * Creates a loader that keeps fetched templates in memory (reference: Mail templates). A template that cannot
- * be parsed counts as not fetched.
- */
+/** Keeps fetched templates in memory (reference: Mail templates). A template that cannot be parsed counts as not fetched. */
 export function createTemplateLoader(
   config: MailConfig,
   outbound: Outbound,

@@ -74,10 +74,7 @@ export function describeSms({
   return { id: messageId, kind: 'sms', purpose, channel, userId, recipient: maskAddress(to) }
 }
 
-/**
- * Masks an email but for its first character and its domain (`a…@example.com`), and a phone but for its last
- * two digits (`…89`).
- */
+/** Masks an email but for its first character and its domain (`a…@example.com`), a phone but for its last two digits (`…89`). */
 export function maskAddress(address: string): string {
   const at = address.lastIndexOf('@')
   if (at === -1) return `…${address.slice(-2)}`
@@ -93,7 +90,6 @@ export const SentMessageAnswer = z.object({
     .meta({ description: 'Of every `POST /resend`; in the profile supabase of every SMS, and of no mail' }),
 })
 
-/** The answer of an endpoint that sends a message. */
 export type SentMessageAnswer = z.output<typeof SentMessageAnswer>
 
 /** A message that an endpoint has sent, or seems to have. */

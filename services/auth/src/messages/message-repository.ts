@@ -7,7 +7,6 @@ import type { MessagesTable, NewMessage } from './message-record.ts'
 /** How far a message has come. A message that was not taken yet, and is tried again, is `waiting` too. */
 export type MessageStatus = 'waiting' | 'sent' | 'failed'
 
-/** A mail or an SMS as operators see it. */
 export interface Message extends NewMessage {
   readonly status: MessageStatus
   readonly attempts: number

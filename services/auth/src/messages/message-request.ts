@@ -39,7 +39,6 @@ export interface MessageRequest {
   readonly channel?: SmsChannel
   readonly redirectTo: string
   readonly linkBase: string
-  /** The client's address, for the audit log. */
   readonly ip: string
   /** Our own UUID of the message, for the answer and the log. */
   readonly messageId: string
@@ -88,7 +87,6 @@ export function countEmailChange({ behaviours }: Pick<CountConfig, 'behaviours'>
   return confirmedBy === 'both' ? behaviours.mailsPerEmailChange : 1
 }
 
-/** Whether the message of a request is a mail or an SMS. */
 export function messageMedium({
   purpose,
   identifier,
@@ -99,13 +97,11 @@ export function messageMedium({
 
 type MessageSwitches = Pick<AuthConfig['signup'], 'emailEnabled' | 'phoneEnabled'>
 
-/** Requires that messages to addresses of a kind are switched on. @throws emailMessagesDisabled, phoneMessagesDisabled */
 export function requireMessagesEnabled({ emailEnabled, phoneEnabled }: MessageSwitches, kind: IdentifierKind): void {
   if (kind === 'email' && !emailEnabled) throw emailMessagesDisabled()
   if (kind === 'phone' && !phoneEnabled) throw phoneMessagesDisabled()
 }
 
-/** Requires that codes and links to sign in with are switched on. @throws emailSignInsDisabled, phoneCodesDisabled */
 export function requireOneTimeCodesEnabled(
   { emailEnabled, phoneEnabled }: MessageSwitches,
   kind: IdentifierKind,
@@ -114,12 +110,11 @@ export function requireOneTimeCodesEnabled(
   if (kind === 'phone' && !phoneEnabled) throw phoneCodesDisabled()
 }
 
-/** Requires that users may sign in by email, by a code or by a password. @throws emailSignInsDisabled */
 export function requireEmailSignIns({ emailEnabled }: Pick<MessageSwitches, 'emailEnabled'>): void {
   if (!emailEnabled) throw emailSignInsDisabled()
 }
 
-/** The channel that a body asks for. Only Twilio has `whatsapp`. @throws channelUnsupported */
+/** The channel that a body asks for. Only Twilio has `whatsapp`. */
 export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
   if (!channel || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && provider === 'twilio') return channel

@@ -23,7 +23,6 @@ export const MessageView = z
   })
   .meta({ id: 'Message' })
 
-/** The form in which operators see a message. */
 export function viewMessage(message: Message): z.output<typeof MessageView> {
   const { id, kind, purpose, userId, recipient, status, attempts, createdAt, sentAt, error } = message
   return {

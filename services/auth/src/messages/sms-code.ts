@@ -28,7 +28,6 @@ export interface SmsCode {
   readonly isResent?: boolean
 }
 
-/** The settings, clock, random source and keys that make the code of an SMS. */
 export interface SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'sms'>
   readonly now: () => Date
@@ -109,7 +108,6 @@ export interface SmsAllowanceDeps extends CountDeps {
 /**
  * Counts an SMS before any other step (reference: Message limits). A test phone needs neither a gateway nor an allowance.
  * @param limitKey the key of the client's limits
- * @throws smsProviderMissing, overSmsRateLimit
  */
 export async function takeSms(deps: SmsAllowanceDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
   if (isTestPhone(deps, phone)) return NOTHING_TAKEN
@@ -133,7 +131,6 @@ interface FactorSmsDeps {
   readonly serverKeys: ServerKeys
 }
 
-/** The SMS of a phone factor's challenge. */
 interface FactorSms {
   readonly userId: string
   readonly challengeId: string
@@ -149,7 +146,6 @@ interface PreparedFactorSms {
   readonly sms: SmsJob | undefined
 }
 
-/** Makes the code of a challenge of a phone factor, and its SMS. */
 export function prepareFactorSms(
   { config, now, randomBytes, serverKeys }: FactorSmsDeps,
   { userId, challengeId, phone, channel, expiresAt }: FactorSms,
@@ -164,7 +160,6 @@ export function prepareFactorSms(
   return { codeHash, sms: { to: phone, text, code, channel, ...message, purpose: 'second_factor' } }
 }
 
-/** Whether a code is the code of a challenge. */
 export function matchesFactorSms(
   { serverKeys }: Pick<FactorSmsDeps, 'serverKeys'>,
   answer: { readonly challengeId: string; readonly phone: string; readonly code: string },

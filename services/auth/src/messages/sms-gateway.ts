@@ -76,7 +76,6 @@ function parse(text: string): unknown {
 /** The ways in which a text reaches a phone. */
 export const SMS_CHANNELS = ['sms', 'whatsapp'] as const
 
-/** How a text reaches a phone. */
 export type SmsChannel = (typeof SMS_CHANNELS)[number]
 
 /** An SMS with a code, as every gateway takes it. */
@@ -110,7 +109,6 @@ export interface GatewayProtocol {
   read(status: number, body: unknown): GatewayVerdict
 }
 
-/** The HTTP status of a gateway's answer, and its content. */
 export interface GatewayOutcome {
   readonly status: number
   readonly verdict: GatewayVerdict

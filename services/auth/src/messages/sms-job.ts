@@ -18,7 +18,6 @@ export interface SmsJob extends Sms {
   readonly messageId: string
   /** RFC 3339. The code is dead from then on. */
   readonly expiresAt: string
-  /** The user who gets the SMS. */
   readonly userId: string
   readonly purpose: SmsPurpose
   /** Drops the SMS if a user has the number meanwhile. The request that asked for the SMS must not reveal that. */
@@ -78,7 +77,6 @@ export async function holdSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: 
 /** How long a request waits for the gateway. */
 const PATIENCE_MS = 2_000
 
-/** The hook SEND_SMS and the gateway, one of which sends an SMS, with the log and the clock. */
 export interface DeliverSmsDeps extends MessageHookDeps {
   readonly logger: ServiceLogger['logger']
   readonly now: () => Date
@@ -122,7 +120,6 @@ async function sendByGateway(
 /**
  * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). A refusal of the gateway within that time ends the
  * job. After that, the queue continues without the request, and tries again if the gateway is unreachable.
- * @throws smsSendFailed
  */
 export async function sendHeldSms(
   deps: DeliverSmsDeps & { readonly jobs: Jobs },
@@ -150,10 +147,7 @@ export async function sendHeldSms(
   throw describeFailure(outcome)
 }
 
-/**
- * Sends an SMS by the gateway, once, in the request that asks for it.
- * @throws smsSendFailed when the gateway refuses the SMS or is away
- */
+/** Sends an SMS by the gateway, once, in the request that asks for it. */
 export async function sendSmsInRequest(deps: Pick<DeliverSmsDeps, 'logger' | 'sms'>, job: SmsJob): Promise<void> {
   try {
     await sendByGateway(deps, job)
@@ -176,7 +170,6 @@ export type DropReason =
   | 'a user has the address already'
   | 'the user is gone'
 
-/** An attempt to send a message. */
 interface DeliveryAttempt {
   readonly task: AnyTask
   readonly messageId: string
@@ -189,10 +182,9 @@ interface DeliveryAttempt {
 }
 
 /**
- * Sends a message, logs that it was not taken, and records the outcome for operators. Mailer and gateways
- * write the reason in their own words, because the words of a server may name the address.
+ * Sends a message, logs that it was not taken, and records the outcome for operators. Mailer and gateways write the reason in
+ * their own words, because the words of a server may name the address.
  * @param send returns why the message is dropped; undefined once it is taken
- * @throws what `send` throws
  */
 export async function attemptDelivery(
   deps: { readonly db: Db; readonly logger: ServiceLogger['logger'] },

@@ -27,10 +27,7 @@ const QUARTER_MS = 900_000
 const OF_A_DAY_MAX = 100
 const OF_A_NETWORK_MAX = 3
 
-/**
- * The model of a guess at a code (reference: Guesses at codes): whether it is compared. The SQL function
- * `count_guess` decides the same under its locks, and a property test compares them.
- */
+/** The model of a guess at a code (reference: Guesses at codes). A property test compares it with the function `count_guess`. */
 export function isCompared(
   { ofCode, ofAddress, ofNetwork }: GuessCounts,
   { guessesMax, isKnownNetwork, now }: ModelGuess,

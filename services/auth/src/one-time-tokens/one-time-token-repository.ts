@@ -20,7 +20,6 @@ export interface OneTimeToken extends CodeOfRow {
   readonly expiresAt: Timestamp
 }
 
-/** The hashed secrets of a new message. */
 export interface MessageSecrets {
   readonly kind: TokenKind
   readonly identifier: string
@@ -169,7 +168,6 @@ export async function claimToken(trx: Trx, secret: StoredSecret): Promise<boolea
   return numDeletedRows > 0n
 }
 
-/** Whether a user has a message that was sent after a point in time. */
 export async function hasTokenSince(db: Db, userId: string, since: Date): Promise<boolean> {
   const row = await db
     .selectFrom('one_time_tokens')
@@ -180,12 +178,10 @@ export async function hasTokenSince(db: Db, userId: string, since: Date): Promis
   return row !== undefined
 }
 
-/** Deletes the messages of some kinds that a user has. */
 export async function deleteTokensOfKinds(trx: Trx, userId: string, kinds: readonly TokenKind[]): Promise<void> {
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).where('kind', 'in', kinds).execute()
 }
 
-/** Deletes every message that a user has. */
 export async function deleteTokensOfUser(trx: Trx, userId: string): Promise<void> {
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
 }

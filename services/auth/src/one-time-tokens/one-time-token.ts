@@ -58,10 +58,7 @@ export interface CodeOfRow {
   readonly codeSalt: Buffer | null
 }
 
-/**
- * Whether a row has the hash of a code. Does the same work where the row has no hash.
- * @param keys the keys that may have made the hash
- */
+/** Does the same work where the row has no hash. @param keys the keys that may have made the hash */
 export function matchesCode(
   keys: readonly Buffer[],
   { codeHash, codeSalt }: CodeOfRow,

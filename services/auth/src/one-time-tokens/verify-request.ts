@@ -34,11 +34,7 @@ type VerifyRequest =
   | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
   | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
 
-/**
- * Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees.
- * @throws verifyTypeMissing, verifyTokenUnclear, twoAddressesAtVerify, tokenHashNotAlone, mailTypeUnsupported,
- * verifyTypeUnsupported, badEmailAtVerify
- */
+/** Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees. */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { token, token_hash: tokenHash, email, phone } = body
   const type = requireType(body)
@@ -56,7 +52,7 @@ export interface ParsedLink {
   readonly token: string
 }
 
-/** Parses a link. Only these checks are answered with JSON. @throws verifyTypeMissing, verifyTokenMissing */
+/** Parses a link. Only these checks are answered with JSON. */
 export function parseLink(fields: VerifyFields): ParsedLink {
   const token = fields.token || fields.token_hash
   const type = requireType(fields)
@@ -90,7 +86,7 @@ export function mayFollow({ token, token_hash: tokenHash }: VerifyFields, pkce: 
   return pkce === 'optional' || isPkceToken(token || tokenHash || '')
 }
 
-/** Requires a link that a browser may follow. @throws linkWithoutPkce, mailTypeUnsupported */
+/** Requires a link that a browser may follow. */
 export function requireLinkToFollow({ type, token }: ParsedLink, pkce: 'optional' | 'required'): CheckedLink {
   if (!mayFollow({ token }, pkce)) throw linkWithoutPkce()
   return requireMailType(type, token)
@@ -99,7 +95,7 @@ export function requireLinkToFollow({ type, token }: ParsedLink, pkce: 'optional
 /** A link whose type is known. */
 type CheckedLink = ParsedLink & { readonly type: VerifyType }
 
-/** Requires the type of a mail. @throws mailTypeUnsupported */
+/** Requires the type of a mail. */
 function requireMailType(type: string, token: string): CheckedLink {
   if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }
@@ -143,7 +139,6 @@ export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> 
   phone_change: ['phone_change'],
 }
 
-/** Whether a client's text is a verification type. */
 function isVerifyType(type: string): type is VerifyType {
   return VERIFY_TYPES.some((known) => known === type)
 }
@@ -196,7 +191,6 @@ export const LINK_TYPES = [
   'email_change_new',
 ] as const
 
-/** The `type` of a link that an admin asks for. */
 export type LinkType = (typeof LINK_TYPES)[number]
 
 /** How a type of link is stored and logged. */

@@ -89,7 +89,6 @@ export async function countUserStates(db: Db, now: Date): Promise<UserCounts> {
   }
 }
 
-/** The numbers of sign-ups and sign-ins on a UTC day. */
 export interface DayCounts {
   /** YYYY-MM-DD. */
   readonly date: string
@@ -120,7 +119,6 @@ export interface MessageCounts {
   readonly failed: number
 }
 
-/** Counts the messages that wait, and the messages that have failed. */
 export async function countUnsentMessages(db: Db): Promise<MessageCounts> {
   const { rows } = await sql<MessageCounts>`
     SELECT count(*) FILTER (WHERE status = 'waiting')::int AS waiting, count(*) FILTER (WHERE status = 'failed')::int AS failed

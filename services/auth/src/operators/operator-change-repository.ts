@@ -112,10 +112,7 @@ async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnsw
 /** How many old rows a change deletes, so that they go as fast as they come. */
 const OLD_ROWS_MAX = 100
 
-/**
- * Claims the key of a change, and deletes some rows that are older than a day.
- * @returns the id of the row; undefined when the key has been used
- */
+/** Claims the key of a change, and deletes some old rows. @returns the id of the row; undefined for a used key */
 async function claimChange(
   trx: Trx,
   { operator, key, fingerprint }: OperatorChange,
@@ -168,7 +165,6 @@ export interface OperatorChange {
 export interface OperatorEffect {
   /** Below 300. */
   readonly status: number
-  /** The body of the answer. */
   readonly answer: object
   /** The change, for the audit log. */
   readonly object: { readonly kind: string; readonly id: string }
@@ -195,7 +191,6 @@ export function requireAnother({ operator, action }: AskedChange, userId: string
 /**
  * Requires that the operator of a change still is who they were when the request began.
  * @param actor the operator of the session at present
- * @throws operatorUnauthorized, and what `refuseAction` throws for a role that was lowered meanwhile
  */
 export function requireSameOperator({ operator, action }: AskedChange, actor: OperatorActor | undefined): void {
   const { role } = requireOperator(actor)
@@ -246,26 +241,21 @@ export function isProtected(
   return consoleRole !== null || adminRoles.includes(role)
 }
 
-/** Refuses an operator whose role may not do an action, or not to this user. @throws operatorForbidden */
+/** Refuses an operator whose role may not do an action, or not to this user. */
 function refuseAction(role: OperatorRole, action: OperatorAction): never {
   throw operatorForbidden({ details: { action, role } })
 }
 
-/** Requires the operator of a request. @throws operatorUnauthorized */
 export function requireOperator<Found>(found: Found | undefined): Found {
   if (found === undefined) throw operatorUnauthorized()
   return found
 }
 
-/**
- * The answer and the audit entry for a change of a signing key. The answer is the key as it is after the change.
- * @param changes how the key was changed, for the audit log
- */
+/** The answer and the audit entry for a change of a signing key. The answer is the key as it is after the change. */
 export function toKeyEffect(key: SigningKeyStatus, changes: object, status = 200): OperatorEffect {
   return { status, answer: { key: viewSigningKey(key) }, object: { kind: 'signing-key', id: key.kid }, changes }
 }
 
-/** Refuses a kid that no key ever had. @throws signingKeyNotFound */
 export function refuseUnknownKey(): never {
   throw signingKeyNotFound()
 }

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Timestamp } from '../records/timestamp.ts'
 import { cursorMalformed, pageOutOfRange } from '../request-errors.ts'
 
-/** The page that a client asks for. */
 export interface Page {
   /** From 1. */
   readonly page: number
@@ -11,12 +10,9 @@ export interface Page {
 
 /** How many rows a page has, unless the query says another number. */
 export const ROWS_DEFAULT = 50
-/** How many rows a page may have. */
 export const ROWS_MAX = 1_000
-/** The greatest number that a page may have. */
 export const PAGE_NUMBER_MAX = 1_000_000_000
 
-/** The parameters of a query that asks for a page. */
 export const pageFields = {
   page: z
     .string()
@@ -36,7 +32,6 @@ interface PageFields {
   readonly per_page?: string | undefined
 }
 
-/** The bounds of the pages of a list. */
 export interface PageRules {
   readonly rowsMax: number
   /** Whether page 0 is page 1. */
@@ -45,19 +40,17 @@ export interface PageRules {
 
 const USUAL_RULES: PageRules = { rowsMax: ROWS_MAX, zeroIsFirst: false }
 
-/** The page that a query asks for, counted from 1. */
 export function parsePage(fields: PageFields, rules = USUAL_RULES): Page {
   const isFirst = rules.zeroIsFirst && /^0{1,10}$/.test(fields.page ?? '')
   const page = isFirst ? 1 : parseCount('page', fields.page, { usual: 1, max: PAGE_NUMBER_MAX })
   return { page, perPage: parsePerPage(fields, rules) }
 }
 
-/** How many rows a page has, within the bounds of the list. */
 export function parsePerPage({ per_page: perPage }: PageFields, { rowsMax } = USUAL_RULES): number {
   return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: rowsMax })
 }
 
-/** Parses a number of a query. `usual` where it is absent. @throws pageOutOfRange beyond 1 to `max` */
+/** Parses a number of a query. `usual` where it is absent. */
 export function parseCount(
   name: string,
   text: string | undefined,
@@ -71,9 +64,7 @@ export function parseCount(
 
 /** A page of a list with a total, whose neighbours the header `Link` names. */
 export interface LinkedPage extends Page {
-  /** Path of the request. */
   readonly path: string
-  /** The number of all rows. */
   readonly total: number
   /** Further parameters of the query, which every page shares. */
   readonly query: Readonly<Record<string, string | undefined>>
@@ -120,14 +111,12 @@ export function formatCursor({ createdAt, id }: Cursor): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }
 
-/** The position after which a page begins. */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) refuseCursor()
   return { createdAt, id }
 }
 
-/** Refuses a text that is no cursor of the list. @throws cursorMalformed */
 export function refuseCursor(): never {
   throw cursorMalformed()
 }

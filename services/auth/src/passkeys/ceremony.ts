@@ -37,10 +37,7 @@ export interface CredentialRequest {
   readonly challenge: string
 }
 
-/**
- * Asks for a new credential. Needs no attestation: nothing depends on the make of an authenticator.
- * @throws Error when the settings name no relying party
- */
+/** Asks for a new credential. Needs no attestation: nothing depends on the make of an authenticator. */
 export async function askForCreation(
   { config }: CeremonyDeps,
   { userId, account, known, residentKey, timeoutMs }: CreationRequest,
@@ -61,11 +58,7 @@ export async function askForCreation(
   return { options: { ...options }, challenge: options.challenge }
 }
 
-/**
- * Asks for the use of a credential. @param known the credentials that are allowed; empty: any that the authenticator
- * finds
- * @throws Error when the settings name no relying party
- */
+/** @param known the credentials that are allowed; empty: any that the authenticator finds */
 export async function askForAssertion(
   { config }: CeremonyDeps,
   { known, timeoutMs }: Pick<CreationRequest, 'known' | 'timeoutMs'>,

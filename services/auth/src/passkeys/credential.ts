@@ -16,7 +16,6 @@ export const StoredCredential = z.object({
   backupEligible: z.boolean(),
 })
 
-/** The credential of a passkey or of a WebAuthn factor, as the database holds it. */
 export type StoredCredential = z.output<typeof StoredCredential>
 
 const Bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/, { error: FIELD_TEXTS.base64url })
@@ -52,7 +51,6 @@ export type Assertion = z.output<typeof Assertion>
 /** The options that a browser passes to an authenticator. WebAuthn defines their form. */
 export const CredentialOptions = z.record(z.string(), z.unknown())
 
-/** The options that a browser passes to an authenticator, as JSON. */
 export type CredentialOptions = z.output<typeof CredentialOptions>
 
 /** A passkey of a user as a row; bytes are base64url. */
@@ -81,7 +79,6 @@ export interface WebauthnChallengesTable {
   expires_at: TimestampColumn
 }
 
-/** A credential with which a user signs in. */
 export interface Passkey {
   readonly id: string
   readonly userId: string
@@ -91,12 +88,11 @@ export interface Passkey {
   readonly lastUsedAt: Timestamp | null
 }
 
-/** Refuses an answer that is no valid answer of a passkey, without the reason. @throws passkeyRefused */
+/** Refuses an answer that is no valid answer of a passkey, without the reason. */
 export function refusePasskey(): never {
   throw passkeyRefused()
 }
 
-/** Requires that a user with these passkeys may have one more. @throws tooManyPasskeys */
 export function requireRoom(passkeys: readonly Passkey[], { passkeysMax }: { readonly passkeysMax: number }): void {
   if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
 }

@@ -59,7 +59,6 @@ interface PasskeyOfUser {
   readonly passkeyId: string
 }
 
-/** Renames a passkey of a user. */
 export async function updatePasskeyName(
   trx: Db,
   { userId, passkeyId }: PasskeyOfUser,
@@ -200,10 +199,7 @@ async function claimPasskeyChallenge(
   return row && { challenge: row.challenge, isExpired: Date.parse(row.expires_at) <= now.getTime() }
 }
 
-/**
- * Takes the challenge that a request answers. It can be answered once.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired
- */
+/** Takes the challenge that a request answers. It can be answered once. */
 export async function requirePasskeyChallenge(
   { db, now }: { readonly db: Db; readonly now: () => Date },
   { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },

@@ -5,7 +5,6 @@ import { serviceUnavailable } from '../errors.ts'
 import type { PasswordHasher } from './password-hasher.ts'
 import { commonPasswordError, type PasswordPolicy, requirePassword } from './password-policy.ts'
 
-/** The dependencies of the judgement of a new password: the policy, and how breached passwords are looked up. */
 export interface NewPasswordRules extends BreachLookup {
   readonly config: BreachLookup['config'] & { readonly passwords: { readonly policy: PasswordPolicy } }
 }
@@ -32,7 +31,6 @@ const RANGES = 'https://api.pwnedpasswords.com/range/'
 const PREFIX_LENGTH = 5
 const TIMEOUT_MS = 5_000
 
-/** The list of breached passwords, the way out to it, and the log for its failures. */
 export interface BreachLookup {
   readonly config: { readonly passwords: { readonly breaches: BreachRules | undefined } }
   readonly outbound: Outbound
@@ -46,10 +44,7 @@ export interface BreachRules {
   readonly failsClosed: boolean
 }
 
-/**
- * Refuses a password that is known from breaches, if the settings ask for that. The caller holds no lock meanwhile.
- * @throws weakPassword; serviceUnavailable when the list cannot be reached and the settings make that an error
- */
+/** Refuses a password that is known from breaches, if the settings ask for that. The caller holds no lock meanwhile. */
 export async function refuseBreached({ config, outbound, logger }: BreachLookup, password: string): Promise<void> {
   const { breaches } = config.passwords
   if (!breaches) return

@@ -10,7 +10,6 @@ export type HashTask =
   | { readonly kind: 'hash'; readonly alg: PasswordAlgorithm; readonly password: string }
   | { readonly kind: 'verify'; readonly password: string; readonly stored: StoredHash }
 
-/** The outcome of a task, as it comes back. */
 export type HashOutcome =
   | { readonly verdict: 'hashed'; readonly hash: string }
   | { readonly verdict: 'verified'; readonly matches: boolean }

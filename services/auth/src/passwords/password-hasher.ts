@@ -3,10 +3,7 @@ import { serverBusy } from '../errors.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
 import { ARGON2_COST, isOutdated, type PasswordAlgorithm, parseHashOfRow, type StoredHash } from './stored-hash.ts'
 
-/**
- * Hashes and verifies passwords, a few at a time. Callers take this type; `deps.ts` builds the real one, which hashes in threads.
- * @throws serverBusy when too many wait
- */
+/** Hashes and verifies passwords, a few at a time. @throws serverBusy when too many wait */
 export interface PasswordHasher {
   /** A hash of the algorithm of new hashes: argon2id in PHC form, or bcrypt. */
   hash(password: string): Promise<string>
@@ -18,7 +15,6 @@ export interface PasswordHasher {
   verify(hash: string | null, password: string, userId?: string): Promise<PasswordVerification>
 }
 
-/** Whether a password matches a stored hash. */
 export interface PasswordVerification {
   readonly matches: boolean
   /** True when the password matches a hash of another algorithm or cost: store a new hash. */
@@ -31,7 +27,6 @@ export interface HashWork {
   readonly alg: StoredHash['alg']
 }
 
-/** The algorithm and cost of the hashes that are made. */
 export interface HashScheme {
   readonly algorithm: PasswordAlgorithm
   /** Whether a hash of another algorithm or cost is replaced when its password is right. */
@@ -40,7 +35,6 @@ export interface HashScheme {
 
 const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
 
-/** The dependencies of a hasher: its threads, its clock, and a counter of its work. */
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
   /** Default: argon2id, in place of all others. */
   readonly scheme?: HashScheme

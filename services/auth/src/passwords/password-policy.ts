@@ -17,7 +17,6 @@ export interface PasswordPolicy {
 /** Why a password is weak, as clients see it. */
 export type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
-/** Whether a password meets the policy. */
 export type PasswordVerdict =
   | { readonly verdict: 'accepted' }
   /** Longer than 72 bytes. Refused before the policy is checked, since imported bcrypt hashes would ignore the rest. */
@@ -34,26 +33,20 @@ export interface WeakPassword {
 /** The length of the longest password, in bytes of UTF-8. */
 const PASSWORD_BYTES_MAX = 72
 
-/**
- * Requires that a password meets the policy (reference: Password policy).
- * @throws passwordTooLong above 72 bytes, weakPassword with the reasons
- */
+/** Requires that a password meets the policy (reference: Password policy). */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   requireShortPassword(password)
   const judged = checkPasswordPolicy(policy, password)
   if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
 }
 
-/** Requires that a sign-up has a password. Does not judge it. @throws passwordMissingAtSignUp */
+/** Requires that a sign-up has a password. Does not judge it. */
 export function requireSignUpPassword(password: string | undefined): string {
   if (!password) throw passwordMissingAtSignUp()
   return password
 }
 
-/**
- * An admin may set a password that the policy refuses, but each hash must be able to take all of it.
- * @throws passwordTooLong
- */
+/** An admin may set a password that the policy refuses, but each hash must be able to take all of it. */
 export function requireShortPassword(password: string): void {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw passwordTooLong()
 }

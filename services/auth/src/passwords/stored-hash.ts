@@ -92,10 +92,7 @@ export function parseStoredHash(hash: string): StoredHash | undefined {
 /** The forms that the admin API takes. `users import` takes every form that can be parsed. */
 const ACCEPTED: ReadonlySet<StoredHash['alg'] | undefined> = new Set(['argon2id', 'argon2i', 'bcrypt'])
 
-/**
- * The hash of a password that was set elsewhere: argon2id, argon2i or bcrypt, at a cost that a sign-in may have.
- * @throws passwordHashTooLong, passwordHashUnsupported
- */
+/** The hash of a password that was set elsewhere: argon2id, argon2i or bcrypt, at a cost that a sign-in may have. */
 export function requireAcceptedHash(hash: string): string {
   if (hash.length > HASH_LENGTH_MAX) throw passwordHashTooLong({ max: HASH_LENGTH_MAX })
   if (ACCEPTED.has(parseStoredHash(hash)?.alg)) return hash

@@ -70,7 +70,6 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  * Answers a change of an operator (console reference: Changes): by `run`, or by the stored answer of the first request with the
  * same key. The database keeps the encrypted bytes of the answer, so a repeat gets the same bytes. The operator was judged before
  * the body was read, which may take long. So the operator is judged again: here before a stored answer, in `run` before a change.
- * @throws idempotencyKeyMissing, idempotencyKeyMalformed, operatorChangeRunning when a lock was not available in time
  */
 export async function answerChange(
   request: FastifyRequest,
@@ -155,7 +154,6 @@ async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'pools'>, sessi
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The session of the operator. */
     operatorSession: OperatorSession | undefined
   }
 }

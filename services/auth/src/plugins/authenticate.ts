@@ -16,7 +16,6 @@ export const authenticate = fp(
   { name: 'authenticate' },
 )
 
-/** The user whose access token a request carries. */
 export function readCaller(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   { headers }: FastifyRequest,

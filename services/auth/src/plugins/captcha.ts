@@ -23,10 +23,7 @@ export const captcha = fp<{ readonly deps: CaptchaDeps }>(
   { name: 'captcha' },
 )
 
-/**
- * Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin.
- * @throws captchaFailed, captchaRefused, captchaUnreachable, and what `checkAdmin` throws unless its status is 403
- */
+/** Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin. */
 export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
   if (!config || (await hasAdminBearer(deps, request))) return
@@ -69,10 +66,9 @@ declare module 'fastify' {
 const Answer = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 
 /**
- * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there
- * is no second attempt.
+ * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second
+ * attempt.
  * @param ip the client's address
- * @throws captchaFailed, captchaRefused, captchaUnreachable
  */
 export async function verifyCaptcha(
   outbound: Outbound,

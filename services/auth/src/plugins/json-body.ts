@@ -55,10 +55,7 @@ export function isForm(request: FastifyRequest): boolean {
   return /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
 }
 
-/**
- * Parses a form body. Programs disagree on which value of a repeated field counts (RFC 6749, 3.2).
- * @throws formNotUtf8, tooManyFormFields, formFieldRepeated
- */
+/** Parses a form body. Programs disagree on which value of a repeated field counts (RFC 6749, 3.2). */
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.
   if (text.includes('\uFFFD') || !encodesUtf8(text)) throw formNotUtf8()

@@ -54,7 +54,6 @@ interface OperatorListFields {
   readonly order: 'asc' | 'desc'
 }
 
-/** A page of a list of operators. */
 export interface OperatorPage {
   readonly list: OperatorList
   /** One row more than the page shows: the row says that there is a next page. */
@@ -63,7 +62,6 @@ export interface OperatorPage {
   readonly after: Cursor | undefined
 }
 
-/** The page that a query asks for. */
 export function readOperatorPage(list: OperatorList, { limit, cursor, order }: OperatorListFields): OperatorPage {
   const rows = parseCount('limit', limit, { usual: ROWS_DEFAULT, max: ROWS_MAX })
   return { list, limit: rows + 1, direction: order, after: cursor === undefined ? undefined : readCursor(list, cursor) }

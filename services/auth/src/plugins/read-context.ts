@@ -21,7 +21,6 @@ export type RequestContextDeps = Pick<AuthDeps, 'config' | 'pools' | 'now' | 'si
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here
  * (reference: Redirect parameter). Answer and log name the rule where it is refused.
  * @param formRedirect the field `redirect_to` of a body
- * @throws audienceUnknown
  */
 export async function readContext(
   deps: RequestContextDeps,
@@ -47,10 +46,7 @@ function readRedirects(request: FastifyRequest, formRedirect: string | undefined
 /** The context of a request, but for where its flow ends. */
 type ClientContext = Omit<RequestContext, 'redirectTo'>
 
-/**
- * Reads the context of a request that continues a flow, whose redirect is known.
- * @throws audienceUnknown
- */
+/** Reads the context of a request that continues a flow, whose redirect is known. */
 export async function readClient(deps: RequestContextDeps, request: FastifyRequest): Promise<ClientContext> {
   const { ip, limitKey, network } = request.clientAddress
   const audience = await readAudience(deps, request)
@@ -59,10 +55,8 @@ export async function readClient(deps: RequestContextDeps, request: FastifyReque
 }
 
 /**
- * Reads the audience in which a request makes and finds users (reference: Audience). Only
- * admins may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner
- * never looks.
- * @throws audienceUnknown
+ * Reads the audience in which a request makes and finds users (reference: Audience). Only admins may name an audience that the
+ * settings do not list. Anybody else could take an address in an audience where its owner never looks.
  */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
   const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt

@@ -17,7 +17,7 @@ export function refuseFeature(feature: keyof typeof ERRORS): RouteShorthandOptio
   }
 }
 
-/** Refuses a path that the settings leave out, as an unknown one. @throws notFound */
+/** Refuses a path that the settings leave out, as an unknown one. */
 export function refusePath(): never {
   throw notFound()
 }

@@ -51,10 +51,7 @@ export const NOTHING_TAKEN: Allowance = { giveBack: nothing, giveBackUnsent: not
 
 /** A limit for messages of one kind, for all users together. A client may use half of it at most. */
 interface MessageLimit {
-  /**
-   * Counts a message. @param limitKey the key of the client's limits; undefined: of no client
-   * @throws overEmailRateLimit or overSmsRateLimit
-   */
+  /** Counts a message. @param limitKey the key of the client's limits; undefined: of no client */
   take(limitKey: string | undefined): Promise<Allowance>
   /**
    * Gives a message back to the limit of all clients. Another part of the service has counted it, and it is not sent.
@@ -63,12 +60,9 @@ interface MessageLimit {
   giveBack(agoMs: number): Promise<void>
 }
 
-/**
- * All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL or Redis. Callers
- * take this type and the types of its members; `deps.ts` builds the real one.
- */
+/** All limits of a process, over one store. Several processes share their limits where it is PostgreSQL or Redis. */
 export interface RateLimits {
-  /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */
+  /** Counts a request of a client. Without a key there is no limit. */
   consume(bucket: Bucket, limitKey: string | undefined): Promise<void>
   /** Gives a request of a bucket back that is counted in another bucket. */
   giveBack(bucket: ReturnableBucket, limitKey: string | undefined): Promise<void>
@@ -94,7 +88,6 @@ export const LimitView = z
   })
   .meta({ id: 'Limit' })
 
-/** The form in which operators see the limits of the settings: the limits of clients first, then the limits of all messages. */
 export function viewLimits(config: RateLimitConfig): readonly z.output<typeof LimitView>[] {
   const periods = new Map(Object.values(BUCKETS).map(({ setting, periodSeconds }) => [setting, periodSeconds]))
   const view = (name: string, value: number | 'off', seconds: number) => ({
@@ -181,13 +174,11 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
   }
 }
 
-/** Refuses a message. @throws overEmailRateLimit, overSmsRateLimit */
 function refuseMessage(name: 'email' | 'sms', waitMs: number): never {
   if (name === 'email') throw overEmailRateLimit(retryAfter(waitMs))
   throw overSmsRateLimit(retryAfter(waitMs))
 }
 
-/** Returns a function that runs once, also when it is called twice. */
 function once(run: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined
   return () => {
@@ -278,11 +269,8 @@ export function recordFailedCheck(deps: FailedCheckDeps, check: FailedCheckKey):
   return deps.rateLimits.failedChecks.record(toKey(deps, check))
 }
 
-/** The counters of wrong answers to a second factor. */
 export interface FailedFactorChecks {
-  /** Whether there were too many wrong answers. */
   readonly isBlocked: () => Promise<boolean>
-  /** Counts a wrong answer. */
   readonly record: () => Promise<void>
 }
 

@@ -10,7 +10,6 @@ import { retryAfterSeconds } from './rate-limits.ts'
 /** Messages whose intervals have the same length: that of a magic link is as long as that of a recovery. */
 export type IntervalKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
 
-/** The settings of intervals, and the default audience. */
 export interface IntervalConfig {
   readonly jwt: { readonly audience: string }
   readonly mail: { readonly intervalMs: { readonly confirmation: number; readonly other: number } }
@@ -47,10 +46,7 @@ export interface IntervalKey {
   readonly audience: string | undefined
 }
 
-/**
- * Records that a message goes out, in the transaction of its cause.
- * @returns the intervals before, for `restoreIntervals`
- */
+/** Records that a message goes out, in the transaction of its cause. @returns the intervals before, for `restoreIntervals` */
 export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
   const used = await reserveInterval(trx, deps, key)
   deps.recordInterval?.(key)
@@ -63,7 +59,6 @@ export async function requireIntervalOver(trx: Trx, deps: IntervalDeps, key: Int
   if (waitMs) refuseTooSoon(key, waitMs)
 }
 
-/** The interval of a magic link to an email. */
 export function magicLinkInterval(
   { shareRecoveryInterval }: Pick<Behaviours, 'shareRecoveryInterval'>,
   key: Pick<IntervalKey, 'identifier' | 'audience'>,
@@ -71,7 +66,6 @@ export function magicLinkInterval(
   return shareRecoveryInterval ? { ...key, kind: 'recovery' } : { ...key, kind: 'recovery', scope: 'magiclink' }
 }
 
-/** The interval between confirmations of sign-ups with an identifier. */
 export function confirmationInterval(
   { kind, value: identifier }: UserIdentifier,
   { audience }: Pick<IntervalKey, 'audience'>,
@@ -96,7 +90,7 @@ export async function requireFactorIntervals(
   await requireInterval(trx, deps, { ...ofUser, scope: 'new-address', identifier: phone })
 }
 
-/** Tells when the next message may go out. @throws emailTooSoon or smsTooSoon */
+/** Tells when the next message may go out. */
 export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): never {
   const seconds = retryAfterSeconds(waitMs)
   const isSms = key.kind === 'sms' || key.kind === 'mfa_sms'
@@ -251,7 +245,6 @@ export async function startInterval(deps: StartDeps, link: AdminLink): Promise<v
     .execute()
 }
 
-/** A user whose address changes. */
 interface ChangingUser {
   readonly id: string
   readonly email: string | null

@@ -5,17 +5,14 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 /** The UUID that no row has as its id. */
 export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
-/** Requires a UUID of a path, in upper or lower case. @param name its name in the error, such as `user_id` @throws malformedId */
+/** Requires a UUID of a path, in upper or lower case. @param name its name in the error, such as `user_id` */
 export function requireId(name: string, text: string): string {
   const id = parseId(text)
   if (id === undefined) throw malformedId({ name })
   return id
 }
 
-/**
- * Requires the id of a new user. A bad id is a bad request here, not a missing page.
- * @throws newUserIdMalformed, newUserIdNil
- */
+/** Requires the id of a new user. A bad id is a bad request here, not a missing page. */
 export function requireNewId(text: string): string {
   const id = parseId(text)
   if (id === undefined) throw newUserIdMalformed()
@@ -53,10 +50,7 @@ interface LoggedNames {
   readonly names: readonly string[]
 }
 
-/**
- * Shortens names that a user or a provider has chosen, for the log: they may be many and long, and each token of the user may
- * write a line.
- */
+/** Shortens names that a user or a provider has chosen, for the log. They may be many and long, and come with each token. */
 export function toLoggedNames(names: readonly string[]): LoggedNames {
   const first = names.slice(0, NAMES_MAX)
   return { count: names.length, names: first.map((name) => name.slice(0, NAME_LENGTH_MAX).toWellFormed()) }

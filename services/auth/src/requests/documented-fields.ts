@@ -44,7 +44,6 @@ export const emailField = z
 /** An email address in a form of a body that needs one, for the API document alone. */
 export const EMAIL_ADDRESS = { type: 'string', pattern: EMAIL.source, maxLength: EMAIL_LENGTH_MAX }
 
-/** An email address that a request needs. */
 export const neededEmailField = z
   .string()
   .optional()
@@ -77,10 +76,7 @@ export function withValues(
 
 const NEW_PASSWORD = { type: 'string', minLength: 6, maxLength: 72 }
 
-/**
- * A form of a body that needs a new password too, for the API document alone. The settings of the service may
- * ask for a longer one.
- */
+/** A form that needs a new password too, for the API document alone. The settings may ask for a longer one. */
 export function withNewPassword({ required, properties }: DocumentedForm): DocumentedForm {
   return { required: [...required, 'password'], properties: { ...properties, password: NEW_PASSWORD } }
 }
@@ -97,7 +93,6 @@ export const passwordField = z
 
 const CHANNELS = ['sms', 'whatsapp', '']
 
-/** How a phone gets a code. */
 export const channelField = z
   .string()
   .optional()
@@ -114,7 +109,6 @@ export function withChannel({ required, properties }: DocumentedForm): Documente
   return { required, properties: { ...properties, channel: { enum: [...CHANNELS, null] } } }
 }
 
-/** An id in a path. */
 export const idField = z.string().meta({ format: 'uuid' })
 
 /** The answer to a captcha, where AUTH_SECURITY_CAPTCHA_ENABLED is on. Elsewhere nothing of it is read. */

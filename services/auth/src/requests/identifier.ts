@@ -10,7 +10,7 @@ export interface UserIdentifier {
   readonly value: string
 }
 
-/** A normalised email. @throws emailMissing, emailTooLong, emailMalformed */
+/** A normalised email. */
 export function requireEmail(email: string): string {
   if (email === '') throw emailMissing()
   if (email.length > EMAIL_LENGTH_MAX) throw emailTooLong()
@@ -18,7 +18,6 @@ export function requireEmail(email: string): string {
   return normaliseEmail(email)
 }
 
-/** The longest email address. */
 export const EMAIL_LENGTH_MAX = 255
 
 /** The expression of the HTML standard for `input type=email`: ASCII only, no dot needed in the domain. */
@@ -78,7 +77,6 @@ function toDigit(digit: string): string {
 /** The library whose data say how the numbers of each country are written, and the day of its release. */
 export const PHONE_DATA = { name: 'libphonenumber-js 1.13.16', asOf: '2026-11-10' } as const
 
-/** A phone number as it was typed. */
 export interface TypedPhone {
   /** All digits that were typed. */
   readonly digits: string

@@ -11,10 +11,7 @@ import {
 } from '../request-errors.ts'
 
 const DEPTH_MAX = 64
-/**
- * The greatest number of members of all objects and lists together. Metadata of 64 KiB has fewer, unless it
- * is a list of single digits.
- */
+/** The most members of all objects and lists together. Metadata of 64 KiB has fewer, unless it lists single digits. */
 const MEMBERS_MAX = 10_000
 /** The greatest number for a body without metadata. Objects with different names take ten times as long to parse as lists. */
 export const FEW_MEMBERS = 500
@@ -25,7 +22,6 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 /**
  * The object of a body or a line, without members that are null; undefined for an empty one.
  * @param membersMax how many members all objects and lists of it may have together
- * @throws bodyNotJson, bodyNotJsonFrom, bodyNotObject, unstorableText for text that cannot be stored
  */
 export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string, unknown> | undefined {
   if (text.trim() === '') return undefined
@@ -48,7 +44,7 @@ export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string
  */
 const MAY_BE_REFUSED = /\\u|__proto__|constructor|prototype/
 
-/** The text of bytes. @throws bodyNotUtf8 when they are not UTF-8 */
+/** The text of bytes. */
 export function decodeUtf8(body: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)

@@ -182,10 +182,7 @@ interface WalkRow {
   readonly ids: readonly string[]
 }
 
-/**
- * The next batch continues after the last row that this one deleted, or, if this one was not full, after the
- * last row it read.
- */
+/** The next batch continues after the last row that this one deleted or, if this one was not full, read. */
 function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delete' | 'list'): RawBuilder<WalkRow> {
   const { table, until } = cleanUp
   const isExpired = isExpiredInWalk(cleanUp)

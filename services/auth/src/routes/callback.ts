@@ -108,10 +108,7 @@ const byForm = <const Own extends object>(own: Own) => ({
 
 type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
-/**
- * Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it
- * SITE_URL gets the error.
- */
+/** Finishes the flow of an answer and redirects the browser. Without a flow SITE_URL gets the error. */
 async function redirectAfter(
   deps: CallbackDeps,
   request: FastifyRequest,

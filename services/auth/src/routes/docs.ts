@@ -11,7 +11,6 @@ const schema = {
   response: { 200: page, 301: z.undefined(), 304: z.undefined(), ...errorAnswers() },
 }
 
-/** `GET /docs`: a page that shows the API document. */
 export const docsRoutes: FastifyPluginAsync = async (app) => {
   const { documentPages } = app
   if (documentPages !== undefined) app.get('/docs', { schema }, documentPages.page)

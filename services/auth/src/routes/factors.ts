@@ -39,7 +39,6 @@ const EnrolBody = z
     ],
   })
 
-/** `POST /factors`, `DELETE /factors/{factor_id}`: the caller's own second factors. */
 export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -19,7 +19,6 @@ const schema = {
   response: { 200: page, ...errorAnswers(404) },
 }
 
-/** `GET /`: the page at the address of the service. */
 export const homeRoutes: FastifyPluginAsync = async (app) => {
   app.get('/', { schema }, async (request, reply) => {
     if (app.documentPages === undefined || !wantsPage(request.headers.accept)) refusePath()

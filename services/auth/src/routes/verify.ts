@@ -23,7 +23,6 @@ import { SessionView } from '../sessions/session-view.ts'
 import { type FollowLinkDeps, followLink, OTHER_ADDRESS_LEFT, openLink } from '../use-cases/follow-link.ts'
 import { type VerifiedSession, verifyMessage } from '../use-cases/verify-message.ts'
 
-/** The types of mails. */
 const MAIL_TYPES = VERIFY_TYPES.filter((type) => !isPhoneType(type))
 
 const VerifyQuery = z

@@ -99,10 +99,7 @@ export async function findUnrecorded(db: Kysely<unknown>, names: Names): Promise
   return executed.some(({ name }) => name === CHANGED_BY_SWITCH) ? 'adopted' : 'prepared'
 }
 
-/**
- * The reason why an adoption has nothing to do or to undo, of a schema that is `adopted` without a record of
- * it.
- */
+/** Why an adoption has nothing to do or to undo in a schema that is `adopted` without a record of it. */
 export function describeAdopted({ schema }: Names): string {
   return `the schema ${schema} is adopted for good: adopt --forget has dropped what undo needs, or the dump from which it was restored lacks the schema ${schema}_before_trestle. Start the service`
 }
@@ -221,10 +218,7 @@ async function restoreRights(db: Kysely<unknown>, { schema }: Names, rights: rea
 /** How many names a line of a command has. */
 export const NAMED_MAX = 5
 
-/**
- * Writes the first names of a list, and how many more there are: `a, b, c, d, e and 3 more`.
- * @param count of all, where `names` are only the first ones
- */
+/** Writes the first names, and how many more there are: `a, b, c, d, e and 3 more`. @param count of all */
 export function listFirst(names: readonly string[], count: number = names.length): string {
   const more = count > NAMED_MAX ? ` and ${count - NAMED_MAX} more` : ''
   return `${names.slice(0, NAMED_MAX).join(', ')}${more}`

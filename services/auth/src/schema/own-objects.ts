@@ -62,10 +62,7 @@ export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: r
   await closeTriggers(db, names)
 }
 
-/**
- * Hides rows by row level security without policies, as supabase/auth hides its own. Tables that are hidden
- * already stay as they are.
- */
+/** Hides rows by row level security without policies, as supabase/auth does. Hidden tables stay as they are. */
 async function hideRows(db: Kysely<unknown>, names: Names, except: readonly string[]): Promise<void> {
   const own = ownTables.filter((table) => !except.includes(table))
   const { rows } = await sql<{ name: string }>`

@@ -67,20 +67,14 @@ export function sealOptional(sealing: Sealing, rowId: string, secret: string | u
   return secret === undefined ? null : sealSecret(sealing, rowId, secret)
 }
 
-/**
- * Opens a sealed secret. @throws Error when no key of this service encrypted it, when it was changed, or when it belongs to
- * another row
- */
+/** @throws Error when no key of this service encrypted the secret, when it was changed, or when it belongs to another row */
 export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSecret): string {
   const known = keys.byId.get(sealed.key_id)
   if (!known) throw new Error(`no encryption key ${sealed.key_id}`)
   return decrypt(rowKey(known.key, rowId), sealed)
 }
 
-/**
- * A secret that supabase/auth seals is the same but for the name of the key, which its settings choose, and
- * the alphabet of base64.
- */
+/** The settings of supabase/auth choose the name of the key, and the text may have the other alphabet of base64. */
 const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base64(), data: z.base64() })
 
 /**

@@ -28,7 +28,6 @@ export interface ActiveCaller {
   readonly session: Session | undefined
 }
 
-/** The dependencies of a search for a caller: the default audience, and the clock by which bans end. */
 export interface ActiveCallerDeps {
   readonly config: {
     readonly jwt: { readonly audience: string }
@@ -75,10 +74,7 @@ function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: TokenUser,
 /** The user of a token, and the assurance level of its session when the token was made. */
 type TokenSession = Pick<TokenUser, 'userId' | 'sessionId' | 'aal'>
 
-/**
- * Requires a user who exists and is not banned, and a session that is alive.
- * @param user the user of the token, as a lookup has found them
- */
+/** Requires a user who exists and is not banned, and a live session. @param user of the token, as a lookup has found them */
 async function requireActive(
   db: Db,
   { now, config }: ActiveCallerDeps,
@@ -125,7 +121,6 @@ export interface FreshSessionDeps {
 /**
  * Requires a sign-in or a second factor within SESSIONS_FRESH_FOR, before a change of anything that sign-ins rest on. A
  * credential that was just added proves nothing. Anonymous users are exempt, since they could not sign in again.
- * @throws signInTooOld
  */
 export async function requireFreshSession(
   db: Db,
@@ -157,18 +152,15 @@ export interface SessionLimits {
   readonly inactivityTimeoutMs: number | undefined
 }
 
-/** The limits of sessions, and the database that has the sessions. */
 export interface LiveSessionDeps {
   readonly config: { readonly sessions: SessionLimits }
   readonly pools: Pools
 }
 
-/** A session that is live, and whether its user is banned. */
 export interface FoundSession extends LiveSession {
   readonly isBanned: boolean
 }
 
-/** The session that a token names. */
 interface NamedSession {
   readonly sessionId: string
   /** Null for a token that names no user. */
@@ -278,7 +270,7 @@ export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, call
 
 /**
  * Requires that a user may get one more identity, in every profile. An SSO user who was removed at the identity provider of the
- * company could still sign in by it. Checked again when a linking flow returns. @throws ssoIdentity
+ * company could still sign in by it. Checked again when a linking flow returns.
  */
 export function requireLinkable({ user }: Pick<ActiveCaller, 'user'>): void {
   if (user.isSsoUser) throw ssoIdentity()
@@ -296,23 +288,21 @@ export async function requireIdentityFactor(
 }
 
 /**
- * Requires that a user with a second factor has shown it, in every profile. For a change of identities that
- * changes an address too.
- * @throws identitiesNeedSecondFactor
+ * Requires that a user with a second factor has shown it, in every profile. For a change of identities that changes an address
+ * too.
  */
 export async function requireShownFactor(db: Db, { session, user }: ActiveCaller): Promise<void> {
   if (session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw identitiesNeedSecondFactor()
 }
 
-/** A caller who may manage second factors. */
 export interface FactorOwner {
   readonly user: User
   readonly session: Session
 }
 
 /**
- * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its
- * proof belongs to a session (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
+ * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its proof belongs to a
+ * session (reference: Live sessions).
  */
 export function requireFactorOwner({ user, session: found }: ActiveCaller): FactorOwner {
   const session = requireSession(found)
@@ -323,7 +313,6 @@ export function requireFactorOwner({ user, session: found }: ActiveCaller): Fact
 /**
  * Requires that a caller may change passkeys. A user with a second factor must have shown it. Otherwise a thief of the password
  * could add a passkey.
- * @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller: ActiveCaller): Promise<FactorOwner> {
   const owner = requireFactorOwner(caller)
@@ -335,7 +324,6 @@ export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller
 /**
  * Requires that a caller may register a passkey. An SSO user who was removed at the identity provider could still sign in by a
  * passkey.
- * @throws ssoPasskey, sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function requirePasskeyRegistrant(
   db: Db,

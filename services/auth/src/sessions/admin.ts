@@ -48,12 +48,10 @@ function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
   }
 }
 
-/** Requires a role of admins, as a token or a user has it. @throws notAdmin */
 function requireAdminRole(subject: { readonly role?: unknown }, adminRoles: readonly string[]): void {
   if (!isAdmin(subject, adminRoles)) throw notAdmin()
 }
 
-/** Refuses an admin who has a second factor that the session has not shown. @throws adminNeedsSecondFactor */
 export function refuseAdminWithoutFactor(): never {
   throw adminNeedsSecondFactor()
 }
@@ -100,7 +98,6 @@ interface EndedByAdmin {
   readonly user: Pick<User, 'id'>
   /** Undefined: all sessions of the user. */
   readonly sessionId?: string | undefined
-  /** For the audit log. */
   readonly ip: string
 }
 

@@ -80,25 +80,18 @@ export interface PasswordSignIn extends SessionOrigin {
   readonly tokenHash: Buffer
 }
 
-/** The settings of a service that hold for every sign-in. */
 export interface PasswordSignInRules {
   readonly audit: boolean
 }
 
 const REFUSALS = ['password-changed', 'user-banned', 'email-not-confirmed', 'phone-not-confirmed'] as const
 
-/**
- * The outcome of a sign-in by a password that was right. `password-changed`: the stored hash is no longer the hash that was
- * verified.
- */
+/** `password-changed`: the stored hash is no longer the hash that was verified. */
 export type PasswordSignInResult =
   | { readonly verdict: 'done'; readonly session: StoredSession }
   | { readonly verdict: (typeof REFUSALS)[number] }
 
-/**
- * Creates a session for a user whose password was right, unless the user has changed since it was verified.
- * @throws serverBusy when it would wait for too long
- */
+/** Fails if the user has changed since the password was verified. @throws serverBusy when it would wait for too long */
 export type SignInByPassword = (signIn: PasswordSignIn) => Promise<PasswordSignInResult>
 
 /** Sign-ins whose passwords were verified together go to the database together: see `batchCalls`. */
@@ -115,10 +108,7 @@ const signInByPassword: PreparedQuery<PasswordSignIn & PasswordSignInRules, Sess
     ${p.newHash}, ${p.provider}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
 )
 
-/**
- * Inserts the session of one sign-in. Waits for the user's row if another transaction holds it.
- * @throws Error for a verdict that this release does not know
- */
+/** Inserts the session of one sign-in. Waits for the user's row if another transaction holds it. */
 export async function insertPasswordSession(
   pools: Pools,
   signIn: PasswordSignIn,

@@ -6,7 +6,6 @@ import type { Cursor } from '../pagination/page-query.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import { type Session, toAal } from './session-repository.ts'
 
-/** A session as an operator sees it. */
 export interface ListedSession extends Session {
   readonly refreshedAt: Timestamp | null
   /** The end of a session that has one of its own; null: as the settings say. */
@@ -105,10 +104,8 @@ export const ListedSessionView = z
   })
   .meta({ id: 'ListedSession' })
 
-/** A session as operators see it. */
 export type ListedSessionView = z.output<typeof ListedSessionView>
 
-/** The form in which operators see a session. */
 export function viewListedSession(session: ListedSession): ListedSessionView {
   const { id, startedAt, refreshedAt, endsAt, aal, amr, ip, userAgent, tag } = session
   return {

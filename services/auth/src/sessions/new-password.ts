@@ -154,10 +154,7 @@ async function isSamePassword(
   return isSame
 }
 
-/**
- * Requires that the password which the user has shown is still theirs: another request may have replaced it while the new one was
- * hashed.
- */
+/** Another request may have replaced the shown password while the new one was hashed. */
 export function requireShownPassword(
   { shownHash }: Pick<PreparedPassword, 'shownHash'>,
   { passwordHash }: ActiveCaller['user'],
@@ -165,7 +162,6 @@ export function requireShownPassword(
   if (shownHash !== undefined && shownHash !== passwordHash) refuseCurrentPassword()
 }
 
-/** Refuses a current password that is wrong. @throws currentPasswordInvalid */
 function refuseCurrentPassword(): never {
   throw currentPasswordInvalid()
 }
@@ -238,7 +234,6 @@ export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void>
   if (!(await claimToken(trx, nonce))) refuseNonce()
 }
 
-/** Refuses a nonce that is wrong, too old or used up. @throws reauthenticationNotValid */
 function refuseNonce(): never {
   throw reauthenticationNotValid()
 }
@@ -252,10 +247,7 @@ interface WantedChange {
   readonly nonce: string | undefined
 }
 
-/**
- * Requires that the session of a caller is proven well enough for a change of their account (reference: PUT /user).
- * @throws secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld
- */
+/** Requires that the session of a caller is proven well enough for a change of their account (reference: PUT /user). */
 export async function requireGuardedChange(
   deps: FreshSessionDeps & { readonly db: Db },
   caller: ActiveCaller,

@@ -21,7 +21,6 @@ import {
 } from './session-repository.ts'
 import { buildClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
 
-/** A second factor that a user has shown. */
 interface ShownFactor extends SessionOrigin {
   readonly userId: string
   readonly sessionId: string

@@ -11,7 +11,6 @@ import { batchCalls } from './batch-calls.ts'
 import { deriveChildToken, hashRefreshToken, type SessionOrigin, type StoredSession } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 
-/** A refresh token that is to be exchanged. */
 interface RefreshRequest extends SessionOrigin {
   readonly tokenHash: Buffer
   readonly childHash: Buffer
@@ -28,7 +27,6 @@ export interface RefreshRules {
   readonly audit: boolean
 }
 
-/** The settings that the rules come from. */
 interface RefreshConfig {
   readonly sessions: {
     readonly revokeFamilyOnReuse: boolean

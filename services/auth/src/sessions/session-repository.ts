@@ -27,7 +27,6 @@ export interface SessionRow {
 /** The columns of a `SessionRow`, from a SQL function whose result is named `r`. */
 export const sessionColumns = sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile`
 
-/** Maps the row of a session that was begun or changed. */
 export function toStoredSession(row: SessionRow): StoredSession {
   return {
     ...toProfileOfJson(row.profile),
@@ -161,10 +160,7 @@ const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepa
     END AS verdict`,
 )
 
-/**
- * Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database.
- * @throws Error for a verdict that this release does not know
- */
+/** Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database. */
 export async function deleteSessionsInScope(pools: Pools, input: SignOut): Promise<SignOutVerdict> {
   return toVerdict((await pools.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
 }

@@ -38,10 +38,7 @@ export interface SessionCircumstances {
 /** Whether a session may be refreshed, or the first reason why not. */
 export type SessionVerdict = 'valid' | 'session-expired' | 'session-inactive' | 'session-low-aal' | 'session-superseded'
 
-/**
- * The model of a session's validity (reference: Validity of sessions). The database's function `refresh_session`
- * decides the same under its locks; a property test drives both through the same sessions.
- */
+/** The model of a session's validity (reference: Validity of sessions). A property test compares it with `refresh_session`. */
 export function judgeSession(
   session: SessionOfUser,
   { hasVerifiedFactor, others, now }: SessionCircumstances,

@@ -39,10 +39,8 @@ export const SessionView = z
   })
   .meta({ id: 'Session' })
 
-/** The body of a session, as every sign-in and refresh answers it. */
 export type SessionView = z.output<typeof SessionView>
 
-/** The settings, the signing key, the clock and the hook that make an access token. */
 export interface SessionViewDeps {
   readonly config: {
     readonly behaviours: Pick<
@@ -64,10 +62,7 @@ export interface SessionClaims {
   readonly claims: object
 }
 
-/**
- * Builds the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
- * @param method how the token was obtained: by default, how the session was last proven
- */
+/** The hook CUSTOM_ACCESS_TOKEN may change the claims. @param method how the token was obtained: by default the last proof */
 export async function buildClaims(
   deps: SessionViewDeps,
   session: StoredSession,
@@ -89,7 +84,6 @@ export async function buildClaims(
 /**
  * The body of a session that has just begun. If the hook CUSTOM_ACCESS_TOKEN refuses the claims of a session, or is unreachable,
  * the session ends at once. No client has its tokens, and it would count as the newest session of its user.
- * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function signNewSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -106,7 +100,6 @@ export async function signNewSession(
 /**
  * The body of the first session of a user who has just been made. Then calls the hook AFTER_USER_CREATED, where the request calls
  * it. The session ends at once where either hook refuses or cannot be reached.
- * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function signFirstSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -182,10 +175,7 @@ function toClaims(
   }
 }
 
-/**
- * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
- * @param method how the client got the token: a method of `amr`, or `token_refresh`
- */
+/** Lets the hook CUSTOM_ACCESS_TOKEN change claims, where it is on. @param method a method of `amr`, or `token_refresh` */
 async function customiseClaims(
   { hooks, config }: Pick<SessionViewDeps, 'hooks' | 'config'>,
   claims: AccessTokenClaims,
@@ -223,7 +213,6 @@ export interface AttemptHookDeps extends AuditDeps {
   readonly hooks: Hooks
 }
 
-/** An attempt of a known user. */
 interface Attempt {
   /** The entry of the audit log for the attempt, if it fails. */
   readonly failure: AuditEvent & { readonly actor: AuditActor & { readonly id: string } }
@@ -242,8 +231,6 @@ export interface FactorAttempt extends Attempt {
 /**
  * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and obeys the decision of the hook. The
  * caller has recorded a wrong password.
- * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; hookRejected,
- * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function judgePasswordAttempt(deps: AttemptHookDeps, attempt: ComparedAttempt): Promise<void> {
   const { hooks } = deps
@@ -257,7 +244,7 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, attempt: Compa
   refusePassword()
 }
 
-/** Refuses a password without saying why. @throws invalidCredentials */
+/** Refuses a password without saying why. */
 export function refusePassword(): never {
   throw invalidCredentials()
 }
@@ -265,8 +252,6 @@ export function refusePassword(): never {
 /**
  * Records a wrong answer to a factor, and reports the answer, right or wrong, to the hook MFA_VERIFICATION_ATTEMPT. A rejection
  * ends all sessions of the user.
- * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected, when the hook rejects; hookRejected,
- * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,

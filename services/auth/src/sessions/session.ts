@@ -45,23 +45,19 @@ export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
 }
 
-/** Requires that the session of a token still exists, as a lookup has found it. */
 export function requireSession<Found>(session: Found | undefined): Found {
   if (session === undefined) refuseMissingSession()
   return session
 }
 
-/** Requires that an operator has ended a session that was there. @throws listedSessionNotFound */
 export function requireListedSession(ended: number): void {
   if (ended === 0) throw listedSessionNotFound()
 }
 
-/** Refuses a token whose user does not exist any more. @throws tokenUserNotFound */
 export function refuseMissingUser(): never {
   throw tokenUserNotFound()
 }
 
-/** Refuses a token whose session does not exist any more. @throws sessionNotFound */
 export function refuseMissingSession(): never {
   throw sessionNotFound()
 }
@@ -176,10 +172,7 @@ export function deriveUpstreamTokens(
   }
 }
 
-/**
- * The session and the counter that a token of the second form names; undefined for any other text. Its
- * signature is not checked.
- */
+/** The session and the counter in a token of the second form; undefined for any other text. Checks no signature. */
 export function parseUpstreamToken(
   token: string,
 ): { readonly sessionId: string; readonly counter: bigint } | undefined {

@@ -24,11 +24,7 @@ export interface Rotation {
   readonly family: TokenFamily
 }
 
-/**
- * The model of rotation (reference: Refresh tokens). The database's function `refresh_session` decides the same under
- * its locks; a property test drives both through the same steps.
- * @param child the token that follows `token`
- */
+/** The model of rotation (reference: Refresh tokens). A property test compares it with `refresh_session`. */
 export function rotate(
   family: TokenFamily,
   { token, child, now }: { readonly token: string; readonly child: string; readonly now: number },

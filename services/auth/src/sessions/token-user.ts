@@ -17,17 +17,12 @@ export interface TokenUser {
 
 const BEARER = /^bearer +([^\s,]+)$/i
 
-/** The dependencies that verify a bearer token: the keys, and the clock by which it expires. */
 export interface BearerDeps {
   readonly signingKeys: Pick<KeyRing, 'verify'>
   readonly now: () => Date
 }
 
-/**
- * Verifies the one bearer token of a request: its signature and its times.
- * @param authorization the header
- * @throws noAuthorization, badJwt
- */
+/** Verifies the one bearer token of a request: its signature and its times. */
 export function readBearer({ signingKeys, now }: BearerDeps, authorization: string | undefined): VerifiedClaims {
   const token = BEARER.exec(authorization ?? '')?.[1]
   if (token === undefined) throw noAuthorization()
@@ -59,9 +54,8 @@ export interface TokenRules {
 }
 
 /**
- * The user that a token speaks for. Tokens of operators may name no user, since admin endpoints need none. Another service
- * that shares the key has its own issuer and its own users. Tokens that operators sign may lack the issuer.
- * @throws badJwtIssuer, badJwtWithoutSubject, badJwtSubject, badJwtSession
+ * The user that a token speaks for. Tokens of operators may name no user, since admin endpoints need none. Another service that
+ * shares the key has its own issuer and its own users. Tokens that operators sign may lack the issuer.
  */
 export function toTokenUser(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): TokenUser {
   const { iss, sub, aal, aud } = claims
@@ -84,18 +78,14 @@ export function readUserId({ sub }: VerifiedClaims): string | null {
   return typeof sub === 'string' && parseId(sub) !== undefined ? sub : null
 }
 
-/** The `session_id` claim; null when it is missing or empty. @throws badJwtSession when it is not a UUID */
+/** The `session_id` claim; null when it is missing or empty. */
 export function readSessionId({ session_id: sessionId }: VerifiedClaims): string | null {
   if (sessionId === undefined || sessionId === '') return null
   if (typeof sessionId === 'string' && parseId(sessionId) !== undefined) return sessionId
   throw badJwtSession()
 }
 
-/**
- * The audience that a caller asks for (reference: Audience).
- * @param wanted the header X-JWT-AUD
- * @param usual JWT_AUD
- */
+/** The audience that a caller asks for (reference: Audience). @param wanted the header X-JWT-AUD @param usual JWT_AUD */
 export function callerAudience(caller: TokenUser, wanted: string | undefined, usual: string): string {
   const own = caller.isAdmin ? undefined : caller.audiences[0]
   return wanted || own || usual

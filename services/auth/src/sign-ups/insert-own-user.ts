@@ -28,10 +28,7 @@ import {
 import { hasClaimedEmail, isUnclaimed, lockIdentifierOwner } from '../users/user-repository.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-repository.ts'
 
-/**
- * The dependencies of a new user. The hook AFTER_USER_CREATED is called by a job, and later for a staged
- * user, who is no user yet.
- */
+/** A job calls the hook AFTER_USER_CREATED, for a pending sign-up once it is a user. */
 interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>
   readonly hooks: Pick<Hooks, 'isOn'>
@@ -99,10 +96,6 @@ function invitationData({ behaviours }: Pick<AuthConfig, 'behaviours'>, data: Ne
   return behaviours.copyInvitationDataToIdentity ? data : {}
 }
 
-/**
- * The dependencies of an unconfirmed user who has asked for a code: the defaults of new users, and random bytes for a hash
- * without a password.
- */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
@@ -188,10 +181,7 @@ interface StagedUserChange extends Omit<StageUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/**
- * Inserts a user as a sign-up does whose password nobody knows.
- * @returns undefined when another request has just taken the identifier
- */
+/** Inserts a user whose password nobody knows. @returns undefined when another request has just taken the identifier */
 async function insertUnconfirmed(
   trx: Trx,
   deps: StageDeps,

@@ -57,7 +57,6 @@ import {
 import { findUserById, isUnclaimed, lockUserById } from '../users/user-repository.ts'
 import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-repository.ts'
 
-/** The dependencies of a redeemed message: those of each purpose, and those that check a password that comes with it. */
 export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
   readonly config: ApplyDeps['config'] & Pick<AuthConfig, 'passwords' | 'signup'>
   readonly db: Db
@@ -221,18 +220,14 @@ async function signIn(
   return { verdict: 'session', session, type: answeredType(type, message.kind) }
 }
 
-/** Refuses a link that is unknown, used up or too old. @throws linkExpired */
 function refuseLink(): never {
   throw linkExpired()
 }
 
-/** The use of a message that went to the user's own email or phone. */
 interface AddressConfirmation {
-  /** The kind of the message. */
   readonly tokenKind: TokenKind
   /** Replaces the stored hash; undefined keeps it. */
   readonly passwordHash: string | undefined
-  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
@@ -300,7 +295,6 @@ async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<
   return user.invitedAt === null ? content : undefined
 }
 
-/** The rules for the password of a verification, and the hasher of passwords. */
 interface VerificationPasswordDeps extends NewPasswordRules, ConfirmerDeps {
   readonly config: NewPasswordRules['config'] & ConfirmerDeps['config']
   readonly passwords: Pick<PasswordHasher, 'hash'>

@@ -39,7 +39,6 @@ export interface SignUp extends SessionOrigin {
   readonly audit: boolean
 }
 
-/** The message that confirms an identifier. */
 interface SignUpConfirmation {
   readonly interval: { readonly key: Buffer; readonly kind: IntervalKind; readonly dueBefore: Date }
   readonly secrets: MessageSecrets
@@ -71,10 +70,7 @@ export type SignUpOutcome =
 /** Signs a user up, unless the identifier is taken. @throws serverBusy when it would wait for too long */
 export type InsertSignUp = (signUp: SignUp) => Promise<SignUpOutcome>
 
-/**
- * Creates the sign-up service. Sign-ups that need no confirmation go to the database together: see `batchCalls`.
- * @returns the outcome of each sign-up, which is known once its transaction is committed
- */
+/** Sign-ups that need no confirmation go to the database together: see `batchCalls`. @returns their outcomes, committed */
 export function batchSignUps(pools: Pools): InsertSignUp {
   const alone: InsertSignUp = (signUp) => insertSignUp(pools, signUp)
   const batched = batchCalls<SignUp, SignUpOutcome>({ many: (signUps) => insertSignUps(pools, signUps), alone })
@@ -101,18 +97,12 @@ const callSignUp = (
 
 const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare('sign_up', callSignUp)
 
-/**
- * Signs one user up. Waits for another transaction that is taking the same identifier.
- * @throws Error for a verdict that this release does not know
- */
+/** Signs one user up. Waits for another transaction that is taking the same identifier. */
 export async function insertSignUp(pools: Pools, signUp: SignUp): Promise<SignUpOutcome> {
   return toOutcome(await pools.write.one(signUpQuery, toParameters(signUp)))
 }
 
-/**
- * Signs one user up in a transaction of the caller, as `insertSignUp` does.
- * @throws Error for a verdict that this release does not know
- */
+/** Signs one user up in a transaction of the caller, as `insertSignUp` does. */
 export async function insertSignUpWithin(trx: Trx, signUp: SignUp): Promise<SignUpOutcome> {
   const [row] = (await callSignUp(toParameters(signUp)).execute(trx)).rows
   if (!row) throw new Error('sign_up has given no row')
@@ -233,10 +223,7 @@ export async function findSignUpData(
   return (await contents.select('data').executeTakeFirst())?.data
 }
 
-/**
- * Deletes the contents of all requests for an account.
- * @returns the content for a kind of message; undefined where there is none
- */
+/** Deletes the contents of all requests for an account. @returns that of a kind of message; undefined for none */
 export async function claimSignUpContent(
   trx: Trx,
   userId: string,
@@ -262,7 +249,7 @@ export async function replaceIdentityData(
     .execute()
 }
 
-/** Requires that strangers may sign up, which AUTH_DISABLE_SIGNUP forbids. @throws signupDisabled */
+/** Requires that strangers may sign up, which AUTH_DISABLE_SIGNUP forbids. */
 export function requireSignUpsEnabled({ signup }: { readonly signup: Pick<AuthConfig['signup'], 'disabled'> }): void {
   if (signup.disabled) throw signupDisabled()
 }

@@ -16,10 +16,7 @@ export interface SignUpRules {
   readonly hasYoungCode: boolean
 }
 
-/**
- * The model of a sign-up (reference: POST /signup). The SQL functions `sign_up` and `sign_ups` decide the same under their locks.
- * A property test takes both through the same steps.
- */
+/** The model of a sign-up (reference: POST /signup). A property test compares it with `sign_up` and `sign_ups`. */
 export function judgeSignUp(owner: OwnerState, { autoconfirm, isDue, hasYoungCode }: SignUpRules): SignUpVerdict {
   const isNew = owner === 'nobody' || owner === 'staged' || owner === 'claimed'
   if (autoconfirm) return isNew ? 'signed-in' : 'taken'

@@ -9,7 +9,6 @@ import { requireUser } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A user, and their new console role. */
 export interface AssignConsoleRoleInput extends ManagedUser {
   readonly admin: Admin
   /** Null takes the role away. */

@@ -27,11 +27,9 @@ import type { User } from '../users/user.ts'
 
 type ChallengeFactorDeps = HookedDeps & SmsAllowanceDeps & { readonly config: AuthConfig; readonly names: Names }
 
-/** A request to challenge a second factor of the caller. */
 export interface ChallengeFactorInput {
   readonly caller: TokenUser
   readonly factorId: string
-  /** The channel of the code of a phone factor. */
   readonly channel: SmsChannel
   /** The client's address. Only this address may answer. */
   readonly ip: string
@@ -50,7 +48,6 @@ export interface IssuedChallenge {
 
 interface Question {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
-  /** The request of a WebAuthn factor. */
   readonly credential: CredentialRequest | undefined
 }
 
@@ -91,10 +88,7 @@ async function askForCredential(
 
 const ATTEMPTS_MAX = 10
 
-/**
- * Runs a transaction that stores a challenge. Runs it again where another factor was challenged in the same
- * microsecond, because a unique index of supabase/auth's table forbids that.
- */
+/** Stores a challenge. Runs again where another factor was challenged in the same microsecond: a unique index forbids that. */
 async function retryAtTakenMoment<Result>(
   { names }: Pick<ChallengeFactorDeps, 'names'>,
   run: (delayMicroseconds: number) => Promise<Result>,

@@ -12,7 +12,6 @@ import type { Admin } from '../sessions/admin.ts'
 import { requireFactorPhone } from '../users/require-phone.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A second factor of a user, and the admin who changes or unenrols it. */
 export interface ManagedFactor extends ManagedUser {
   readonly admin: Admin
   readonly factorId: string
@@ -26,7 +25,6 @@ interface ChangeFactorAsAdminInput extends ManagedFactor {
   readonly phone: string | undefined
 }
 
-/** Renames a factor of a user, or changes its phone. */
 export async function changeFactorAsAdmin(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names },
   { admin, factorId, ip, friendlyName, phone, ...managed }: ChangeFactorAsAdminInput,

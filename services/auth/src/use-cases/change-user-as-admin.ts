@@ -34,17 +34,13 @@ import {
 } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A user, and the changes that an admin makes. */
 interface ChangeUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   readonly wanted: AdminUser
   readonly ip: string
 }
 
-/**
- * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @throws passwordHashAtUpdate
- */
+/** Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins). */
 export async function changeUserAsAdmin<Answer>(
   deps: AuditDeps &
     NewPasswordRules & {
@@ -78,10 +74,7 @@ export async function changeUserAsAdmin<Answer>(
   )
 }
 
-/**
- * Bans a user, or ends a ban. A ban ends no session. It ends the flows that sessions have started, so that none
- * can be finished after the ban.
- */
+/** A ban ends no session. It ends the flows that sessions have started, so that none can be finished after the ban. */
 async function ban(trx: Trx, { id }: User, banMs: number): Promise<void> {
   await updateBan(trx, id, banMs)
   if (banMs > 0) await callEndSessionWork(trx, id, { scope: 'all' })
@@ -181,10 +174,7 @@ function confirmedAtOf(user: User, kind: IdentifierKind): User['emailConfirmedAt
   return kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
 }
 
-/**
- * Ends the sessions of a user with another role or password: their access tokens have the former role, or an
- * intruder may hold them.
- */
+/** The access tokens of these sessions have the former role, or an intruder may hold them. */
 async function endSessions(
   trx: Trx,
   deps: AuditDeps,
@@ -199,7 +189,6 @@ async function endSessions(
   await deleteTokensOfKinds(trx, user.id, ['recovery', 'reauthentication'])
 }
 
-/** A user, and how an admin deletes them. */
 export interface DeleteUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */
@@ -244,7 +233,6 @@ async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {
   })
 }
 
-/** The length of the longest phone number. */
 const PHONE_LENGTH = 15
 
 /**

@@ -46,7 +46,6 @@ interface CleanUpDeps {
   readonly now: () => Date
 }
 
-/** Counts removed rows of a table. */
 type CountRows = (table: string, rows: number) => void
 
 /** The state that the clean-up runs of a process share: counters, places of unfinished walks, and limits in batches and rows. */

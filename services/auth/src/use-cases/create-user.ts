@@ -36,11 +36,7 @@ export interface CreateUserInput {
   readonly context: RequestContext
 }
 
-/**
- * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
- * (reference: Users made and changed by admins).
- * @throws addressMissingForUser, passwordWithHash, userIdTaken
- */
+/** Switches of providers and DISABLE_SIGNUP do not apply (reference: Users made and changed by admins). */
 export async function createUser<Answer>(
   deps: CreateUserDeps,
   input: CreateUserInput,

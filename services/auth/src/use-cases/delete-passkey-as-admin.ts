@@ -4,14 +4,12 @@ import { deletePasskey } from '../passkeys/passkey-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A passkey of a user, and the admin who deletes it. */
 export interface DeletePasskeyAsAdminInput extends ManagedUser {
   readonly admin: Admin
   readonly passkeyId: string
   readonly ip: string
 }
 
-/** Deletes a passkey of a user. */
 export async function deletePasskeyAsAdmin(
   deps: AuditDeps & { readonly db: Db },
   { admin, passkeyId, ip, ...managed }: DeletePasskeyAsAdminInput,

@@ -5,7 +5,6 @@ import { type Admin, endSessionsByAdmin } from '../sessions/admin.ts'
 import { requireListedSession } from '../sessions/session.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-/** A user, and which of their sessions end. */
 export interface EndSessionsAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** Undefined: all of them. */

@@ -63,10 +63,7 @@ interface EnrolledFactor {
   readonly totpSecret: string | undefined
 }
 
-/**
- * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent
- * requests cannot exceed them.
- */
+/** Enrols a factor (reference: Enrolment). Checks limits under the user's lock, so concurrent requests cannot exceed them. */
 export async function enrolFactor(
   deps: EnrolFactorDeps,
   { caller, wanted: typed, ip }: EnrolFactorInput,
@@ -137,12 +134,7 @@ async function insertUnverifiedFactor(
   return { id, account: user.email ?? user.phone ?? user.id, phone: wanted.phone, totpSecret }
 }
 
-/**
- * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor
- * (reference: Unenrolment).
- * @returns its id
- * @throws unenrolNeedsSecondFactor
- */
+/** A verified factor needs a session that has shown a second factor (reference: Unenrolment). @returns the id of the factor */
 export async function unenrolFactor(
   deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   {

@@ -49,7 +49,6 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
-/** The dependencies that finish a sign-in at a provider. */
 export type FinishAuthorizationDeps = HookedDeps &
   AskProviderDeps &
   SessionViewDeps &
@@ -58,7 +57,6 @@ export type FinishAuthorizationDeps = HookedDeps &
 /** The context of the browser that returns. Its redirect is in the flow. */
 type ReturnContext = Omit<RequestContext, 'redirectTo'>
 
-/** A browser that returns from a provider. */
 export interface FinishAuthorizationInput {
   readonly answer: ProviderAnswer & { readonly state?: string | undefined; readonly iss?: string | undefined }
   /** The provider whose own address was called. Undefined at the address that providers share. */
@@ -83,10 +81,8 @@ export type FinishedAuthorization = { readonly redirectTo: string } & (
 )
 
 /**
- * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST
- * /callback): takes the flow, signs in, and signs the access token.
- * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired, and what `readContext` throws: the
- * page that began the flow does not learn of these errors
+ * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST /callback): takes the flow,
+ * signs in, and signs the access token.
  */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,
@@ -105,10 +101,7 @@ export async function finishAuthorization(
   }
 }
 
-/**
- * Takes the flow of a `state`, once.
- * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired
- */
+/** Takes the flow of a `state`, once. */
 async function takeAuthorization(
   deps: Pick<FinishAuthorizationDeps, 'config' | 'db' | 'now'>,
   state: string | undefined,
@@ -139,10 +132,7 @@ interface TakenFlow {
   readonly context: RequestContext
 }
 
-/**
- * Signs in by the answer of a provider. Asks the provider before any lock is taken.
- * @throws providerNotSupported, profileWithoutEmail, stateUnknown
- */
+/** Signs in by the answer of a provider. Asks the provider before any lock is taken. */
 async function signInByAnswer(
   deps: FinishAuthorizationDeps,
   { flow, answer, place, context }: TakenFlow,
@@ -226,7 +216,6 @@ async function createSessionOrCode(
   return { verdict: 'auth-code', code }
 }
 
-/** Refuses a state whose flow does not exist, or has just been deleted. @throws stateUnknown */
 function refuseState(): never {
   throw stateUnknown()
 }

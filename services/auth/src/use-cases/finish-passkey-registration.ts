@@ -11,11 +11,7 @@ import type { TokenUser } from '../sessions/token-user.ts'
 
 const USUAL_NAME = 'Passkey'
 
-/**
- * Registers the passkey that an authenticator has made (reference: Passkeys). Checks the number of the user's
- * passkeys under the user's lock.
- * @throws passkeyExists
- */
+/** Registers a passkey (reference: Passkeys). Counts the user's passkeys under the user's lock. */
 export async function finishPasskeyRegistration(
   deps: AuditDeps & CeremonyDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   input: {

@@ -14,16 +14,12 @@ import { findUserById, lockUserById } from '../users/user-repository.ts'
 type FinishPasskeySignInDeps = SessionViewDeps &
   CeremonyDeps & { readonly config: AuthConfig; readonly db: Db; readonly randomBytes: RandomBytes }
 
-/** The answer of an authenticator to a challenge. */
 export interface FinishPasskeySignInInput extends SessionOrigin {
   readonly challengeId: string
   readonly response: Assertion
 }
 
-/**
- * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature. Both
- * have an entry in the audit log.
- */
+/** Signs in by passkey (reference: Passkeys). Answers and logs an unknown passkey like one with a wrong signature. */
 export async function finishPasskeySignIn(
   deps: FinishPasskeySignInDeps,
   input: FinishPasskeySignInInput,
@@ -40,10 +36,7 @@ export async function finishPasskeySignIn(
   return refusePasskey()
 }
 
-/**
- * Begins a session of the owner of a passkey.
- * @returns undefined where the passkey is gone, or its counter shows a copy of it
- */
+/** @returns undefined where the passkey is gone, or its counter shows a copy of it */
 function beginSession(
   deps: FinishPasskeySignInDeps,
   { userAgent, ip }: SessionOrigin,

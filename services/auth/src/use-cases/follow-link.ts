@@ -12,7 +12,6 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { type RedeemDeps, redeemLink } from '../sign-ups/redeem-message.ts'
 
-/** The dependencies of a followed link: those of each purpose, and those that begin the session of its user. */
 export type FollowLinkDeps = RedeemDeps & SessionViewDeps
 
 /** The address to which a link leads the browser, and the session that the address carries, if it carries one. */
@@ -45,9 +44,8 @@ export async function followLink(
 }
 
 /**
- * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail
- * scanner opens links too. A request that only prefetches the link must not use it up.
- * @throws linkFetchedAhead
+ * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail scanner opens links
+ * too. A request that only prefetches the link must not use it up.
  */
 export function openLink(
   { config }: { readonly config: AuthConfig },

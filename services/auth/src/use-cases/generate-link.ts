@@ -45,11 +45,7 @@ export interface GenerateLinkInput {
   readonly context: RequestContext
 }
 
-/**
- * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
- * links).
- * @throws emailUnknown, secureChangeOff
- */
+/** Makes a link and a code as in a mail, without the mail. No limit or interval applies (reference: Generated links). */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (LINK_RULES[input.type].makesUser)
     await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
@@ -64,10 +60,7 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
   return link
 }
 
-/**
- * Hashes the password of a sign-up. Nobody knows yet whether the link makes a user, and the policy is for new
- * users only: `createUser` checks it.
- */
+/** Nobody knows yet whether the link makes a user. The policy is for new users only: `createUser` checks it. */
 async function hashPassword(
   deps: Pick<GenerateLinkDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
   password: string,
@@ -76,7 +69,6 @@ async function hashPassword(
   return deps.passwords.hash(password)
 }
 
-/** The user of a link. */
 interface LinkOwner {
   readonly user: User
   readonly type: LinkType
@@ -89,10 +81,7 @@ interface Search extends Omit<GenerateLinkInput, 'admin'> {
   readonly passwordHash: string | undefined
 }
 
-/**
- * Gets or creates the user of a link, and locks the user (reference: Generated links).
- * @throws emailUnknown, secureChangeOff
- */
+/** Gets or creates the user of a link, and locks the user (reference: Generated links). */
 function getOrCreateLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
   return getOrCreate(async () => (await searchLinkOwner(trx, deps, search)) ?? 'taken')
 }

@@ -29,10 +29,7 @@ type GenerateRecoveryCodesDeps = AuditDeps &
   IssueRecoveryCodesDeps &
   NotifyDeps & { readonly config: AuthConfig; readonly db: Db }
 
-/**
- * Makes the first set of recovery codes of a user (reference: Recovery codes).
- * @throws recoveryCodesAlone, recoveryCodesExist
- */
+/** Makes the first set of recovery codes of a user (reference: Recovery codes). */
 export async function generateRecoveryCodes(
   deps: GenerateRecoveryCodesDeps,
   {

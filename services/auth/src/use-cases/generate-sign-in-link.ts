@@ -12,12 +12,7 @@ import { lockManagedUser } from '../users/user-repository.ts'
 
 const LIFETIME_MS = 600_000
 
-/**
- * Generates a link that signs in as a user, once and within ten minutes (console reference: Routes of auth).
- * It takes the place of a magic link or a recovery that waits.
- * @param runWork runs the work in the transaction, and makes the answer of the link
- * @throws signInLinkImpossible
- */
+/** Makes a link that signs in as a user once, within ten minutes. It replaces a waiting magic link or recovery. */
 export async function generateSignInLink<Answer>(
   deps: MailTokenDeps & AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   {
@@ -48,11 +43,7 @@ export async function generateSignInLink<Answer>(
   )
 }
 
-/**
- * Returns the confirmed email of a user. A link to an unconfirmed one would confirm it, so an operator could vouch for an
- * address.
- * @throws signInLinkImpossible
- */
+/** A link to an unconfirmed email would confirm it, so an operator could vouch for an address. */
 function requireConfirmedEmail({ email, emailConfirmedAt }: User): string {
   if (email === null || emailConfirmedAt === null) throw signInLinkImpossible()
   return email

@@ -17,7 +17,6 @@ import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-/** The dependencies of a finished flow, which begins its session or refuses an email that its provider has not verified. */
 export type GrantAuthCodeDeps = UnverifiedDeps &
   SessionViewDeps & { readonly names: Names; readonly encryptionKeys: EncryptionKeys }
 
@@ -40,7 +39,6 @@ type AuthCodeSession = SessionView & ProviderTokens
  * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). A code works once, because only one of several
  * concurrent requests deletes the flow. A wrong verifier leaves the flow as it is. In the strict profile the exchange links the
  * identity of a linking flow.
- * @throws authCodeMissing, flowStateNotFound, flowStateExpired, badCodeVerifier
  */
 export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCodeInput): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = input
@@ -105,7 +103,6 @@ async function exchangeFlow(
   return { verdict: 'signed-in', session }
 }
 
-/** Refuses a code whose flow or user is gone, or that a concurrent request has used. @throws flowStateNotFound */
 function refuseFlow(): never {
   throw flowStateNotFound()
 }

@@ -49,10 +49,6 @@ import { type SessionView, type SessionViewDeps, signNewSession } from '../sessi
 import type { TokenUser } from '../sessions/token-user.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
-/**
- * The dependencies of a sign-in by the ID token of a provider: the key sets that verify it, and those that
- * find or make its user and session.
- */
 export type GrantIdTokenDeps = HookedDeps &
   FindProviderDeps &
   SessionViewDeps &
@@ -72,11 +68,7 @@ export interface GrantIdTokenInput {
   readonly context: RequestContext
 }
 
-/**
- * Signs in by an id_token that an app got from a provider (reference: Id token grant).
- * @throws idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing, idTokenNonceRequired,
- * idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign, idTokenWithoutEmail, serviceUnavailable
- */
+/** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
   if (linkTo) requireManualLinking(deps.config)
@@ -159,19 +151,16 @@ function refuseToken(cause: unknown): never {
   throw idTokenInvalid({ cause })
 }
 
-/** How an id_token is verified. */
 interface IdTokenProvider {
   readonly configured: ConfiguredProvider<OAuth2Provider>
   readonly rules: IdTokenRules
-  /** The accepted audiences. */
   readonly audiences: readonly string[]
 }
 
 /**
- * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be
- * listed by EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request
- * must be one of ours. Otherwise a token that was made for any application would be accepted.
- * @throws idTokensUnsupported, idTokenSourceMissing, providerDisabled
+ * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be listed by
+ * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request must be one of ours.
+ * Otherwise a token that was made for any application would be accepted.
  */
 async function findIdTokenProvider(
   deps: Pick<GrantIdTokenDeps, 'config' | 'db' | 'encryptionKeys'>,
@@ -215,11 +204,7 @@ function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
   return !isOAuth1(configured) && configured.provider.idTokens?.keysOf(issuer) !== undefined
 }
 
-/**
- * Refuses a provider that is not enabled, or not for this client.
- * @param known the provider, where it is one of ours that is off
- * @throws providerDisabled, idTokensUnsupported
- */
+/** Refuses a provider that is off, or not for this client. @param known the provider, where it is one of ours that is off */
 function refuseProvider(
   { config }: Pick<GrantIdTokenDeps, 'config'>,
   name: string,
@@ -230,7 +215,6 @@ function refuseProvider(
   throw providerDisabled({ issuer: known ? issuerOf(known) : name })
 }
 
-/** Refuses a provider whose id_tokens are not accepted. @throws idTokensUnsupported */
 function refuseUnsupported(provider: string): never {
   throw idTokensUnsupported({ provider })
 }

@@ -38,7 +38,6 @@ export interface PasswordSessionView extends SessionView {
   readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] } | null
 }
 
-/** The dependencies of a sign-in by a password: the hasher, the limits of failed checks, and those that begin a session. */
 export type GrantPasswordDeps = AttemptHookDeps &
   FailedCheckDeps &
   SessionViewDeps & {
@@ -51,9 +50,8 @@ export type GrantPasswordDeps = AttemptHookDeps &
 
 /**
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
- * user, a user without a password, a wrong password and too many attempts cost the same and look the same
- * (reference: Password grant).
- * @throws twoAddressesAtSignIn, addressMissingAtSignIn, phoneSignInsDisabled, emailNotConfirmed, phoneNotConfirmed
+ * user, a user without a password, a wrong password and too many attempts cost the same and look the same (reference: Password
+ * grant).
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = await readSignInIdentifier(deps, input)
@@ -78,10 +76,7 @@ interface VerifiedPassword {
   readonly provider: IdentifierKind
 }
 
-/**
- * Verifies a password, and counts a failed check.
- * @returns undefined where the password is wrong, or counts as wrong
- */
+/** Verifies a password, and counts a failed check. @returns undefined where it is wrong, or counts as wrong */
 async function checkPassword(
   deps: GrantPasswordDeps,
   { password = '', failedAs, ip }: GrantPasswordInput,

@@ -41,22 +41,16 @@ import {
   signSessionView,
 } from '../sessions/session-view.ts'
 
-/** The refresh token of the request, and the parts of the request that its session stores. */
 export interface GrantRefreshTokenInput extends SessionOrigin {
   readonly refreshToken: string | undefined
 }
 
-/** A refreshed session. */
 export interface RefreshedSession {
   readonly session: SessionView
   /** False where the client gets a refresh token that it could have already. */
   readonly isNewToken: boolean
 }
 
-/**
- * The dependencies of a refresh: the pools of its one statement, the key of refresh tokens, and the keys that
- * sign access tokens.
- */
 export type GrantRefreshTokenDeps = AuditDeps &
   SessionViewDeps &
   ReuseDeps & {
@@ -66,11 +60,7 @@ export type GrantRefreshTokenDeps = AuditDeps &
     readonly tokenReuse: Counter
   }
 
-/**
- * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
- * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
- * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes
- */
+/** Exchanges a refresh token for its child and a new access token (reference: Refresh tokens). */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,
   input: GrantRefreshTokenInput,

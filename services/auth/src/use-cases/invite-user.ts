@@ -11,7 +11,6 @@ import { getProfile, type Profile } from '../users/profile-repository.ts'
 
 type InviteUserDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }
 
-/** An invitation, and the admin who sends it. */
 export interface InviteUserInput extends InvitedUser {
   readonly admin: Admin
 }

@@ -63,7 +63,6 @@ function cursorOf(users: readonly Profile[]): Cursor | undefined {
   return last && { createdAt: last.createdAt, id: last.id }
 }
 
-/** A page of users, and the terms of the search. */
 interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' | 'after'> {
   /**
    * The beginning of an email, a phone number or a full name, in any case; an id; or the subject of an identity at a provider.
@@ -72,10 +71,7 @@ interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' | 'after
   readonly search: string | undefined
 }
 
-/**
- * Finds users of any audience, without staged ones. Their metadata and the claims of identities are not read
- * (console reference: Users in lists).
- */
+/** Finds users without pending sign-ups, metadata and claims of identities (console reference: Users in lists). */
 export async function searchUsers(
   { config, db }: { readonly config: AuthConfig; readonly db: Db },
   { search, ...page }: SearchUsersInput,

@@ -35,9 +35,8 @@ type CreateCustomProviderDeps = AuditDeps &
   }
 
 /**
- * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer and
- * the same claim of the subject alone while its identities are there.
- * @throws customProviderExists, tooManyCustomProviders
+ * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer and the same
+ * claim of the subject alone while its identities are there.
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
@@ -70,9 +69,8 @@ export async function createCustomProvider(
 
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
- * identifier, and their ids belong to that type of provider. While identities exist, the issuer and the
- * claim of the subject cannot change either, because a subject would then name another user.
- * @throws customProviderChanged
+ * identifier, and their ids belong to that type of provider. While identities exist, the issuer and the claim of the subject
+ * cannot change either, because a subject would then name another user.
  */
 export async function changeCustomProvider(
   deps: AuditDeps &

@@ -14,10 +14,6 @@ import {
 } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-/**
- * Renames a passkey of the caller.
- * @throws friendlyNameMissing for an empty name
- */
 export async function renameOwnPasskey(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   {
@@ -38,7 +34,6 @@ export async function renameOwnPasskey(
   })
 }
 
-/** Deletes a passkey of the caller. */
 export async function deleteOwnPasskey(
   deps: AuditDeps & NotifyDeps & { readonly config: AuthConfig; readonly db: Db },
   { caller, passkeyId, ip }: { readonly caller: TokenUser; readonly passkeyId: string; readonly ip: string },

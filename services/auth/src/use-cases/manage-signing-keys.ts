@@ -16,10 +16,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
 
-/**
- * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid
- * has been used before.
- */
+/** Adds a key, which signs once it is promoted. The result is the key; undefined when the kid has been used before. */
 export async function addSigningKey<Answer>(
   deps: AuditDeps & {
     readonly config: AuthConfig
@@ -55,7 +52,6 @@ export type Promotion =
   | { readonly verdict: 'refused'; readonly alg: string }
   | { readonly verdict: 'too-young'; readonly waitSeconds: number }
 
-/** The key that is to sign. */
 interface PromoteSigningKeyInput {
   readonly kid: string
   /** How long the key must have been published, so that other services know it before they see its signatures. */
@@ -116,16 +112,12 @@ export type Retirement =
   | { readonly verdict: 'in-use' }
   | { readonly verdict: 'unknown' }
 
-/** The key that is to sign no more. */
 interface RetireSigningKeyInput {
   readonly kid: string
   readonly tokens: TokensOfRetired
 }
 
-/**
- * Retires a key. It signs no more, unless it is promoted again while it still verifies.
- * @throws Error when its row has a state that this release does not know
- */
+/** Retires a key. It signs no more, unless it is promoted again while it still verifies. */
 export async function retireSigningKey<Answer>(
   deps: AuditDeps & { readonly config: AuthConfig; readonly db: Db },
   input: RetireSigningKeyInput,

@@ -50,7 +50,6 @@ export interface OwnChanges extends OwnAddresses, UserChanges {
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
- * @throws appMetadataForAdmins, anonymousPassword
  */
 export async function changeOwnUser(
   deps: ChangeOwnUserDeps,
@@ -147,11 +146,7 @@ async function changePassword(
   await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })
 }
 
-/**
- * Requires that a caller may make the changes (reference: PUT /user). The order of the checks decides which error the client
- * sees.
- * @throws anonymousPassword
- */
+/** The order of the checks decides which error the client sees (reference: PUT /user). */
 async function requireAllowed(
   deps: Pick<ChangeOwnUserDeps, 'config' | 'db' | 'now'>,
   caller: ActiveCaller,
@@ -182,7 +177,6 @@ async function requireFreeAddresses(
 /**
  * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
  * is set (reference: Live sessions). A ban takes effect at once.
- * @throws audienceMismatch
  */
 export async function getOwnUser(
   deps: { readonly db: Db; readonly pools: Pools; readonly config: AuthConfig },

@@ -29,10 +29,7 @@ export interface SentNonce {
   readonly messageId: string
 }
 
-/**
- * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
- * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified
- */
+/** Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate). */
 export async function reauthenticate(
   deps: ReauthenticateDeps,
   {
@@ -73,7 +70,6 @@ export async function reauthenticate(
   }
 }
 
-/** @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified */
 async function requireAddress(
   db: Db,
   deps: Pick<ReauthenticateDeps, 'config' | 'now'>,

@@ -12,11 +12,7 @@ export interface RecoverFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/**
- * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal
- * whether the address has an account.
- * @throws addressMissingAtRecover
- */
+/** Requests a mail with a link and a code to set a new password. Does not reveal an account (reference: POST /recover). */
 export async function recoverAccount(
   deps: MessageRequestDeps,
   { fields, readContext }: { readonly fields: RecoverFields; readonly readContext: () => Promise<RequestContext> },

@@ -14,10 +14,7 @@ export interface MagicLinkFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/**
- * Requests a mail with a link and a code to sign in with, as `POST /otp` does for an email (reference: POST /magiclink).
- * @throws magicLinkWithoutEmail
- */
+/** Requests a mail to sign in with, as `POST /otp` does for an email (reference: POST /magiclink). */
 export async function requestMagicLink(
   deps: MagicLinkDeps,
   { fields, readContext }: { readonly fields: MagicLinkFields; readonly readContext: () => Promise<RequestContext> },

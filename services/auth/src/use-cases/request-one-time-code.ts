@@ -25,7 +25,6 @@ import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import type { SignUpDeps } from './sign-up.ts'
 
-/** The dependencies of a request for a code. Where it creates the user, it is a sign-up too. */
 type OneTimeCodeDeps = Omit<SignUpDeps, 'outbound'> & MagicLinkDeps
 
 /** The members of a request for a one-time code. Empty members count as absent. */
@@ -43,9 +42,8 @@ export interface OneTimeCodeFields {
 export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
 
 /**
- * Sends a link and a code by mail, or a code by SMS, to sign in with (reference: POST /otp). The order of the checks
- * decides which error a client sees.
- * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp
+ * Sends a link and a code by mail, or a code by SMS, to sign in with (reference: POST /otp). The order of the checks decides
+ * which error a client sees.
  */
 export async function requestOneTimeCode(
   deps: OneTimeCodeDeps,

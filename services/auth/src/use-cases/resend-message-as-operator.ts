@@ -19,7 +19,6 @@ import { lockUserById } from '../users/user-repository.ts'
 
 type ResendDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }
 
-/** A message that an operator sends again. */
 export interface ResendMessageAsOperatorInput {
   readonly admin: Admin
   readonly messageId: string
@@ -45,9 +44,8 @@ const REQUESTED_PURPOSES: Readonly<Record<Message['kind'], Readonly<Record<strin
 }
 
 /**
- * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It
- * counts as any message, but no interval keeps it back.
- * @throws messageNotFound, messageOver where its cause is over
+ * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It counts as any message,
+ * but no interval keeps it back.
  */
 export async function resendMessageAsOperator<Answer>(
   deps: ResendDeps,
@@ -81,7 +79,6 @@ interface Resent extends ResendMessageAsOperatorInput {
   readonly newId: string
 }
 
-/** @throws messageOver */
 async function resend(trx: Trx, deps: Repeatable<ResendDeps>, again: Resent): Promise<Message> {
   const { admin, message, newId } = again
   const user = requireUser(await lockUserById(trx, message.userId))

@@ -38,10 +38,7 @@ export interface ResentMessage {
   readonly messageId: string
 }
 
-/**
- * Requests the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending.
- * @throws resendTypeUnsupported, resendEmailMissing, resendPhoneMissing, twoAddressesAtResend, addressMissingAtResend
- */
+/** Requests the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending. */
 export async function resendMessage(
   deps: MessageRequestDeps,
   { fields, readContext }: { readonly fields: ResendFields; readonly readContext: () => Promise<RequestContext> },

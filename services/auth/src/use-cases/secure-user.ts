@@ -27,7 +27,6 @@ export interface SecuredUser {
 /**
  * Ends the sessions, passkeys, factors and recovery codes of a user that were made at a time or later, and the flows that any
  * session has started. The user is notified (reference: Securing an account).
- * @throws sinceInFuture
  */
 export async function secureUser<Answer>(
   deps: AuditDeps & NotifyDeps & { readonly db: Db },

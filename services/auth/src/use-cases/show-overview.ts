@@ -15,14 +15,12 @@ import {
   type UserCounts,
 } from '../operators/operator-audit-repository.ts'
 
-/** Counts for the first page of operators. */
 interface OverviewCounts {
   readonly users: UserCounts
   readonly days: readonly DayCounts[]
   readonly messages: MessageCounts
 }
 
-/** Counts and health for the first page of operators. */
 export interface Overview {
   /** Undefined while the database does not answer. */
   readonly counts: OverviewCounts | undefined

@@ -81,7 +81,6 @@ export async function showUserToOperator(
   }
 }
 
-/** Why a user cannot sign in. */
 type Reason = z.output<typeof ReasonView>
 
 /** The reasons, the weightiest first. A second factor is no obstacle by itself, and comes last. */

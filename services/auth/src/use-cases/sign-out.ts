@@ -11,11 +11,7 @@ import { refuseBanned } from '../users/user.ts'
 
 const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
 
-/**
- * Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be
- * repeated.
- * @throws logoutScopeUnsupported
- */
+/** Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be repeated. */
 export async function signOut(
   deps: Pick<AuditDeps, 'logger'> & { readonly db: Db; readonly pools: Pools; readonly config: AuthConfig },
   {

@@ -24,7 +24,6 @@ import { createAnonymousUser, type UnconfirmedUser } from '../users/claim-identi
 import { requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-phone.ts'
 
-/** The dependencies of a sign-up, by email or by phone. */
 export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & NewPasswordRules
 
 /** The members of a request to sign up. Empty members count as absent. */
@@ -43,10 +42,7 @@ type SignUpResult =
   | { readonly verdict: 'signed-in'; readonly session: SessionView }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
 
-/**
- * Signs a user up by email or phone (reference: POST /signup).
- * @throws twoAddressesAtSignUp, pkceAtPhoneSignUp, emailSignupsDisabled, phoneSignupsDisabled
- */
+/** Signs a user up by email or phone (reference: POST /signup). */
 export async function signUp(
   deps: SignUpDeps,
   { fields, readContext }: { readonly fields: SignUpFields; readonly readContext: () => Promise<RequestContext> },
@@ -58,7 +54,6 @@ export async function signUp(
   return { verdict: 'signed-in', session: await signFirstSession(deps, created.session) }
 }
 
-/** The members of a sign-up that has passed every check. */
 interface CheckedSignUp {
   readonly identifier: UserIdentifier
   /** Meets the policy. */
@@ -97,10 +92,7 @@ type SignInAnonymouslyDeps = AuditDeps &
     readonly jobs: Jobs
   }
 
-/**
- * Creates a user without an identifier, and signs them in (reference: Anonymous users).
- * @throws anonymousDisabled
- */
+/** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
 export async function signInAnonymously(
   deps: SignInAnonymouslyDeps,
   {
@@ -120,11 +112,7 @@ export async function signInAnonymously(
   return signFirstSession(deps, session)
 }
 
-/**
- * Counts a request by the limit of anonymous sign-ins. It was counted as a sign-up before its body was read,
- * so that count is given back first.
- * @throws anonymousDisabled
- */
+/** The request was counted as a sign-up before its body was read. Gives that count back first. */
 async function checkAnonymousSignIn(
   { config, rateLimits }: Pick<SignInAnonymouslyDeps, 'config' | 'rateLimits'>,
   limitKey: string | undefined,

@@ -13,10 +13,8 @@ import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'
 
-/** The dependencies that begin a sign-in at a provider. */
 export type StartAuthorizationDeps = FindProviderDeps & OAuth1Deps & { readonly config: AuthConfig }
 
-/** A sign-in at a provider that a browser begins. */
 export interface StartAuthorizationInput {
   readonly provider: string
   /** Scopes beside the ones that the service always asks for, separated by commas or spaces. */
@@ -32,11 +30,7 @@ export interface StartAuthorizationInput {
   readonly linking: LinkingTarget | null
 }
 
-/**
- * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
- * @returns the URL that the browser goes to
- * @throws providerUnnamed, providerUnknown
- */
+/** Begins a sign-in at a provider and stores its flow (reference: GET /authorize). @returns the URL for the browser */
 export async function startAuthorization(
   deps: StartAuthorizationDeps,
   input: StartAuthorizationInput,

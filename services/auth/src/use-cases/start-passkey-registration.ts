@@ -6,10 +6,7 @@ import { insertPasskeyChallenge, listPasskeys, type PasskeyQuestion } from '../p
 import { type ActiveCallerDeps, lockCaller, requirePasskeyRegistrant } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
-/**
- * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored
- * for an account that a concurrent request deletes.
- */
+/** Makes a challenge (reference: Passkeys) under the user's lock, so that no concurrent request deletes the account. */
 export async function startPasskeyRegistration(
   deps: ActiveCallerDeps & CeremonyDeps & { readonly config: AuthConfig; readonly db: Db },
   caller: TokenUser,

@@ -30,7 +30,6 @@ import type { Line } from '../users/read-foreign-users.ts'
 import { findPhone } from '../users/require-phone.ts'
 import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
-/** The lines of a file, and how they are imported. */
 interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
   readonly admin: Admin
   readonly lines: AsyncIterable<Line>
@@ -65,10 +64,7 @@ interface Candidate {
 const BATCH_LINES = 500
 const ATTEMPTS_MAX = 5
 
-/**
- * Stores the users of a file, with a transaction for each batch. A user who exists is left unchanged, so an
- * interrupted run can be started again.
- */
+/** Stores each batch in a transaction. A user who exists is left unchanged, so an interrupted run can be started again. */
 export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput): Promise<ImportSummary> {
   const counts = { created: 0, present: 0, refused: 0 }
   const ignored = new Set<string>()

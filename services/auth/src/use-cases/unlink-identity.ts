@@ -18,10 +18,7 @@ import { updateProviders, updateUser, upsertAddressChange } from '../users/user-
 type UnlinkIdentityDeps = AuditDeps &
   NotifyDeps & { readonly config: AuthConfig; readonly db: Db; readonly names: Names }
 
-/**
- * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
- * @throws foreignAudience, singleIdentity, identityNotFound, emailConflict
- */
+/** Unlinks an identity of the caller. The last identity stays (reference: Unlinking). */
 export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,
   {
@@ -73,7 +70,6 @@ async function removePhone(trx: Trx, { now }: Pick<UnlinkIdentityDeps, 'now'>, u
  * verified, because access tokens present it as the user's own. Without another identity that has an email the user has none.
  * Refuses to unlink if all other emails are taken or not verified. Also refuses if the user has confirmed the email: a stolen
  * session could remove it otherwise, so it must be changed by a change of email.
- * @throws emailConflict
  */
 async function replaceEmail(
   trx: Trx,
@@ -103,7 +99,7 @@ async function replaceEmail(
   })
 }
 
-/** Refuses to unlink an identity without which the user would have no email of their own. @throws emailConflict */
+/** Refuses to unlink an identity without which the user would have no email of their own. */
 function refuseConflict(): never {
   throw emailConflict()
 }

@@ -71,7 +71,6 @@ export type FactorAnswer =
   | { readonly kind: 'registration'; readonly response: Registration }
   | { readonly kind: 'assertion'; readonly response: Assertion }
 
-/** The answer of the caller to a challenge of a factor. */
 export interface VerifyFactorInput extends SessionOrigin {
   readonly caller: TokenUser
   readonly factorId: string
@@ -81,17 +80,14 @@ export interface VerifyFactorInput extends SessionOrigin {
   readonly network: string | undefined
 }
 
-/** A challenge and its factor. */
 interface ChallengedFactor {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
   readonly challenge: Challenge
 }
 
 /**
- * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares
- * the answer without a lock. Then one transaction consumes the challenge, accepts the factor and raises the
- * session, or changes nothing.
- * @throws challengeMismatch, challengeExpired, totpCodeWrong, phoneFactorCodeWrong, webauthnFactorWrong
+ * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without
+ * a lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))

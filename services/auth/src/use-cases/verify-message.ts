@@ -45,10 +45,7 @@ export type VerifiedMessage =
   | ({ readonly verdict: 'session' } & VerifiedSession)
   | { readonly verdict: 'other-address-left' }
 
-/**
- * Exchanges the code or the link token of a message for a session (reference: POST /verify).
- * @throws otpExpired
- */
+/** Exchanges the code or the link token of a message for a session (reference: POST /verify). */
 export async function verifyMessage(
   deps: VerifyMessageDeps,
   input: {
@@ -72,7 +69,6 @@ async function readPhone(deps: VerifyMessageDeps, { kind, value }: UserIdentifie
   return { kind, value: kind === 'phone' ? await requirePhone(deps, value) : value }
 }
 
-/** A typed code, and the address to which it was sent. */
 interface VerifyCodeInput {
   readonly type: VerifyType
   /** The address that got the code. For a change of email or phone it is not the user's own yet. */
@@ -85,7 +81,6 @@ interface VerifyCodeInput {
 /**
  * Verifies a typed code. An unknown address gets the same answer as a wrong code, after the same work. A ban refuses only a
  * correct code, since its refusal reveals that the account exists.
- * @throws otpExpired
  */
 async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
@@ -136,7 +131,7 @@ function toGuess(
   return { ...codes, keyHash: hashGuessKey(hmac, codes), networkHash, network, now: now() }
 }
 
-/** Counts a guess, and then compares its code. A wrong code is a failed check. @throws otpExpired for a wrong code */
+/** Counts a guess, and then compares its code. A wrong code is a failed check. */
 async function guessCode(
   deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'logger' | 'now' | 'rateLimits' | 'serverKeys'>,
   input: VerifyCodeInput,
@@ -215,7 +210,6 @@ async function redeemCode(
   }
 }
 
-/** Refuses a code that is wrong, used up or too old. @throws otpExpired */
 function refuseCode(): never {
   throw otpExpired()
 }

@@ -32,17 +32,13 @@ type VerifyRecoveryCodeDeps = AttemptHookDeps &
   RaiseSessionDeps &
   SessionViewDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys; readonly pools: Pools }
 
-/** A recovery code of the caller. */
 export interface VerifyRecoveryCodeInput extends SessionOrigin {
   readonly caller: TokenUser
   /** As typed. */
   readonly code: string
 }
 
-/**
- * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
- * @throws recoveryVerifyDisabled, recoveryCodesLocked, recoveryCodeWrong
- */
+/** Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes). */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
   input: VerifyRecoveryCodeInput,
@@ -79,7 +75,7 @@ interface RecoveryCodeGuess {
   readonly hashes: readonly Buffer[]
 }
 
-/** Counts a guess at a code, compares it, and reports the outcome to the hook. @throws recoveryCodesLocked */
+/** Counts a guess at a code, compares it, and reports the outcome to the hook. */
 async function guessRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
   { attempt, hashes }: RecoveryCodeGuess,

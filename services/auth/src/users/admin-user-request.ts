@@ -20,7 +20,6 @@ import type { UserChanges } from './user.ts'
 /** The longest audience that fits into the index of the list of users. */
 const AUDIENCE_LENGTH_MAX = 255
 
-/** Requires an audience that fits into the index of the list of users. @throws audienceTooLong */
 export function requireAudience(audience: string): string {
   if (audience.length <= AUDIENCE_LENGTH_MAX) return audience
   throw audienceTooLong({ max: AUDIENCE_LENGTH_MAX })
@@ -114,10 +113,7 @@ export interface AdminUser extends UserChanges {
   readonly banMs: number | undefined
 }
 
-/**
- * Reads the id of a new user from the path or the body; undefined where neither has one, and the service makes one.
- * @throws newUserIdOther where the two differ, newUserIdMalformed, newUserIdNil
- */
+/** Reads the id of a new user from the path or the body; undefined where neither has one, and the service makes one. */
 export function readNewUserId(inPath: string | undefined, inBody: string | undefined): string | undefined {
   const wanted = inPath ?? (inBody || undefined)
   if (wanted === undefined) return undefined
@@ -126,10 +122,7 @@ export function readNewUserId(inPath: string | undefined, inBody: string | undef
   return id
 }
 
-/**
- * Checks and normalises each field of a new user by an admin. Empty texts count as absent.
- * @throws banDurationMalformed, roleTooLong, audienceTooLong, metadataTooLarge, emailMissing, emailTooLong, emailMalformed
- */
+/** Checks and normalises each field of a new user by an admin. Empty texts count as absent. */
 export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
@@ -161,7 +154,6 @@ export function parseAdminChange(
   return rules.behaviours.treatEmptyPasswordAsWeak && fields.password === '' ? { ...wanted, password: '' } : wanted
 }
 
-/** @throws roleTooLong for a role that is longer than its column */
 function requireRole(role: string): string {
   if (role.length <= ROLE_LENGTH_MAX) return role
   throw roleTooLong({ max: ROLE_LENGTH_MAX })

@@ -97,22 +97,17 @@ export async function getOrCreate<Found>(attempt: () => Promise<Found | 'taken'>
   throw new Error('a user is made and deleted again and again')
 }
 
-/** Refuses an identifier that another user has, to a user. @throws emailExists, phoneExists */
 export function refuseTaken(kind: IdentifierKind): never {
   if (kind === 'email') refuseTakenEmail()
   throw phoneExists()
 }
 
-/**
- * Refuses an identifier of another user to an admin. The text about a phone differs for admins.
- * @throws emailExists, phoneExistsForAdmin
- */
+/** Refuses an identifier of another user to an admin. The text about a phone differs for admins. */
 export function refuseTakenForAdmin(kind: IdentifierKind): never {
   if (kind === 'email') refuseTakenEmail()
   throw phoneExistsForAdmin()
 }
 
-/** Refuses an email that another user has. @throws emailExists */
 export function refuseTakenEmail(): never {
   throw emailExists()
 }
@@ -166,8 +161,8 @@ interface IndexedDatabase {
 }
 
 /**
- * Runs a transaction that gives a user an identifier. The unique index finds an identifier that another request takes between
- * the look and the write, and the second attempt sees its owner. @throws what `refuse` throws, when that fails too
+ * Runs a transaction that gives a user an identifier. The unique index finds an identifier that another request takes between the
+ * look and the write, and the second attempt sees its owner.
  */
 export async function withUniqueIdentifiers<Result>(
   { db, names }: IndexedDatabase,
@@ -203,7 +198,7 @@ export function withUniqueAccount<Result>(
   return retryRaces(db, { isRace, attemptsMax: ACCOUNT_ATTEMPTS_MAX }, run)
 }
 
-/** Runs a transaction again when another request was first. @throws the error of the last attempt */
+/** Runs a transaction again when another request was first. */
 async function retryRaces<Result>(
   db: Db,
   { isRace, attemptsMax }: { readonly isRace: (error: unknown) => boolean; readonly attemptsMax: number },

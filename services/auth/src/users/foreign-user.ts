@@ -7,7 +7,6 @@ import { normaliseEmail, normalisePhone, readTypedPhone } from '../requests/iden
 
 /** The other programs whose exports `users import` reads. */
 export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak', 'clerk', 'cognito'] as const
-/** A program whose exports `users import` reads, as the option `--from` names it. */
 export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
 
 /** A user of another program as a line of an import, and the values that the line lacks. */
@@ -80,13 +79,11 @@ function toMap(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, str
   return new Map(Object.entries(pairs))
 }
 
-/** A text, or null or nothing where there is none. */
 export const Text = z.string().nullish()
 /** A flag, which may be missing, or a text as some exports have it. */
 export const Flag = z.union([z.boolean(), z.stringbool({ truthy: ['true', 't'], falsy: ['false', 'f', ''] })]).nullish()
 /** A time in milliseconds, which may be a text. */
 export const Millis = z.union([z.string(), z.number()]).nullish()
-/** Members of any form. */
 export const Members = z.record(z.string(), z.unknown()).nullish()
 
 interface Account {
@@ -128,7 +125,6 @@ export function toObject(text: string | null | undefined): Record<string, unknow
   }
 }
 
-/** A time in milliseconds as a text. */
 export function fromMillis(millis: string | number | null | undefined): string | undefined {
   const ms = Number(millis ?? Number.NaN)
   return Number.isFinite(ms) ? new Date(ms).toISOString() : undefined

@@ -89,7 +89,6 @@ function hasAnyOf(users: readonly ImportedUser[]) {
     OR phone = ANY (${phones}::text[]))`
 }
 
-/** The user who has an address. */
 interface AddressOwner {
   readonly id: string
   readonly isConfirmed: boolean

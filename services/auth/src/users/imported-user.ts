@@ -300,16 +300,12 @@ const OTHER_NAMES: Readonly<Record<string, keyof UserLine>> = {
   raw_user_meta_data: 'user_metadata',
 }
 
-/** A valid line, and the names of its unknown members. */
 interface ReadUserLine {
   readonly line: UserLine
   readonly ignored: readonly string[]
 }
 
-/**
- * Parses a line. A member that is null or empty counts as absent.
- * @throws what `parseJson` throws, or Error with the reason, also for a user who was deleted
- */
+/** Parses a line. A member that is null or empty counts as absent. @throws Error with the reason, also for a deleted user */
 export function readUserLine(text: string): ReadUserLine {
   const entries = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
   const members = Object.fromEntries(entries.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))

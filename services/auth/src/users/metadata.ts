@@ -24,11 +24,7 @@ export interface UserMetadata {
 /** The metadata of a user who is new. */
 export const NO_METADATA: UserMetadata = { userMetadata: {}, appMetadata: {} }
 
-/**
- * Metadata enters the access token, so its size is bounded.
- * @param beside the other metadata of the user, where it is known
- * @throws metadataTooLarge above the limit of the profile, as JSON with numbers written out
- */
+/** Metadata enters the access token, so its size is bounded. @param beside the other metadata of the user, where it is known */
 export function requireMetadata(
   { behaviours: { metadataBytesMax: max } }: MetadataRules,
   data: Metadata | undefined,
@@ -84,7 +80,6 @@ function merge(stored: Metadata, changes: Metadata | undefined): Record<string, 
   return Object.fromEntries(merged.filter(([, value]) => value !== null))
 }
 
-/** @throws metadataTooLarge unless metadata may change in this way */
 function requireSize(max: number, stored: UserMetadata, merged: UserMetadata): void {
   if (!mayBecome(max, stored, merged)) throw metadataTooLarge({ max })
 }
@@ -108,7 +103,6 @@ export function withoutConsoleRole(metadata: Metadata): Metadata {
 /**
  * The changes of `app_metadata` that an admin may make. A client may send back the console role that it has read.
  * @param consoleRole the console role of the user, null for none
- * @throws consoleRoleReserved for another console role
  */
 export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRole | null): Metadata {
   const { [CONSOLE_ROLE]: wanted = consoleRole } = changes

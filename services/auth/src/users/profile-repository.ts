@@ -133,7 +133,6 @@ export interface OwnUserQuery {
   readonly sessionId: string | null
 }
 
-/** The profile of a user who asks in their own name. */
 export interface OwnUser extends Profile {
   readonly isBanned: boolean
   /** True for a token without session. */

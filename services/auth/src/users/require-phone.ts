@@ -5,7 +5,6 @@ import { phoneMalformed } from '../request-errors.ts'
 import { normalisePhone, readTypedPhone, requireEmail, type UserIdentifier } from '../requests/identifier.ts'
 import { hasFactorPhone, isPhoneStored } from './user-repository.ts'
 
-/** The settings by which a phone number is read, and the database that may have it in an earlier form. */
 export interface PhoneDeps {
   readonly config: {
     readonly behaviours: Pick<Behaviours, 'parsePhones'>

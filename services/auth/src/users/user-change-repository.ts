@@ -121,10 +121,7 @@ export async function deleteStagedUser(trx: Trx, id: string): Promise<boolean> {
   return numDeletedRows > 0n
 }
 
-/**
- * Finds when a user changed to the email or phone that they have. Undefined when the account began with it,
- * or an admin set it.
- */
+/** Finds when a user changed to their email or phone. Undefined when the account began with it, or an admin set it. */
 export async function findAddressChange(db: Db, userId: string, kind: IdentifierKind): Promise<Timestamp | undefined> {
   const query = db.selectFrom('address_changes').select('changed_at').where('user_id', '=', userId)
   return (await query.where('kind', '=', kind).executeTakeFirst())?.changed_at

@@ -162,7 +162,6 @@ export async function findPasswordUser(pools: Pools, query: PasswordUserQuery): 
   return pools.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }
 
-/** The user of an admin's request. */
 export interface ManagedUser {
   readonly userId: string
   /** The header X-JWT-AUD: then users of other audiences are not found (reference: Audience). Undefined finds any user. */
@@ -200,10 +199,7 @@ export async function hasClaimedEmail(db: Db, user: User): Promise<boolean> {
   return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
 }
 
-/**
- * Whether a user has a phone number, or a change to it waits for its code. Also finds staged users, and those of any
- * audience.
- */
+/** Whether a user or a pending sign-up of any audience has a phone number, or a change to it waits for its code. */
 export async function isPhoneStored(db: Db, phone: string): Promise<boolean> {
   const users = db.selectFrom('users').select(sql`1`.as('one')).where('phone', '=', phone)
   const changes = db

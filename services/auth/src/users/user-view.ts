@@ -41,10 +41,7 @@ export const FactorView = z
   })
   .meta({ id: 'Factor' })
 
-/**
- * A user record (reference: User record). Clients see the members in this order. A time is absent where its event
- * has not happened.
- */
+/** Clients see the members in this order. A time is absent where its event has not happened (reference: User record). */
 export const UserView = z
   .object({
     id: Id,
@@ -87,10 +84,8 @@ export const ListedUserView = UserView.omit({ user_metadata: true })
   })
   .meta({ id: 'ListedUser' })
 
-/** An identity as clients see it (reference: Identity). */
 type IdentityView = z.output<typeof IdentityView>
 
-/** A factor as clients see it (reference: Factor). */
 export type FactorView = z.output<typeof FactorView>
 
 /** A user as clients see them (reference: User record). */
@@ -99,10 +94,7 @@ export type UserView = z.output<typeof UserView>
 /** A user in a list of operators (console reference: Users in lists). */
 export type ListedUserView = z.output<typeof ListedUserView>
 
-/**
- * The record of a user. An absent member is undefined, which JSON leaves out.
- * @param behaviours of the profile; by default as in `compatible`
- */
+/** An absent member is undefined, which JSON leaves out. @param behaviours of the profile; by default as in `compatible` */
 export function viewUser(
   { user, identities, factors }: Profile,
   { keepSentTimesOfChanges }: Pick<Behaviours, 'keepSentTimesOfChanges'> = { keepSentTimesOfChanges: false },
@@ -159,7 +151,6 @@ function viewIdentity(identity: Identity): IdentityView {
   }
 }
 
-/** The record of a factor. Clients never see its secret. */
 export function viewFactor(factor: Factor): FactorView {
   return {
     id: factor.id,

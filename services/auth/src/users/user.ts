@@ -192,10 +192,7 @@ export interface UserChanges {
   readonly appMetadata: Metadata | undefined
 }
 
-/**
- * Returns the columns that changes write.
- * @param stored the metadata of the user, of a new user none
- */
+/** Returns the columns that changes write. @param stored the metadata of the user, of a new user none */
 export function changedColumns(
   rules: MetadataRules,
   stored: UserMetadata,
@@ -239,28 +236,24 @@ export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
   return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
 }
 
-/** Requires that a user is not banned at this time. */
 export function requireNotBanned(user: Pick<User, 'bannedUntil'>, now: Date): void {
   if (isBanned(user, now)) refuseBanned()
 }
 
-/** Refuses a banned user who has signed in. @throws userBanned */
 export function refuseBanned(): never {
   throw userBanned()
 }
 
-/** Refuses a banned user who signs in at `POST /token`, with another status. @throws signInUserBanned */
+/** Refuses a banned user who signs in at `POST /token`, with another status. */
 export function refuseBannedSignIn(): never {
   throw signInUserBanned()
 }
 
-/** Requires the user of a request, as a lookup has found them. @throws userNotFound */
 export function requireUser<Found>(user: Found | undefined): Found {
   if (user === undefined) throw userNotFound()
   return user
 }
 
-/** Requires that a user has an address of a kind, which is about to be confirmed. @throws addressMissingToConfirm */
 export function requireAddress<Found extends { readonly user: Pick<User, IdentifierKind> }>(
   found: Found,
   kind: IdentifierKind,
@@ -288,10 +281,7 @@ export interface Manager {
   readonly requireMayManage: (user: User) => void
 }
 
-/**
- * Leaves a user with a console role to operators: an admin who could set the password of an operator could act as them.
- * @throws consoleUserProtected
- */
+/** Leaves a user with a console role to operators: an admin who could set the password of an operator could act as them. */
 export function leaveToOperators({ consoleRole }: Pick<User, 'consoleRole'>): void {
   if (consoleRole !== null) throw consoleUserProtected()
 }

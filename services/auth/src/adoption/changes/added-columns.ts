@@ -37,7 +37,6 @@ interface Gain {
   readonly last: string
   /** Whether PostgreSQL looks for columns of the table's type elsewhere, as it does before it adds a column with a default. */
   readonly isTypeFixed: boolean
-  /** Adds the columns. */
   readonly up: (trx: Kysely<unknown>) => Promise<void>
 }
 

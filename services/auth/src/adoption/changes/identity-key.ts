@@ -116,7 +116,6 @@ const VALUES = ['totp', 'webauthn', 'phone'] as const
 
 type Place = Pick<Names, 'schema'>
 
-/** Whether the type of factors has the value for phones. */
 export function hasPhoneValue({ schema }: Place): RawBuilder<boolean> {
   return sql<boolean>`EXISTS (
     SELECT FROM pg_enum WHERE enumtypid = to_regtype(format('%I.factor_type', ${schema}::text)) AND enumlabel = 'phone')`

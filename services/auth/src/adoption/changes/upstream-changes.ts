@@ -30,7 +30,6 @@ interface UpstreamChange {
   readonly down: readonly Step[]
 }
 
-/** A statement, or several of them. */
 interface Step {
   readonly execute: (trx: Kysely<unknown>) => Promise<unknown>
 }
@@ -67,10 +66,7 @@ export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPla
   }
 }
 
-/**
- * Creates the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed.
- * @param report called with the transactions that an index waits for
- */
+/** Creates the indexes of these changes, without a lock. Notes them before, so an undo also drops one whose run was killed. */
 export async function createEarlyIndexes(
   db: Kysely<unknown>,
   places: AdoptionPlaces,

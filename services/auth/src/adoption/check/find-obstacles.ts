@@ -25,7 +25,6 @@ const NEWEST_VERSION = '20260625000000'
  */
 export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished' | 'forgotten'
 
-/** Whether a database can be adopted. */
 interface Adoptability {
   /** The newest migration of supabase/auth; `none` where it is not known. */
   readonly version: string
@@ -38,10 +37,7 @@ interface Adoptability {
 /** The names of an adoption, and the options of its command. */
 interface AdoptionWish {
   readonly names: Names
-  /**
-   * Whether to adopt a version that this release does not know, and where functions of others seem to take
-   * all columns of a table.
-   */
+  /** Whether to adopt a version that this release does not know, and where functions seem to take all columns of a table. */
   readonly force: boolean
   /** AUTH_DB_ROLE. */
   readonly role: string | undefined
@@ -192,10 +188,7 @@ interface Outsider {
   readonly owner: string
 }
 
-/**
- * The catalogue of PostgreSQL shows the owner also to a user who may not use the schema. Any other query would fail for such a
- * user.
- */
+/** The catalogue shows the owner also to a user who may not use the schema. Any other query would fail for them. */
 async function findOutsider(db: Kysely<unknown>, schema: string): Promise<Outsider | undefined> {
   const { rows } = await sql<Outsider>`
     SELECT current_user AS "user", pg_get_userbyid(u.relowner) AS owner

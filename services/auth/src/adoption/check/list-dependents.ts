@@ -8,7 +8,6 @@ import { SERVED, UNSERVED } from '../upstream-tables.ts'
 export interface Dependent {
   /** A kind and a name, such as `view public.tokens`. */
   readonly object: string
-  /** The name of the table. */
   readonly table: string
 }
 
@@ -117,10 +116,7 @@ export async function listWidePublications(
 const OWN_VIEWS = ['user_factors'] as const
 const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
 
-/**
- * The tables, views and functions in the schema that neither supabase/auth, nor this service, nor an extension has made.
- * They are left alone.
- */
+/** The tables, views and functions of the schema that neither supabase/auth, this service nor an extension has made. */
 export async function listInhabitants(
   db: Kysely<unknown>,
   { names }: Pick<AdoptionPlaces, 'names'>,
@@ -222,10 +218,7 @@ async function listRowReaders(db: QueryExecutorProvider, schema: string): Promis
   return rows.filter(({ text }) => readsRow(text, reserved)).map(({ oid }) => oid)
 }
 
-/**
- * Functions with a text as their body, those that take or return a row of the table, and those of its
- * triggers that look at the row.
- */
+/** Functions with a text as their body that take or return a row of the table, and trigger functions that look at the row. */
 const functionReaders = (schema: string): RawBuilder<unknown> => sql`
   SELECT f.oid FROM moving m JOIN pg_proc f ON ${namedIn(schema)} WHERE ${readsText}
   UNION SELECT d.objid FROM pg_class c JOIN pg_type t ON t.oid = c.reltype

@@ -9,10 +9,7 @@ const VERSIONS = 'schema_migrations'
 const AUDIT_LOG = 'audit_log_entries'
 const ALL_RIGHTS = 'SELECT INSERT UPDATE DELETE REFERENCES TRIGGER'
 
-/**
- * The connections that a run and an undo have at once. Six were counted; a server ends one some time after
- * the program has closed it, so that a busy one has more of them.
- */
+/** The connections that a run and an undo have at once. Six were counted; a busy server ends closed ones late. */
 const CONNECTIONS = 10
 
 interface TableState {

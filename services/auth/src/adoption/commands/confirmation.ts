@@ -8,7 +8,6 @@ export interface Conversation {
   readonly ask: (question: string) => Promise<string | undefined>
 }
 
-/** The question that an operator decides on. */
 export interface Decision {
   /** The facts that the operator should know before, a line each. They are printed in any case. */
   readonly lines: readonly string[]

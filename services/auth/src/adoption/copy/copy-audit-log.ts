@@ -8,7 +8,6 @@ import { notAfter } from './copy-live-rows.ts'
 
 const BATCH_ENTRIES = 10_000
 
-/** How many entries of the audit log a copy has added. */
 export interface CopiedEntries {
   readonly copied: number
   /** How many of the copied entries have another payload here, because PostgreSQL refuses theirs as `jsonb`. */

@@ -5,7 +5,6 @@ import { hasRelation, readColumns } from '../../schema/catalog.ts'
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, CODES, COPIED_CODES } from '../adoption-record.ts'
 
-/** The tables that a copy reads and writes: tables of supabase/auth and of this service. */
 interface CopyContext {
   readonly trx: Kysely<unknown>
   /** `kept`: the schema of the tables of supabase/auth. */
@@ -15,10 +14,7 @@ interface CopyContext {
   readonly lifetimes: Lifetimes
 }
 
-/**
- * Copies passkeys and unused codes from tables of supabase/auth. The credentials of WebAuthn
- * factors get the form of this service, in a column of its own.
- */
+/** Copies passkeys and unused codes of supabase/auth. Credentials of WebAuthn factors go into a column of this service. */
 export async function copyLiveRows(context: CopyContext): Promise<void> {
   const { trx, places, users } = context
   await sql`
@@ -46,7 +42,6 @@ export function notAfter(time: RawBuilder<unknown>, now: RawBuilder<unknown>): R
 /** A signature counter of WebAuthn, which has 32 bits. */
 export const COUNTER_FORM = '^[0-9]{1,10}$'
 
-/** The bytes of an expression of type bytea, in base64url. */
 export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
   return toUrlAlphabet(sql`encode(${bytes}, 'base64')`)
 }
@@ -137,9 +132,7 @@ export async function boundSessionTimes({
   }
 }
 
-/** The table of the flows that a switch has copied. */
 export const COPIED_FLOWS = 'copied_flows'
-/** The table of the custom providers that a switch has copied. */
 export const COPIED_PROVIDERS = 'copied_providers'
 /** The table of the sessions whose tokens a switch could not copy. */
 export const UNCOPIED_SESSIONS = 'uncopied_sessions'
@@ -205,7 +198,6 @@ export function lifetimesOf(
   }
 }
 
-/** The transaction and the places of a copy, and the keys that seal the copied secrets. */
 export interface SealedCopyContext extends CopyContext {
   readonly sealing: Sealing
 }

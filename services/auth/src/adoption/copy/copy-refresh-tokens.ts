@@ -16,7 +16,6 @@ const CHAIN_GAP = 1_000_000_000
 /** The counter of the token that comes after the newest copy `o` of a session. */
 export const NEXT_COUNTER: RawBuilder<unknown> = sql`o.counter + 1 + CASE WHEN o.revoked THEN 0 ELSE ${sql.lit(CHAIN_GAP)} END`
 
-/** The tables of a copy, and the keys from which it computes tokens. */
 export interface TokenCopy {
   /** `refresh_tokens` as supabase/auth has it. */
   readonly old: RawBuilder<unknown>
@@ -148,10 +147,7 @@ export const ID_GAP = 1_000_000_000n
 /** The greatest number of a token: the tokens of this service and those that the old one still makes come after it. */
 const NUMBER_MAX = 2n ** 63n - 2n * ID_GAP
 
-/**
- * Lists the token and the sequence whose number leaves too few numbers of `bigint` for the tokens of this service.
- * @returns a line for each, with advice
- */
+/** Lists the token and the sequence whose numbers leave too few for this service. @returns a line for each, with advice */
 export async function listSpentNumbers(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   const table = `${names.schema}.refresh_tokens`
   const { rows } = await sql<{ id: string | null; last: string | null }>`
@@ -198,18 +194,12 @@ export async function listLooseSequences(db: QueryExecutorProvider, { schema }: 
   )
 }
 
-/**
- * The last number that the old service has given to a token. Its sequence may be far ahead of its rows; NULL
- * where there is none.
- */
+/** The last number that the old service gave a token. Its sequence may be far ahead of its rows; NULL where there is none. */
 export function lastNumber({ schema }: Names): RawBuilder<unknown> {
   return sql`pg_sequence_last_value(pg_get_serial_sequence(format('%I.refresh_tokens', ${schema}::text), 'id')::regclass)`
 }
 
-/**
- * Lets new tokens have numbers after those of all copies: the old service may have gone on further than
- * `ID_GAP` since the copies began.
- */
+/** Gives new tokens numbers after those of all copies. The old service may have passed `ID_GAP` since the copies began. */
 export async function passCopiedNumbers(trx: Kysely<unknown>, names: Names): Promise<void> {
   const sequence = names.id('refresh_tokens_id_seq')
   await sql`

@@ -4,13 +4,9 @@ import { createOwnSchema, hasRelation, readColumns, requireOwnSchemas } from '..
 import { ID_GAP } from '../copy/copy-refresh-tokens.ts'
 import { readIdentity, type Source } from './source-database.ts'
 
-/** The schemas of an import from another database. */
 export interface ImportPlaces {
   readonly names: Names
-  /**
-   * The schema of the tables for the next run: the rows that were taken, and hashes of their values.
-   * `import --forget` drops it.
-   */
+  /** The schema of the tables for the next run: the taken rows, and hashes of their values. `import --forget` drops it. */
   readonly record: string
   /** The schema in which rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
   readonly kept: string
@@ -24,7 +20,6 @@ export interface ImportRecord {
   readonly tokenOffset: bigint
 }
 
-/** The schemas of an import into the service's schema. */
 export function importPlacesOf(names: Names): ImportPlaces {
   const own = `${names.prefix}${names.schema}`
   return { names, record: `${own}_imported`, kept: `${own}_importing` }
@@ -148,7 +143,6 @@ export async function dropImport(db: Kysely<unknown>, { record, kept }: ImportPl
   await sql`DROP SCHEMA ${sql.id(record)} CASCADE`.execute(db)
 }
 
-/** How many rows an import has added, changed and deleted in a table of this service. */
 export interface TableChange {
   readonly table: string
   readonly added: number

@@ -24,11 +24,8 @@ import {
 import type { Source } from './source-database.ts'
 import { holdBackDuplicates, writeStagedUsers } from './write-staged-users.ts'
 
-/** The report of the transaction of an import. */
 export interface SnapshotImport {
-  /** The result of each table here. */
   readonly tables: readonly TableChange[]
-  /** The rows that have changed at the source and stay as they are here. */
   readonly heldBack: readonly HeldBack[]
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
@@ -174,10 +171,7 @@ const BUILT_IN = /^[a-z][a-z0-9 ]*(?:\(\d+(?:,\d+)?\))?[a-z ]*(?:\[\])?$/
 const BATCH_PRINTS = 20_000
 /** The metadata of a user may have 64 KiB and more, and a batch is one text. */
 const BATCH_USERS = 2_000
-/**
- * How much text of rows goes over at once. Node.js has no text of more than 512 MiB, and PostgreSQL no value
- * of more than 1 GB.
- */
+/** How much text goes over at once. Node.js has no text of more than 512 MiB, PostgreSQL no value of more than 1 GB. */
 const PART_CHARACTERS = 4 * 1024 * 1024
 const PART_ROWS = 500
 /** How long a row may be before the first of a table is known. */
@@ -296,7 +290,6 @@ async function stageEntries(staging: Staging, days: readonly string[]): Promise<
   await stageRows(staging, 'audit_log_entries', sql`${dayOf('t')} = ANY (${days}::date[])`)
 }
 
-/** The day of an entry of the audit log. */
 function dayOf(alias: string): RawBuilder<unknown> {
   return sql`coalesce(${sql.ref(`${alias}.created_at`)}, 'epoch')::date`
 }
@@ -304,10 +297,7 @@ function dayOf(alias: string): RawBuilder<unknown> {
 /** An entry of the audit log, whose payload is of the type `json`. */
 const ENTRY = sql`(SELECT e FROM (SELECT t.id, t.payload::text AS payload, t.created_at, t.ip_address) e)`
 
-/**
- * Carries rows as texts, in which no number is rounded. As many are fetched at once as have the wanted length, by the longest one
- * before.
- */
+/** Carries rows as texts, in which no number is rounded. The longest row so far decides how many are fetched at once. */
 async function stageRows(
   { trx, places, source }: Staging,
   table: string,

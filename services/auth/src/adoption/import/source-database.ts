@@ -57,10 +57,7 @@ async function readPlace(trx: Kysely<unknown>): Promise<Pick<Source, 'position' 
 /** The words of pg for a server that asks for a password where neither the URL nor PGPASSWORD has one. */
 const NO_PASSWORD = 'client password must be a string'
 
-/**
- * The failure has no `cause`. A cause may name the URL, and a command would derive advice about the service's own database from
- * it.
- */
+/** The failure has no `cause`: it may name the URL, and a command would give advice about the service's own database. */
 async function connect(db: Kysely<unknown>): Promise<void> {
   try {
     await sql`SELECT 1`.execute(db)

@@ -29,12 +29,8 @@ import { findVersion } from '../upstream-tables.ts'
 import { type StagingDeps, stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { prepareStaging } from './staging-tables.ts'
 
-/** How a run goes. */
 export interface AdoptionRun {
-  /**
-   * Whether to adopt a version of supabase/auth that is newer than this release knows, and where functions
-   * seem to take all columns of a table.
-   */
+  /** Whether to adopt a version that this release does not know, and where functions seem to take all columns of a table. */
   readonly force: boolean
   /** Called with each step that is done. */
   readonly report: (line: string) => void
@@ -154,10 +150,7 @@ async function isFilled(db: Kysely<unknown>, { id }: Names): Promise<boolean> {
   return rows.length === 0
 }
 
-/**
- * @param after the last user of the batch before; null at the beginning
- * @returns the last one of this batch; null where there was none
- */
+/** @param after the last user of the batch before; null at the beginning @returns the last of this batch; null for none */
 function listNext(db: Kysely<unknown>, { id }: Names, after: string | null): Promise<string | null> {
   return inGentle(db, async (trx) => {
     const { rows } = await sql<{ last: string | null }>`

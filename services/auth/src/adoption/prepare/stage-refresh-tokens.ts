@@ -18,7 +18,6 @@ const BATCH_SESSIONS = 300
 /** A session with a key, even if no setting opens it, and its print, which changes with the key or the counter. */
 const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
 const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
-/** The places of a copy of refresh tokens, and the keys that supabase/auth may have encrypted them with. */
 export interface StagingDeps {
   readonly places: AdoptionPlaces
   readonly encryptionKeys: EncryptionKeys
@@ -145,10 +144,7 @@ function firstDerivedOf({ staging }: AdoptionPlaces): RawBuilder<unknown> {
   return sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
 }
 
-/**
- * Copies the tokens of sessions that have changed. The old service goes on numbering its tokens, and the copies have the same
- * numbers.
- */
+/** Copies the tokens of changed sessions. The old service goes on numbering its tokens, and the copies have its numbers. */
 async function copySessions(
   trx: Kysely<unknown>,
   { places, encryptionKeys }: StagingDeps,
@@ -172,10 +168,7 @@ async function copySessions(
   }
 }
 
-/**
- * Whether sessions have the columns from which tokens of the second form follow. An older version lacks them
- * until the switch.
- */
+/** Whether sessions have the columns from which tokens of the second form follow. Older versions lack them until the switch. */
 async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<boolean> {
   return (await readColumns(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
 }

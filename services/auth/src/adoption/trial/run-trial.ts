@@ -26,7 +26,6 @@ export interface SqlFunction {
   readonly copy: string
 }
 
-/** A table, and the triggers and functions that are tried on it. */
 export interface Subjects {
   readonly table: GainingTable
   readonly triggers: readonly Trigger[]
@@ -47,7 +46,6 @@ export interface Outcome {
   readonly after: Failure | undefined
 }
 
-/** Why an attempt has failed. */
 export interface Failure {
   readonly message: string
   /** Whether a statement took too long. */
@@ -151,10 +149,8 @@ async function findError(trx: Kysely<unknown>, { path, statements }: Attempt): P
 
 /** The kinds of statements that fire triggers, each with its bit of `pg_trigger.tgtype`. */
 const EVENT_BITS = { INSERT: 4, UPDATE: 16, DELETE: 8 } as const
-/** A kind of statement that fires triggers. */
 type TrialEvent = keyof typeof EVENT_BITS
 
-/** A table that is tried. */
 interface TrialPlace {
   readonly schema: string
   readonly table: GainingTable

@@ -5,7 +5,6 @@ import { NOTING_TRIGGER } from '../../schema/own-objects.ts'
 import { gaining, listGaining } from '../changes/added-columns.ts'
 import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './run-trial.ts'
 
-/** The findings of a trial: lines with advice, and functions. */
 interface Trial {
   /** Triggers that fail once their table has the columns of this service, and each write of the old service with them. */
   readonly triggers: readonly string[]
@@ -17,7 +16,6 @@ interface Trial {
   readonly judged: readonly JudgedFunction[]
 }
 
-/** A function that was tried on a table. */
 export interface JudgedFunction {
   /** The name, as `regprocedure` writes it. */
   readonly function: string
@@ -27,7 +25,6 @@ export interface JudgedFunction {
 /** Whether triggers may run that can act outside of the transaction, which is taken back. */
 export type TrialReach = 'anything' | 'nothing outside'
 
-/** A trial of nothing. */
 export const UNTRIED: Trial = { triggers: [], functions: [], doubts: [], judged: [] }
 /** Extensions whose functions act outside of the transaction, even if it rolls back. */
 const OUTWARD = ['dblink', 'http', 'wrappers']
@@ -154,7 +151,6 @@ function describeUntried(place: string, { role, names }: UntriedFunctions): stri
   return `functions in SQL that name ${place} were not tried, since ${role} could have had code of their own run by that: see that they take no whole row of the table: ${names.join(', ')}`
 }
 
-/** Why triggers and functions cannot be tried. */
 interface Hindrance {
   readonly triggers: string | undefined
   readonly functions: string | undefined
@@ -192,7 +188,6 @@ interface SqlFunctions {
   readonly untried: readonly UntriedFunctions[]
 }
 
-/** The functions in SQL that are not tried because of a role. */
 interface UntriedFunctions {
   readonly role: string
   /** The names, as `regprocedure` writes them. */

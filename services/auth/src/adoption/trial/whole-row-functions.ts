@@ -306,7 +306,6 @@ function buildForms(word: string): Forms {
   }
 }
 
-/** A text as a pattern of itself. */
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
 }

@@ -13,7 +13,6 @@ import {
   type SealedGiveBackContext,
 } from './give-back-sealed-rows.ts'
 
-/** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
 interface GiveBackContext extends SealedGiveBackContext {
   /** SECURITY_OTP_MAX_ATTEMPTS: after so many guesses, a code is dead. */
   readonly codeAttemptsMax: number
@@ -115,7 +114,6 @@ export interface SessionCounts {
   readonly all: number
 }
 
-/** Counts the sessions that an undo would end, beside all that there are. */
 export async function countEndedSessions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<SessionCounts> {
   const { rows } = await sql<SessionCounts>`
     WITH ended AS MATERIALIZED (${endedSessions(places)})

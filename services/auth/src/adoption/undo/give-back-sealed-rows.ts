@@ -14,7 +14,6 @@ import type { AdoptionPlaces } from '../adoption-record.ts'
 import { COPIED_PROVIDERS } from '../copy/copy-live-rows.ts'
 import { listSealedSecrets } from '../report.ts'
 
-/** The transaction that writes secrets back, its places, and the keys that open them. */
 export interface SealedGiveBackContext {
   readonly trx: Kysely<unknown>
   readonly places: AdoptionPlaces
@@ -52,10 +51,7 @@ const Sealed = z.object({
   data: z.string(),
 })
 
-/**
- * A secret that an undo has to give back. `locked`: no setting has its key. `spoilt`: SQL of others has changed it,
- * so its key does not open it.
- */
+/** `locked`: no setting has its key. `spoilt`: SQL of others has changed the secret, so its key does not open it. */
 type JudgedSecret =
   | { readonly verdict: 'open'; readonly secret: string }
   | { readonly verdict: 'locked'; readonly keyId: string }
@@ -266,7 +262,6 @@ interface Upstream {
   readonly version: string
 }
 
-/** Counts the factors that `removeUnfitFactors` removes, and the users who have no other one. */
 export async function countUnfitFactors(
   db: Kysely<unknown>,
   { places: { names }, version }: Upstream,
@@ -283,7 +278,6 @@ export async function countUnfitFactors(
   return rows[0] ?? NO_UNFIT_FACTORS
 }
 
-/** The count where nothing is removed. */
 export const NO_UNFIT_FACTORS: UnfitFactors = { phones: 0, keys: 0, bareUsers: 0 }
 
 /** Removes the factors that the version of supabase/auth does not know, also unverified ones: anybody could verify them there. */

@@ -66,10 +66,7 @@ async function adopt(deps: AdoptionDeps, run: AdoptionRun): Promise<Adoption> {
   return { version, ...outcome, losses }
 }
 
-/**
- * An operator who reads the error alone, such as `No space left on device`, would start the old service
- * again, which signs people out.
- */
+/** An operator who reads only `No space left on device` would start the old service again, which signs people out. */
 async function afterSwitch<T>(use: () => Promise<T>): Promise<T> {
   try {
     return await use()

@@ -35,10 +35,7 @@ import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../upstrea
 
 /** The report of `adopt --check`, which changes no row. */
 export interface AdoptionCheck {
-  /**
-   * The newest migration of supabase/auth; `none` where the database is not one of it. With obstacles, the other members are
-   * empty.
-   */
+  /** The newest migration of supabase/auth; `none` elsewhere. With obstacles, the other members are empty. */
   readonly version: string
   /** The work of an earlier run. After a run that has switched, only this and the version are reported. */
   readonly earlierRun: EarlierRun
@@ -80,10 +77,7 @@ export interface AdoptionCheck {
   readonly seconds: AdoptionSeconds
 }
 
-/**
- * How long the two parts of an adoption take, in seconds, on two cores that do little else. Busy ones take
- * several times as long.
- */
+/** How long the two parts of an adoption take, in seconds, on two idle cores. Busy ones take several times as long. */
 export interface AdoptionSeconds {
   /** `auth adopt --prepare`, while the old service serves. */
   readonly prepare: number
@@ -93,10 +87,7 @@ export interface AdoptionSeconds {
 
 /** Not all of `flow_state`: it keeps flows for a day that have expired. 60,000 open ones took 0.6 s of the pause. */
 const OPEN_FLOWS = 'open flows'
-/**
- * Refresh tokens from before sessions, for each of which the switch makes a session. 60,000 took 4 s of the
- * pause.
- */
+/** Refresh tokens without a session, for each of which the switch makes one. 60,000 took 4 s of the pause. */
 const TOKENS_WITHOUT_SESSION = 'tokens without session'
 
 /**

@@ -1,6 +1,5 @@
 import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
-/** Sign-ups, and the hooks and mails about them. */
 export const signUpBehaviours = {
   confirmedDuplicateStatus: {
     subject: 'A sign-up with a taken address under autoconfirm',
@@ -55,7 +54,6 @@ export const signUpBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: signing up. */
 export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Password and `data` of an account that is confirmed by a message',
@@ -83,7 +81,6 @@ export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** Passwords, factors, and sign-ins with them. */
 export const signInBehaviours = {
   keepOutdatedHashes: {
     subject: 'A right password whose hash has another algorithm or cost than new ones',
@@ -135,7 +132,6 @@ export const signInBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: passwords, factors, and sign-ins with them. */
 export const keptSignInBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Wrong codes and passwords',
@@ -182,7 +178,6 @@ export const keptSignInBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** Users, as they are stored, shown and administered. */
 export const userBehaviours = {
   copyAddressToUserMetadata: {
     subject: '`user_metadata`',
@@ -249,7 +244,6 @@ export const userBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: users. */
 export const keptUserBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Taken addresses and ids, bad hashes and long passwords in the admin API',
@@ -283,7 +277,6 @@ export const keptUserBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** Sessions and their tokens. */
 export const sessionBehaviours = {
   acceptSpentParentUntilChildIsUsed: {
     subject: 'The parent of the newest live refresh token, used again; that from before `aal2` too',

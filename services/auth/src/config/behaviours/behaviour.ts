@@ -14,7 +14,6 @@ export interface Behaviour {
   readonly reason: string
 }
 
-/** Behaviours by their names. */
 export type BehaviourRows = Readonly<Record<string, Behaviour>>
 
 /** A behaviour of supabase/auth that this service does not follow in any profile. */

@@ -1,6 +1,5 @@
 import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
-/** Providers, id_tokens and identities. */
 export const providerBehaviours = {
   acceptProviderNameInAnyCase: {
     subject: '`GET /authorize?provider=KeyCloak`',
@@ -73,7 +72,6 @@ export const providerBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: providers, id_tokens and identities. */
 export const keptProviderBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'PKCE towards providers, and what is passed on to them',

@@ -1,6 +1,5 @@
 import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
-/** Every request and answer, and redirects. */
 export const requestBehaviours = {
   sendErrorCodeHeader: {
     subject: 'The header `x-sb-error-code` of errors',
@@ -47,7 +46,6 @@ export const requestBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: requests, answers and redirects. */
 export const keptRequestBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Redirects with dot segments, or to a port that is none',
@@ -99,7 +97,6 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** Mails and SMS: when they are sent, and the effects of their links and codes. */
 export const messageBehaviours = {
   inviteCreatedUsers: {
     subject: 'A user whom an admin makes with an email that the call does not confirm',
@@ -200,7 +197,6 @@ export const messageBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: messages. */
 export const keptMessageBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'A mail server that is away',
@@ -222,7 +218,6 @@ export const keptMessageBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** How hooks are called, and the meaning of their answers, by profile. */
 export const hookBehaviours = {
   hookRefusalCode: {
     subject: 'The error code of a refusal by a hook',
@@ -277,7 +272,6 @@ export const hookBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** Differences from supabase/auth that every profile keeps: hooks. */
 export const keptHookBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'The user in the payload of hooks',
@@ -323,7 +317,6 @@ export const keptHookBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-/** The behaviours that an operator sees: migrations, starts, health, settings and logs. */
 export const operationBehaviours = {
   makesPgcrypto: {
     subject: '`migrate`',

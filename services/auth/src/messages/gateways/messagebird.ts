@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../sms-gateway.ts'
 
-/** The account at MessageBird that sends, and where its API is. */
 export interface MessagebirdConfig {
   /** Scheme and host. */
   readonly apiUrl: string

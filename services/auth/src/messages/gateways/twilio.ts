@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../sms-gateway.ts'
 
-/** The account at Twilio that sends, and where its API is. */
 export interface TwilioConfig {
   /** Scheme and host. */
   readonly apiUrl: string

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../sms-gateway.ts'
 
-/** The account at Vonage that sends, and where its API is. */
 export interface VonageConfig {
   /** Scheme and host. */
   readonly apiUrl: string

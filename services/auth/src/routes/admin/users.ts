@@ -97,7 +97,6 @@ const deleteSchema = {
   response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 413) },
 }
 
-/** `/admin/users` and `/admin/users/{user_id}`: the users, for admins. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const { userListRowsMax: rowsMax, acceptPageZero: zeroIsFirst } = deps.config.behaviours
@@ -155,10 +154,7 @@ function readManagedUser(request: FastifyRequest, { userId }: { readonly userId:
   return { userId: requireId('user_id', userId), audience: readWantedAudience(request) }
 }
 
-/**
- * The form of the list that a query asks for. An empty cursor, which counts as absent elsewhere, asks for the
- * first page by cursors.
- */
+/** An empty cursor, which counts as absent elsewhere, asks for the first page by cursors. */
 function readForm(url: string): UserListRequest['form'] {
   return new URL(url, 'http://localhost').searchParams.has('cursor') ? 'cursor' : 'page'
 }

@@ -19,7 +19,6 @@ const schema = {
   response: { 200: z.object({ entries: z.array(AuditEntryView) }), ...errorAnswers(400, 401, 404) },
 }
 
-/** `GET /operator/audit`: the audit log, for operators (console reference: Routes of auth). */
 export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const options = { config: { action: 'audit.read' }, schema, serializerCompiler: plainJson } as const

@@ -42,7 +42,6 @@ const retireSchema = {
   response: { 200: z.object({ key: SigningKeyView }), ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `/operator/keys`: the keys that sign access tokens, for operators (console reference: Routes of auth). */
 export const operatorKeysRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
@@ -71,13 +70,11 @@ export const operatorKeysRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** @throws signingKeyTaken */
 function toAddition(key: SigningKeyStatus | undefined): OperatorEffect {
   if (key === undefined) throw signingKeyTaken()
   return toKeyEffect(key, { algorithm: key.alg, state: 'next' }, 201)
 }
 
-/** @throws signingKeyInUse */
 function toRetirement(result: Retirement): OperatorEffect {
   if (result.verdict === 'unknown') return refuseUnknownKey()
   if (result.verdict === 'in-use') throw signingKeyInUse()

@@ -78,7 +78,6 @@ const deleteSchema = {
   response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `/operator/users`: the users of every audience, for operators (console reference: Routes of auth). */
 export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const read = { config: { action: 'users.read' }, serializerCompiler: plainJson } as const

@@ -19,7 +19,6 @@ const UserPath = z.object({ userId: idField })
 const FactorPath = z.object({ userId: idField, factorId: idField })
 const FactorBody = z.object({ friendly_name: friendlyNameField, phone: phoneField })
 
-/** `/admin/users/{user_id}/factors`: the second factors of a user. */
 export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 

@@ -10,7 +10,6 @@ import { idField } from '../../../requests/documented-fields.ts'
 import { deletePasskeyAsAdmin } from '../../../use-cases/delete-passkey-as-admin.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 
-/** `/admin/users/{user_id}/passkeys`: the passkeys of a user. */
 export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(requirePasskeys)

@@ -34,7 +34,6 @@ export const operatorKeyPromotionRoutes: FastifyPluginAsyncZod = async (app) => 
   )
 }
 
-/** @throws signingKeyOver, signingAlgorithmOff, signingKeyTooYoung */
 function toPromotion(result: Promotion): OperatorEffect {
   switch (result.verdict) {
     case 'promoted':

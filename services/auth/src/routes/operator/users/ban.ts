@@ -25,7 +25,6 @@ const unbanSchema = {
   response: { 200: z.object({ user: UserView }), ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
-/** `/operator/users/:userId/ban`: bans of a user, for operators (console reference: Routes of auth). */
 export const operatorBanRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 

@@ -46,7 +46,6 @@ const endSchema = {
   response: changeAnswers,
 }
 
-/** `/operator/users/:userId/sessions`: the sessions of a user, for operators (console reference: Routes of auth). */
 export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
