@@ -4,15 +4,13 @@ import { createServer as createTcpServer, type Socket } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 
-// The requests and rows with which the programs of bench prepare services.
+// Requests and rows with which the programs of bench prepare services.
 
-/** The password of every user of a measurement. */
 export const PASSWORD = 'correct horse battery staple'
 /** How many amounts and last digits of cards there are, so that searches for one of them find few rows. */
 const VALUES = 9_973
 
 export const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
-/** The tokens of a sign-in. */
 export type Session = z.output<typeof Session>
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 
@@ -50,7 +48,19 @@ export function signToken(secret: string, claims: object): string {
   return `${data}.${createHmac('sha256', secret).update(data).digest('base64url')}`
 }
 
-/** Starts an HTTP server on a free port of 127.0.0.1. */
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** The six digits of an authenticator app (RFC 6238), now or `stepsFromNow` times 30 s later. @param secret in base32 */
+export function totpCode(secret: string, stepsFromNow: number): string {
+  const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + stepsFromNow))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
+
 export async function listen(answer: RequestListener): Promise<{ readonly url: string; close(): Promise<void> }> {
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -79,7 +89,19 @@ export async function startSilence(port: number): Promise<() => Promise<void>> {
     })
 }
 
-/** Signs a user up whose account needs no confirmation. */
+export const PAGE_ROWS = 500
+
+/** The paths of all pages of inventory's products, as the links of one page lead to the next. */
+export async function listPages(url: string): Promise<readonly string[]> {
+  const pages: string[] = []
+  for (let next: string | undefined = `/products?limit=${PAGE_ROWS}`; next !== undefined; ) {
+    pages.push(next)
+    const { headers } = await request(new URL(next, url).href)
+    next = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1]
+  }
+  return pages
+}
+
 export async function signUp(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/signup`, { email, password: PASSWORD }))
 }
@@ -93,14 +115,13 @@ export async function createApp(url: string): Promise<Readonly<Record<'authoriza
   return basicOf(CreatedApp.parse(await post(`${url}/apps`, { name: 'bench' })).app.key)
 }
 
-/** The headers of requests with the key of an app. */
 export function basicOf(key: string): Readonly<Record<'authorization', string>> {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
 /**
- * Adds authorized transactions below each merchant, or below one. Nobody can charge their cards. A column that an older checkout
- * lacks is left out there.
+ * Adds authorized transactions to each merchant, or to one. Their cards cannot be charged. Columns that an older checkout
+ * lacks are omitted there.
  */
 export async function insertTransactions(
   execute: (statement: string) => Promise<readonly unknown[]>,
@@ -126,7 +147,7 @@ export async function insertTransactions(
       'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
       'successful', true, 'code_present', true
     )) t`)
-  // Sets what the functions that make transactions set; without it \`ledger verify\` reports the rows as forged.
+  // Sets the same states as the functions that make transactions; without them `ledger verify` reports the rows as forged.
   await execute(`
     SELECT payments.record_states(b.merchant_id, 'transactions', ARRAY(
       SELECT t.id FROM payments.transactions t WHERE t.merchant_id = b.merchant_id AND NOT EXISTS (
@@ -150,8 +171,8 @@ export function merchantBody(count: number): object {
 }
 
 /**
- * The statement that makes users of auth. Hashes mix names, mail hosts and phones. The oldest 6 % share a host that no later user
- * has.
+ * The statement that makes users of auth with mixed names, mail hosts and phones. Only the oldest 6 % have the host
+ * `oldcompany.example`.
  */
 export function insertUsers(count: number): string {
   const pick = (list: string, salt: number) =>
@@ -162,7 +183,7 @@ export function insertUsers(count: number): string {
   )
   const last = pick("'Smith','Johnson','Brown','Garcia','Miller','Wright','Lee','Nguyen','Hill','O''Neil'", 2)
   const host = pick("'gmail.com','outlook.com','icloud.com','proton.me','mail.example.org','corp.example.net'", 3)
-  // The index of the search is made afterwards, which is many times faster than adding entry by entry.
+  // Building the index of the search afterwards is many times faster than adding each entry.
   return `DO $seed$
     DECLARE definition text := pg_get_indexdef('auth.user_directory_grams_idx'::regclass);
     BEGIN

@@ -54,7 +54,17 @@ export function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`
 }
 
-/** Runs a step, and prints how long it took. */
+/** Runs an act in so many rounds. @returns the milliseconds of each */
+export async function timesOf(rounds: number, act: () => Promise<unknown>): Promise<readonly number[]> {
+  const times: number[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const startMs = performance.now()
+    await act()
+    times.push(performance.now() - startMs)
+  }
+  return times
+}
+
 export async function time<T>(step: string, work: () => Promise<T>): Promise<T> {
   const startMs = performance.now()
   const result = await work()
@@ -62,10 +72,7 @@ export async function time<T>(step: string, work: () => Promise<T>): Promise<T> 
   return result
 }
 
-/**
- * Creates an empty folder. If this process is root, PostgreSQL runs as another user; that user may reach what is below the
- * folder.
- */
+/** Creates an empty folder. If this process is root, PostgreSQL runs as another user, who may enter the folder. */
 export function createBenchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
   chmodSync(folder, 0o711)

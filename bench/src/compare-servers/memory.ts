@@ -1,4 +1,5 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { totpCode } from '../fixtures.ts'
 import type { Json } from './step.ts'
 import { forge, type Issuer, signIdToken } from './tokens.ts'
 
@@ -45,23 +46,9 @@ function find(path: string, { kept }: Memory): string {
   throw new Missing(`nothing was kept as ${path}`)
 }
 
-/** Fills the placeholders of all texts of a value. @throws Missing when nothing was kept under a name */
 export function fillJson(value: Json, memory: Memory): Json {
   if (typeof value === 'string') return fill(value, memory)
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => fillJson(item, memory))
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillJson(item, memory)]))
-}
-
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-
-/** The six digits of an authenticator app (RFC 6238), now or so many steps of 30 s later. */
-export function totpCode(secret: string, stepsFromNow: number): string {
-  const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
-  const counter = Buffer.alloc(8)
-  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + stepsFromNow))
-  const mac = createHmac('sha1', key).update(counter).digest()
-  const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
-  return String(number % 1_000_000).padStart(6, '0')
 }

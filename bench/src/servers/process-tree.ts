@@ -18,6 +18,11 @@ export function processorMsOf(root: number): number {
   return (running.reduce((sum, ticks) => sum + ticks, 0) + ticksOf(root, TIMES_OF_ENDED_CHILDREN)) * TICK_MS
 }
 
+/** The processor time that a process has used itself, in milliseconds; undefined where the system does not say. */
+export function processorMsOfOne(pid: number | undefined): number | undefined {
+  return statOf(pid).length === 0 ? undefined : ticksOf(pid, OWN_TIMES) * TICK_MS
+}
+
 function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
@@ -42,7 +47,7 @@ const OWN_TIMES = [11, 12] as const
 const TIMES_OF_ENDED_CHILDREN = [13, 14] as const
 const PARENT = 1
 
-function ticksOf(pid: number, [user, system]: readonly [number, number]): number {
+function ticksOf(pid: number | undefined, [user, system]: readonly [number, number]): number {
   const fields = statOf(pid)
   return Number(fields[user] ?? 0) + Number(fields[system] ?? 0)
 }
@@ -51,10 +56,16 @@ function ticksOf(pid: number, [user, system]: readonly [number, number]): number
  * Returns the words in which Linux describes a process after its name, which stands in parentheses and may contain spaces.
  * Empty when it has ended.
  */
-function statOf(pid: number): readonly string[] {
+function statOf(pid: number | undefined): readonly string[] {
+  const text = readProcess(pid, 'stat')
+  return text === '' ? [] : (text.split(') ').at(-1)?.split(' ') ?? [])
+}
+
+/** Reads a file of /proc about a process. Empty when the process has ended. */
+export function readProcess(pid: number | undefined, file: string): string {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
   } catch {
-    return []
+    return ''
   }
 }

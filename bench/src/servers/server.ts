@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pinned } from './cores.ts'
+import { processorMsOfOne, readProcess } from './process-tree.ts'
 
 export interface Server {
   readonly url: string
@@ -23,8 +23,6 @@ const START_MS = 30_000
 /** A service finishes its work within 30 s. */
 const STOP_MS = 35_000
 const ERROR_LENGTH = 4_000
-/** The unit in which Linux counts processor time. */
-const TICK_MS = 10
 
 /**
  * Starts a server, on the Node.js of this process unless it is another program. Its output goes into pipes
@@ -82,7 +80,7 @@ export async function startServer(command: {
     url: command.url,
     startMs,
     residentMib: () => readResidentMib(child.pid),
-    processorMs: () => readProcessorMs(child.pid),
+    processorMs: () => processorMsOfOne(child.pid),
     stop: () => stop(child),
     kill: () => end(child, 'SIGKILL'),
   }
@@ -119,18 +117,4 @@ async function end(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<
 function readResidentMib(pid: number | undefined): number | undefined {
   const kib = /^VmRSS:\s+(\d+)/m.exec(readProcess(pid, 'status'))?.[1]
   return kib === undefined ? undefined : Number(kib) / 1024
-}
-
-function readProcessorMs(pid: number | undefined): number | undefined {
-  // The name in parentheses may contain spaces. User and system time are the 12th and 13th fields after it.
-  const fields = readProcess(pid, 'stat').split(') ')[1]?.split(' ')
-  return fields === undefined ? undefined : (Number(fields[11]) + Number(fields[12])) * TICK_MS
-}
-
-function readProcess(pid: number | undefined, file: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
-  } catch {
-    return ''
-  }
 }

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { insertTransactions, insertUsers, merchantBody } from '../fixtures.ts'
 import { createCaller } from '../pages/payment-page/fixture.ts'
 import { startStack } from '../pages/start-stack.ts'
-import { createBenchFolder, positiveInteger, ROOT, runCommand, say, secondsSince } from '../program.ts'
+import { createBenchFolder, positiveInteger, ROOT, runCommand, say, secondsSince, timesOf } from '../program.ts'
 import { execute } from '../servers/database.ts'
 import { distributionOf } from '../statistics.ts'
 
@@ -55,7 +55,7 @@ async function run({ users, transactions }: Options): Promise<void> {
   }
 }
 
-/** Makes the rows. Returns the id of the merchant with most of them. */
+/** Returns the id of the merchant with most rows. */
 async function fill(
   { PAYMENTS_URL = '', DB_URL = '' }: StackStatus,
   { users, transactions }: Options,
@@ -74,7 +74,7 @@ async function fill(
   return busiest
 }
 
-/** Signs the first operator in. Returns the cookie. @throws Error when the console answers without one */
+/** Returns the cookie of the first operator. @throws Error when the console answers without one */
 async function signIn({ CONSOLE_URL = '', CONSOLE_EMAIL = '', CONSOLE_PASSWORD = '' }: StackStatus): Promise<string> {
   const answer = await fetch(`${CONSOLE_URL}/sign-in`, {
     method: 'POST',
@@ -87,7 +87,7 @@ async function signIn({ CONSOLE_URL = '', CONSOLE_EMAIL = '', CONSOLE_PASSWORD =
   return cookies.join('; ')
 }
 
-/** The addresses of the lists, with the searches and filters that find much, little and nothing. */
+/** The addresses of the lists, with searches and filters that match many rows, few and none. */
 async function listPaths({ DB_URL = '' }: StackStatus, busiest: string): Promise<readonly string[]> {
   const [one] = Ids.parse(
     await execute(
@@ -119,14 +119,11 @@ async function listPaths({ DB_URL = '' }: StackStatus, busiest: string): Promise
 }
 
 async function report(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
-  const times: number[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const startMs = performance.now()
+  const times = await timesOf(ROUNDS, async () => {
     const answer = await fetch(url, { headers, redirect: 'manual' })
     await answer.text()
-    times.push(performance.now() - startMs)
     if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`)
-  }
+  })
   const { median, largest } = distributionOf(times)
   const late = times.toSorted((a, b) => a - b)[Math.ceil(ROUNDS * 0.95) - 1] ?? Number.NaN
   if (late > GOAL_MS) process.exitCode = 1

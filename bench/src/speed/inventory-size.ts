@@ -1,6 +1,6 @@
 import { openBench } from '../bench.ts'
-import { request } from '../fixtures.ts'
-import { readCount, say } from '../program.ts'
+import { listPages, PAGE_ROWS, request } from '../fixtures.ts'
+import { readCount, say, timesOf } from '../program.ts'
 import { median } from '../statistics.ts'
 
 // Measures how long it takes to find products among a million: `node bench/src/speed/inventory-size.ts [products]`. It asks for
@@ -8,21 +8,20 @@ import { median } from '../statistics.ts'
 // an idle machine. Exit status 1 when one takes longer than its target (inventory reference: Performance targets).
 
 const ROUNDS = 20
-const WALK_LIMIT = 500
 const PAGE_MS = 10
 const FILTER_MS = 30
 
 const products = readCount('products', 1_000_000)
-if (products < WALK_LIMIT * 4) throw new Error('too few products to measure anything')
+if (products < PAGE_ROWS * 4) throw new Error('too few products to measure anything')
 await using bench = await openBench()
 const inventory = await bench.deploy('inventory')
 await inventory.runCommand('seed', '--products', String(products))
 await inventory.execute('VACUUM ANALYZE')
 const server = await inventory.serve()
-const pages = await walk(server.url)
+const pages = await listPages(server.url)
 for (const share of [0, 0.25, 0.5, 0.75, 0.99]) {
   const page = pages[Math.floor(share * pages.length)] ?? '/products'
-  await measure(`page of 50 at ${share * 100} %`, server.url + page.replace(`limit=${WALK_LIMIT}`, 'limit=50'), PAGE_MS)
+  await measure(`page of 50 at ${share * 100} %`, server.url + page.replace(`limit=${PAGE_ROWS}`, 'limit=50'), PAGE_MS)
 }
 const deep = `SAMPLE-${String(Math.floor(products * 0.9)).padStart(8, '0')}`
 for (const [name, query] of [
@@ -38,25 +37,8 @@ for (const [name, query] of [
   await measure(name, `${server.url}/products?${query}`, FILTER_MS)
 }
 
-/** The addresses of all pages of the list. */
-async function walk(url: string): Promise<readonly string[]> {
-  const pages: string[] = []
-  for (let next: string | undefined = `/products?limit=${WALK_LIMIT}`; next !== undefined; ) {
-    pages.push(next)
-    const { headers } = await request(url + next)
-    next = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1]
-  }
-  return pages
-}
-
 async function measure(name: string, url: string, allowedMs: number): Promise<void> {
-  const times: number[] = []
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const startMs = performance.now()
-    await request(url)
-    times.push(performance.now() - startMs)
-  }
-  const typical = median(times)
+  const typical = median(await timesOf(ROUNDS, () => request(url)))
   const isSlow = typical > allowedMs
   if (isSlow) process.exitCode = 1
   say(`${name}: ${typical.toFixed(1)} ms${isSlow ? `, more than ${allowedMs} ms` : ''}`)

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { createApp, insertTransactions, merchantBody, post, request, signIn, signUp } from '../fixtures.ts'
+import { createApp, insertTransactions, listPages, merchantBody, post, signIn, signUp } from '../fixtures.ts'
 import type { Load } from './load.ts'
 
-/** The loads of one service. */
 export interface Scenario {
   readonly service: string
   /** Settings beside those of `npm start`: rate limits off. */
@@ -15,11 +14,10 @@ export interface ScenarioContext {
   readonly url: string
   /** Runs a command of the service, such as `seed`. */
   runCommand(...args: readonly string[]): Promise<string>
-  /** Runs a statement on the service's database, for rows that would take too long to make one by one. */
+  /** Runs a statement on the service's database, for rows that would take too long to make by requests. */
   execute(statement: string): Promise<readonly unknown[]>
 }
 
-/** One row of the results. */
 export interface Endpoint {
   /** Method and path, as shown in the results. */
   readonly name: string
@@ -29,7 +27,6 @@ export interface Endpoint {
 }
 
 const PRODUCTS = 100_000
-const WALK_LIMIT = 500
 const ATTRIBUTES = '{"name":"Blue widget","price":1999,"currency":"DKK"}'
 
 /** Measures products: one by its id, a page from any point of the list, a new one. */
@@ -65,17 +62,10 @@ export const inventoryScenario: Scenario = {
   },
 }
 
-/** Walks the whole list. The cursor of each page is a starting point of the load, so pages at any depth are measured. */
+/** The cursor of each page of the whole list, so that a load begins at any depth. */
 async function listCursors(url: string): Promise<readonly string[]> {
-  const cursors: string[] = []
-  let next: string | undefined = `/products?limit=${WALK_LIMIT}`
-  while (next !== undefined) {
-    const { headers } = await request(new URL(next, url).href)
-    next = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1]
-    const cursor = next === undefined ? null : new URL(next, url).searchParams.get('cursor')
-    if (cursor !== null) cursors.push(encodeURIComponent(cursor))
-  }
-  return cursors
+  const [, ...pages] = await listPages(url)
+  return pages.map((page) => encodeURIComponent(new URL(page, url).searchParams.get('cursor') ?? ''))
 }
 
 const USERS = 64
@@ -115,8 +105,7 @@ export const authScenario: Scenario = {
       {
         name: 'POST /token refresh_token',
         nextLoad: async () => {
-          // The answers that were open when the last sample ended took their tokens with them, so each sample makes new
-          // sessions.
+          // Open answers at the end of a sample took their tokens with them, so each sample makes new sessions.
           const fresh = await each(emails.slice(0, REFRESHING), (email) => signIn(url, email))
           return {
             method: 'POST',
@@ -132,7 +121,7 @@ export const authScenario: Scenario = {
   },
 }
 
-/** Signs up a few users at a time, since the queue of password work is bounded. */
+/** Signs up a few users at a time, because the queue of password work is bounded. */
 async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<Result>): Promise<readonly Result[]> {
   const results: Result[] = []
   for (let first = 0; first < items.length; first += 4) {
@@ -142,7 +131,7 @@ async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<R
 }
 
 const MERCHANTS = 1_000
-/** Transactions of each merchant, and of the busiest merchant in addition. */
+/** Transactions of each merchant, and further ones of the busiest merchant. */
 const TRANSACTIONS_EACH = 100
 const TRANSACTIONS_OF_ONE = 50_000
 const PAGE_ROWS = 20
@@ -150,7 +139,7 @@ const PAGE_ROWS = 20
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
-/** Measures what merchants do all day: take money, look at a transaction, turn pages. */
+/** Measures the usual work of merchants: take money, read a transaction, read pages. */
 export const paymentsScenario: Scenario = {
   service: 'payments',
   env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
@@ -208,7 +197,7 @@ function endpoints({
   ]
 }
 
-/** Each sample begins elsewhere, so that no transaction is captured more often than the others. */
+/** Each sample begins at another transaction, so that captures spread evenly. */
 function startElsewhere(tokens: readonly string[]): readonly string[] {
   const at = Math.floor(Math.random() * tokens.length)
   return [...tokens.slice(at), ...tokens.slice(0, at)]
@@ -218,5 +207,4 @@ async function listTransactions(execute: ScenarioContext['execute'], rest: strin
   return Ids.parse(await execute(`SELECT id FROM payments.transactions ${rest}`))
 }
 
-/** The scenarios of the services that are measured. */
 export const scenarios: readonly Scenario[] = [inventoryScenario, authScenario, paymentsScenario]

@@ -1,6 +1,6 @@
 import { openBench } from '../bench.ts'
 import { insertUsers, request, signAdminToken } from '../fixtures.ts'
-import { readCount, say, time } from '../program.ts'
+import { readCount, say, time, timesOf } from '../program.ts'
 import { distributionOf } from '../statistics.ts'
 
 // Measures how long an admin waits for a list of users: `node bench/src/speed/user-search.ts [number of users]`, a million by
@@ -10,7 +10,7 @@ const GOAL_MS = 100
 const ROUNDS = 11
 const DEPTH = 50
 
-/** The measured requests, and why. All but the first two would read every user without an index. */
+/** The measured requests, with reasons. All but the first two would read every user without an index. */
 const searches: readonly (readonly [filter: string, what: string])[] = [
   ['', 'no filter, newest first'],
   ['example', 'a part of a third of all emails'],
@@ -50,13 +50,7 @@ await report('"example"', `each of ${DEPTH} pages of 1000`, async () => {
 })
 
 async function report(filter: string, what: string, ask: () => Promise<unknown>): Promise<void> {
-  const times: number[] = []
-  for (let round = 0; round < (what.startsWith('each') ? DEPTH : ROUNDS); round += 1) {
-    const startMs = performance.now()
-    await ask()
-    times.push(performance.now() - startMs)
-  }
-  const { median, largest } = distributionOf(times)
+  const { median, largest } = distributionOf(await timesOf(what.startsWith('each') ? DEPTH : ROUNDS, ask))
   const verdict = median <= GOAL_MS ? 'ok' : `above ${GOAL_MS} ms`
   say(
     `${filter.padEnd(15)} ${median.toFixed(1).padStart(7)} ms ${largest.toFixed(1).padStart(7)} ms  ${verdict}  ${what}`,

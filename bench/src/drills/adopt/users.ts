@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { totpCode } from '../../compare-servers/memory.ts'
+import { totpCode } from '../../fixtures.ts'
 import { say } from '../../program.ts'
 
-/** A user as the old service has acknowledged them. */
+/** A user with the last acknowledged values of the old service. */
 export interface Known {
   readonly email: string
   /** The newest refresh token. */
@@ -15,20 +15,20 @@ export interface Known {
   accessToken: string
 }
 
-/** An answer over HTTP; the status is 0 where there was none. */
+/** The status is 0 if there was no answer. */
 type Answer = Readonly<{ status: number; body: Readonly<Record<string, unknown>> }>
 
-/** The password of every user of the drill. */
 export const PASSWORD = 'correct horse battery'
 const PATIENCE_MS = 30_000
-/** On an overloaded machine, sign-ins are answered with these after a start, for about so long (docs/runbooks/moving-in.md). */
+/**
+ * After a start, an overloaded machine answers sign-ins with these statuses for about this long (docs/runbooks/moving-in.md).
+ */
 const OVERLOADED: readonly unknown[] = [503, 504]
 const OVERLOADED_MS = 60_000
 const OVERLOADED_STEP_MS = 1_000
-/** bcrypt keeps both cores busy: more at once only wait for each other. */
+/** bcrypt keeps both cores busy, so more requests at once would only wait. */
 const AT_ONCE = 4
 
-/** Sends JSON, and reads JSON. */
 export async function call(
   url: string,
   payload?: object,
@@ -44,7 +44,6 @@ export async function call(
   }
 }
 
-/** Signs a user up. @throws Error when the service refuses */
 export async function signUp(url: string, number: number): Promise<Known> {
   const email = `user-${number}@example.com`
   const { status, body } = await call(`${url}/signup`, { email, password: PASSWORD, data: { n: 0 } })
@@ -52,7 +51,6 @@ export async function signUp(url: string, number: number): Promise<Known> {
   return { email, token: String(body.refresh_token), accessToken: String(body.access_token), written: 0 }
 }
 
-/** Enrols an authenticator app, and verifies it. @throws Error when the service refuses */
 export async function addFactor(url: string, user: Known): Promise<void> {
   const token = user.accessToken
   const enrolled = await call(`${url}/factors`, { factor_type: 'totp', friendly_name: 'app' }, { token })
@@ -88,12 +86,12 @@ export function refresh(url: string, token: string): Promise<Answer> {
   return call(`${url}/token?grant_type=refresh_token`, { refresh_token: token })
 }
 
-/** A user signs in, has what was acknowledged last, and proves the second factor. @throws Error when it is not so */
+/** Signs a user in, compares the acknowledged number, and verifies the second factor. @throws Error when one of these fails */
 export async function expectSignIn(url: string, user: Known): Promise<void> {
   const { email, written, factor } = user
   const { status, body } = await signIn(url, email)
   const n = numberOf(body)
-  // A write whose answer was lost may have been done.
+  // A write whose answer was lost may be stored.
   if (status !== 200 || !(n >= written))
     throw new Error(`${email} signs in with ${status}, metadata ${n} of ${written}: ${JSON.stringify(body)}`)
   if (factor === undefined) return
@@ -102,7 +100,7 @@ export async function expectSignIn(url: string, user: Known): Promise<void> {
   if (level !== 'aal2') throw new Error(`${email} does not prove the factor: ${JSON.stringify(proven)}`)
 }
 
-/** Signs in as a client does that repeats what an overloaded service has refused. */
+/** Signs in as a client does that retries when the service is overloaded. */
 async function signIn(url: string, email: string): Promise<Answer> {
   const untilMs = performance.now() + OVERLOADED_MS
   for (;;) {
@@ -112,7 +110,6 @@ async function signIn(url: string, email: string): Promise<Answer> {
   }
 }
 
-/** Does something for every user, a few at a time. */
 export async function forEach(
   users: readonly Known[],
   act: (user: Known, number: number) => Promise<void>,
@@ -137,11 +134,10 @@ function numberOf({ user }: Answer['body']): number {
 /** The outcomes of the requests of a load. A user who still waits for an answer sends none. */
 interface LoadCounts {
   readonly acknowledged: number
-  /** How the other requests failed. A status 0 is no answer. */
+  /** How the other requests failed. Status 0: no answer. */
   readonly failures: readonly string[]
 }
 
-/** Requests that go on until they are stopped. */
 interface Load {
   stop(): Promise<LoadCounts>
 }
@@ -149,14 +145,13 @@ interface Load {
 /** Each so-manyth request signs a user up, and each so-manyth of these enrols an authenticator app. */
 const SIGN_UP_EVERY = 5
 const FACTOR_EVERY = 25
-/** So many failures are printed. */
 const SAID_MAX = 10
-/** Emails of the load are not those of the users before it. */
+/** Keeps the emails of the load apart from those of earlier users. */
 const FIRST_NUMBER = 1_000_000
 
 /**
  * Sends refreshes, changes of metadata, sign-ups and enrolments to the old service. Each user has one request at a time.
- * @param known gets the users who have signed up, and what was acknowledged
+ * @param known receives new users and the acknowledged values
  * @param rate requests a second
  */
 export function sendLoad(url: string, known: Known[], rate: number): Load {
@@ -199,8 +194,8 @@ export function sendLoad(url: string, known: Known[], rate: number): Load {
 }
 
 /**
- * Prints what became of a load.
- * @throws Error when nothing was acknowledged, as on an overloaded machine: then nothing was tried
+ * Prints the outcome of a load.
+ * @throws Error when nothing was acknowledged, as on an overloaded machine: then nothing was tested
  */
 export function sayAcknowledged({ acknowledged, failures }: LoadCounts, moment: string): void {
   say(`${acknowledged} requests were acknowledged ${moment}, ${failures.length} failed`)
@@ -208,7 +203,6 @@ export function sayAcknowledged({ acknowledged, failures }: LoadCounts, moment: 
   if (acknowledged === 0) throw new Error('the old service has acknowledged nothing meanwhile: take a quieter machine')
 }
 
-/** @throws Error when the service does not acknowledge everything */
 async function join(url: string, known: Known[], number: number): Promise<void> {
   const made = await signUp(url, FIRST_NUMBER + number)
   try {

@@ -1,6 +1,7 @@
-import { createHmac, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { z } from 'zod'
+import { totpCode } from '../../fixtures.ts'
 import type { Memory } from '../memory.ts'
 import type { Ask, World } from '../target.ts'
 import { PASSWORD } from './auth-requests.ts'
@@ -25,9 +26,9 @@ const Registration = z.object({
 const SignIn = z.object({ challenge_id: z.string(), options: z.object({ challenge: z.string(), rpId: z.string() }) })
 
 /**
- * Makes a new account, since the last one may be banned, deleted or signed out. It has two ways to sign in, an outstanding
+ * Makes a new account, because the last one may be banned, deleted or signed out. It has two ways to sign in, an outstanding
  * link, factors, recovery codes and a passkey; another factor and another passkey are about to be added. The password is
- * inserted as a hash, since hashing would take longer than all other steps.
+ * inserted as a hash, because hashing would take longer than all other steps.
  * @returns an access token of `aal2`
  */
 export async function openAccount({
@@ -40,7 +41,6 @@ export async function openAccount({
   readonly ask: Ask
   readonly memory: Memory
   readonly actor: number
-  /** Headers of an operator. */
   readonly admin: Readonly<Record<string, string>>
   readonly name: string
   readonly phone: string
@@ -59,7 +59,7 @@ export async function openAccount({
   const first = await enroll(owner, 'first')
   const raised = Session.parse(await post(first.target, first.body, owner.headers))
   const raisedOwner = { ask, actor, headers: bearer(raised.access_token) }
-  // By its own name, `code` would also be that of a reason why somebody cannot sign in, which the log may contain.
+  // Not kept as `code`: the log may contain a `code` that says why a user cannot sign in.
   const { codes } = RecoveryCodes.parse(await post('/factors/recovery-codes', {}, raisedOwner.headers))
   for (const code of codes) memory.keep(actor, 'recoveryCode', code)
   const { factorId, body } = await enroll(raisedOwner, 'second')
@@ -68,7 +68,7 @@ export async function openAccount({
   await addPasskeys(raisedOwner, memory)
   const userId = session.user.id
   memory.keep(actor, 'account', { userId, factorId: first.factorId, sessionId: sessionOf(raised.access_token) })
-  // The answers of ceremonies name users by other ids.
+  // The answers of ceremonies identify users by other ids.
   memory.keep(actor, 'userId', userId)
   for (const identity of session.user.identities) memory.keep(actor, 'identityId', identity.identity_id)
   return raised.access_token
@@ -79,7 +79,6 @@ function sessionOf(token: string): string {
   return Claims.parse(claims).session_id
 }
 
-/** The header of an access token. */
 export function bearer(token: string): { readonly authorization: string } {
   return { authorization: `Bearer ${token}` }
 }
@@ -95,7 +94,7 @@ async function enroll({ ask, actor, headers }: Owner, name: string) {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
   const { id, totp } = Factor.parse(await post('/factors', { factor_type: 'totp', friendly_name: name }))
   const challenge = Id.parse(await post(`/factors/${id}/challenge`, {}))
-  const code = totpCode(totp.secret, new Date())
+  const code = totpCode(totp.secret, 0)
   return { factorId: id, target: `/factors/${id}/verify`, body: { challenge_id: challenge.id, code } }
 }
 
@@ -116,37 +115,20 @@ async function addPasskeys({ ask, actor, headers }: Owner, memory: Memory): Prom
   memory.keep(actor, 'assertion', { challenge_id: signIn.challenge_id, id: shown.id, ...shown.response })
 }
 
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const STEP_MS = 30_000
-
-/** The code of an authenticator app (RFC 6238): six digits of SHA-1, a new code every 30 s. @param secret in base32 */
-function totpCode(secret: string, now: Date): string {
-  const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
-  const counter = Buffer.alloc(8)
-  counter.writeBigUInt64BE(BigInt(Math.floor(now.getTime() / STEP_MS)))
-  const mac = createHmac('sha1', key).update(counter).digest()
-  const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
-  return String(number % 1_000_000).padStart(6, '0')
-}
-
-/** How new operators are made. */
 interface Appointment extends World {
-  /** Headers of an admin of the API. */
   readonly admin: Readonly<Record<string, string>>
   readonly name: string
   readonly passwordHash: string
-  /** The operators who give the role, while they may. */
+  /** The current operators. They assign the role as long as they may. */
   readonly last: Operators | undefined
 }
 
-/** The actor in whose name operators are made. */
 const ACTOR = 0
 const User = z.object({ id: z.string() })
 const SignedIn = z.object({ access_token: z.string() })
 const Appointed = z.object({ user: z.object({ app_metadata: z.object({ console_role: z.string() }) }) })
 
-/** Makes new operators, since the last ones may be banned, deleted or signed out. */
+/** Makes new operators, because the last ones may be banned, deleted or signed out. */
 export async function appointOperators(appointment: Appointment): Promise<Operators> {
   const [operator, viewer] = [
     await appoint(appointment, OPERATORS.operator),
@@ -166,7 +148,7 @@ async function appoint(appointment: Appointment, role: (typeof OPERATORS)[keyof 
   return operatorHeaders(deployment.secrets, role, access_token)
 }
 
-/** Whether the last operator could give the role. A command could always, and takes a second. */
+/** Returns whether the last operator could assign the role. The command always can, and takes a second. */
 async function assignRole({ ask, last }: Appointment, userId: string, role: string): Promise<boolean> {
   if (last === undefined) return false
   const answer = await ask({
