@@ -3,9 +3,8 @@ import type { Accepted } from './compare.ts'
 const SUPERSET = 'Ours is a superset: '
 
 const OWN_CONTENT =
-  'Whoever confirms an account gets what their own request brought: anybody can sign up with the address of somebody else.'
+  'A user who confirms an account gets only the data of the confirmed request, because anyone can sign up with the address of another user.'
 
-/** Differences of many answers. */
 export const answers: readonly Accepted[] = [
   {
     at: '* / confirmations / *|* / codes by SMS / *',
@@ -66,12 +65,12 @@ export const answers: readonly Accepted[] = [
     reason: 'The human texts of errors are our own where status and code agree.',
   },
   { at: '*', path: 'headers.www-authenticate', reason: `${SUPERSET}RFC 9110 asks for this header with 401.` },
-  { at: '*', path: 'headers.retry-after', reason: `${SUPERSET}a client is told when it may come again.` },
+  { at: '*', path: 'headers.retry-after', reason: `${SUPERSET}the answer says when the client may try again.` },
   { at: '*', path: 'headers.x-redirect-refused', reason: `${SUPERSET}a developer sees why a redirect was refused.` },
   {
     at: '*',
     path: 'headers.x-supabase-api-version',
-    reason: `${SUPERSET}the version is told with every answer, not with errors alone.`,
+    reason: `${SUPERSET}every answer names the version, not only errors.`,
   },
   {
     at: '*',
@@ -90,7 +89,7 @@ export const answers: readonly Accepted[] = [
     reason: 'Ours keeps its own parameters from the provider.',
   },
   { at: '*', path: 'body.users.*.identities', reason: 'Ours is a superset: lists of users have their identities.' },
-  { at: '* / GET /health', path: 'body.version', reason: 'A program of theirs knows its version only from its build.' },
+  { at: '* / GET /health', path: 'body.version', reason: 'supabase/auth knows its version only from its build.' },
   {
     at: '*',
     path: 'headers.x-sb-error-code',
@@ -162,7 +161,6 @@ export const answers: readonly Accepted[] = [
 const JSON_EDGES = 'Unknown paths and wrong methods are answered as JSON, before anybody is asked who calls.'
 const MISSING = 'All that supabase/auth has: this part is not built.'
 
-/** Paths and methods, and what only one of the two servers has. */
 export const edges: readonly Accepted[] = [
   { at: '*', path: 'status', theirs: '404', ours: '404 not_found', reason: JSON_EDGES },
   { at: '*', path: 'status', theirs: '405', ours: '405 method_not_allowed', reason: JSON_EDGES },
@@ -199,7 +197,7 @@ export const edges: readonly Accepted[] = [
     at: '* / passkeys *|*/passkeys|*/passkeys/*',
     path: 'status',
     ours: '404 passkey_disabled',
-    reason: 'While passkeys are off, admins are told so too.',
+    reason: 'While passkeys are off, admins get this error too.',
   },
   {
     at: '* / CORS / *',
@@ -208,55 +206,57 @@ export const edges: readonly Accepted[] = [
   },
 ]
 
-const ENDED_CHANGE = 'A fault of theirs: a change of address that a new password has ended is shown on.'
+const ENDED_CHANGE = 'A fault of supabase/auth: a change of address that a new password has ended is shown on.'
 const DELETED =
-  'A fault of theirs: a user who was deleted softly has the hash of nothing as a phone and as pending changes, and an identity without data.'
-const STALE = 'A fault of theirs: the answer shows factors and identities as before the request.'
-const UNCONFIRMED = 'A fault of theirs: a user without an email is called one with a confirmed email.'
+  'A fault of supabase/auth: a user who was deleted softly has the hash of nothing as a phone and as pending changes, and an identity without data.'
+const STALE = 'A fault of supabase/auth: the answer shows factors and identities as before the request.'
+const UNCONFIRMED = 'A fault of supabase/auth: a user without an email is called one with a confirmed email.'
 
-/** Faults of the old server in its answers, which ours does not repeat. */
+/** Faults of supabase/auth in its answers, which ours does not repeat. */
 export const faults: readonly Accepted[] = [
   {
     at: '*',
     path: '*identities.*.identity_data.email_verified|*identities.*.identity_data.phone_verified',
     theirs: false,
     ours: true,
-    reason: 'A fault of theirs: a confirmed address is called unverified.',
+    reason: 'A fault of supabase/auth: a confirmed address is called unverified.',
   },
   {
     at: '*',
     path: '*identities.*.identity_data.phone',
-    reason: 'A fault of theirs: the identity of a phone lacks the phone until it is changed.',
+    reason: 'A fault of supabase/auth: the identity of a phone lacks the phone until it is changed.',
   },
   {
     at: '*',
     path: '*app_metadata.providers.1|*app_metadata.provider|*app_metadata.providers',
-    reason: 'A fault of theirs: a phone or an email that was added without a code is missing among the providers.',
+    reason:
+      'A fault of supabase/auth: a phone or an email that was added without a code is missing among the providers.',
   },
   {
     at: '*',
     path: '*confirmed_at',
     theirs: undefined,
-    reason: 'A fault of theirs: the first answer about a user that was just confirmed lacks confirmed_at.',
+    reason: 'A fault of supabase/auth: the first answer about a user that was just confirmed lacks confirmed_at.',
   },
   {
     at: '*',
     path: 'body.saml_private_key_next_configured',
     theirs: true,
     ours: false,
-    reason: 'A fault of theirs: without SAML no key is configured.',
+    reason: 'A fault of supabase/auth: without SAML no key is configured.',
   },
   {
     at: 'hooks / hooks of new users / verify by the hash of the hook: claims|hooks / * / call of CUSTOM_ACCESS_TOKEN',
     path: 'aud|claims.aud',
     theirs: ['authenticated'],
-    reason: 'A fault of theirs: the audience is a list in the first call of the hook after a start, and a text later.',
+    reason:
+      'A fault of supabase/auth: the audience is a list in the first call of the hook after a start, and a text later.',
   },
   {
     at: 'hooks / * / refresh, refused',
     path: 'headers.sb-auth-refresh-token-*',
     ours: undefined,
-    reason: 'A fault of theirs: the new token that is named was rolled back.',
+    reason: 'A fault of supabase/auth: the new token that is named was rolled back.',
   },
   {
     at: '* / PUT /user: a nonce|* / PUT /user: a current password|current password / *|hooks / * / * new password',
@@ -287,6 +287,6 @@ export const faults: readonly Accepted[] = [
     path: 'body.user.identities.*.identity_data.email_verified',
     theirs: true,
     ours: false,
-    reason: 'A fault of theirs: the first answer calls an email verified that the provider has not verified.',
+    reason: 'A fault of supabase/auth: the first answer calls an email verified that the provider has not verified.',
   },
 ]

@@ -1,6 +1,6 @@
 import type { Accepted } from './compare.ts'
 
-const NO_500 = 'Bad input is told as 400, 409 or 422, instead of 500 with the text of PostgreSQL.'
+const NO_500 = 'Bad input gets 400, 409 or 422, instead of 500 with the text of PostgreSQL.'
 const CHANNEL = 'A channel that does not exist or cannot be used is refused, instead of being ignored.'
 const FORM = 'A body that is no JSON object of the right types is refused as such, whatever else is wrong with it.'
 
@@ -11,7 +11,7 @@ const UNLINKED =
   'The identity of a confirmed email cannot be unlinked: a stolen session could move the account to another address.'
 const NOT_AN_OBJECT = 'An answer of a hook that is no JSON object is a failure, as any other answer that is none.'
 
-/** Requests that ours judges in another way, on purpose. */
+/** Requests that ours answers differently on purpose. */
 export const requests: readonly Accepted[] = [
   { at: '*', path: 'status', theirs: '500 unexpected_failure', ours: '400 validation_failed', reason: NO_500 },
   { at: '*', path: 'status', theirs: '500 23505', reason: NO_500 },
@@ -74,13 +74,13 @@ export const requests: readonly Accepted[] = [
     at: '* / linking / link by an id_token, without a session',
     path: 'status',
     ours: '401 no_authorization',
-    reason: 'A token that is missing is told as everywhere else.',
+    reason: 'A missing token gets the same error as everywhere else.',
   },
   {
     at: '* / sign-ins / an audience of another',
     path: 'status',
     ours: '400 validation_failed',
-    reason: 'An audience that nobody has is told, instead of wrong credentials.',
+    reason: 'The error names an unknown audience, instead of wrong credentials.',
   },
   {
     at: '* / bearers / *: two spaces',
@@ -99,7 +99,7 @@ export const requests: readonly Accepted[] = [
     at: '* / audit log / GET /admin/audit',
     path: 'status',
     ours: '403 not_admin',
-    reason: 'Who is no admin is told so, whether the session lives or not.',
+    reason: 'A user who is not an admin gets this error, with or without a live session.',
   },
   {
     at: '* / paths / POST /admin/custom-providers',
@@ -175,7 +175,7 @@ export const requests: readonly Accepted[] = [
     path: 'status',
     theirs: '403 otp_expired',
     ours: '400 validation_failed',
-    reason: 'A type that does not fit is told, instead of a code that has expired.',
+    reason: 'The error names the wrong type, instead of an expired code.',
   },
   {
     at: '* / POST /verify: no address|* / POST /verify: the hash as the token|* / GET /verify?type=signup&token_hash=x',

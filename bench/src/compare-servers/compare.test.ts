@@ -45,8 +45,8 @@ it.each([
   ['an alternative', entry({ path: 'x|body.*' }), 0],
   ['another path', entry({ path: 'body' }), 2],
   ['a dot that stands for any letter', entry({ path: 'bodyXa' }), 2],
-  ['a value of theirs', entry({ theirs: 1 }), 1],
-  ['another value of theirs', entry({ theirs: 2 }), 2],
+  ['a value of the old server', entry({ theirs: 1 }), 1],
+  ['another value of the old server', entry({ theirs: 2 }), 2],
   ['nothing at ours', entry({ ours: undefined }), 1],
   ['steps of another subject', entry({ at: 'round / other / *' }), 2],
 ])('accepts what an entry of the list is about: %s', (_name, accepted, left) => {

@@ -10,9 +10,8 @@ export const KEY_SET = {
   keys: [{ ...publicKey.export({ format: 'jwk' }), kid: KID, alg: 'RS256', use: 'sig' }],
 } as const
 
-/** The stub provider, as one subject sees it. */
+/** The stub provider, as one subject uses it. */
 export interface Issuer {
-  /** The address of the provider. */
   readonly realm: string
   /** Tells subjects apart. */
   readonly tag: string
@@ -36,7 +35,6 @@ export function signIdToken(name: string, { realm, tag }: Issuer): string {
 const Claims = z.record(z.string(), z.json())
 type Claims = z.infer<typeof Claims>
 
-/** How a token is forged: changed claims, another key, another algorithm. */
 interface Forgery {
   readonly change?: (claims: Claims) => Claims
   readonly secret?: string
@@ -49,7 +47,7 @@ const HOUR = 3_600
 const FORGERIES: Readonly<Record<string, Forgery>> = {
   'alg-none': { algorithm: 'none' },
   expired: { change: (claims) => ({ ...claims, exp: 1_700_000_000 }) },
-  'other-key': { secret: 'the key of somebody else, which is long enough' },
+  'other-key': { secret: 'the key of another issuer, which is long enough' },
   'no-sub': { change: ({ sub: _sub, ...claims }) => claims },
   'sub-no-uuid': { change: (claims) => ({ ...claims, sub: 'x' }) },
   'unknown-sub': { change: (claims) => ({ ...claims, sub: UNKNOWN }) },
@@ -64,7 +62,7 @@ const FORGERIES: Readonly<Record<string, Forgery>> = {
   'not-yet': { change: (claims) => ({ ...claims, nbf: Math.floor(Date.now() / 1_000) + HOUR }) },
 }
 
-/** A token like a given access token, but for what its name says. @throws Error for an unknown name */
+/** Changes an access token as the name of the forgery says. @throws Error for an unknown name */
 export function forge(name: string, token: string): string {
   const forgery = FORGERIES[name]
   if (forgery === undefined) throw new Error(`there is no forged token ${name}`)
@@ -80,7 +78,7 @@ export function forge(name: string, token: string): string {
 interface Account {
   /** The answer of /userinfo, which is also the claims of an id_token. */
   readonly profile: JsonObject
-  /** Claims that are in id_tokens alone, in place of the usual ones. */
+  /** Claims of id_tokens only, in place of the usual ones. */
   readonly tokenClaims?: JsonObject
 }
 
@@ -116,10 +114,7 @@ const ACCOUNTS: Readonly<Record<string, Account>> = {
   mona: person('mona'),
 }
 
-/**
- * An account as one subject sees it: each subject has accounts of its own. Undefined: there is none of this name.
- * @param tag tells subjects apart
- */
+/** An account of the stub provider for one subject. Undefined: no account has this name. @param tag identifies the subject */
 export function accountOf(name: string, tag: string): Account | undefined {
   const account = ACCOUNTS[name]
   if (account === undefined) return undefined

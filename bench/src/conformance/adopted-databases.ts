@@ -8,16 +8,16 @@ type Listed = Readonly<Record<string, Readonly<Record<string, string>>>>
 /** The outcome of each test, by title. A title that several tests of a file have has failed when one of them has. */
 export type Outcomes = ReadonlyMap<string, 'passed' | 'failed'>
 
-/** A user who waits for verification in the profile compatible exists at once on an adopted database. */
+/** On an adopted database, a user who waits for verification in the profile compatible exists at once. */
 const AT_ONCE = 'a user exists when the code is asked for, with the mail and the interval of a confirmation'
-const TOLD = 'what a trigger or a constraint of an application reports is told in every profile on an adopted database'
+const REPORTED = 'an adopted database reports the errors of triggers and constraints of applications in every profile'
 const OWN_PATH = 'the owner of an adopted database has a search path of its own, which no stranger can add to'
 const CLIENTS = 'a session refers to a client that exists, and the case has none'
 const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an adopted database cannot have'
 
 /**
- * Tests that say something else about an adopted database, by file and full title, and why. A run fails on an
- * entry that passes or that no longer exists.
+ * Tests that behave differently on an adopted database, by file and full title, with the reason. A run fails if an entry
+ * passes or no longer exists.
  */
 export const OTHERWISE_ON_ADOPTED: Listed = {
   'services/auth/test/hooks.long.test.ts': {
@@ -58,7 +58,7 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
   },
   'services/auth/test/behaviours/behaviours.long.test.ts': {
     'AUTH_PROFILE=compatible createUserOnCodeRequest: behaves as the table says': AT_ONCE,
-    'AUTH_PROFILE=compatible showErrorsOfTriggers: behaves as the table says': TOLD,
+    'AUTH_PROFILE=compatible showErrorsOfTriggers: behaves as the table says': REPORTED,
   },
   'services/auth/src/address-changes/request-address-change.long.test.ts': {
     'PUT /user with an email: simple change 200: takes over the address of a staged user': AT_ONCE,
@@ -138,7 +138,6 @@ export function judgeAdopted(run: Outcomes, expected: Listed, baseline?: Outcome
   ]
 }
 
-/** A sentence about how many tests passed, and why others did not. */
 export function describeRun(run: Outcomes, baseline?: Outcomes): string {
   const failed = titlesOf(run, 'failed')
   const both = failed.filter((title) => baseline?.get(title) === 'failed')

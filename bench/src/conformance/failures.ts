@@ -129,8 +129,8 @@ function toCurl({ request, response }: z.output<typeof Interaction>): string {
     .flatMap(([name, values]) => values.map((value) => `-H ${JSON.stringify(`${name}: ${value}`)}`))
   const body = decode(request.body)
   const data = body === '' ? [] : [`-d ${JSON.stringify(body.slice(0, BODY_LENGTH))}`]
-  const told = decode(response?.content).slice(0, BODY_LENGTH)
-  return [`curl -X ${request.method}`, ...headers, ...data, JSON.stringify(request.uri), `→ ${told}`].join(' ')
+  const answer = decode(response?.content).slice(0, BODY_LENGTH)
+  return [`curl -X ${request.method}`, ...headers, ...data, JSON.stringify(request.uri), `→ ${answer}`].join(' ')
 }
 
 function decode(content: { readonly $base64: string } | null | undefined): string {
@@ -146,7 +146,7 @@ const AcceptedFailure = z.strictObject({
   reason: z.string().min(20).meta({ description: 'why service and document are right nevertheless' }),
 })
 
-/** A failure that is no fault of the service or of its document, with the reason. */
+/** A failure that is not a fault of the service or its document, with the reason. */
 export type AcceptedFailure = Readonly<z.output<typeof AcceptedFailure>>
 
 /** One entry, or several that differ in their operations alone. */
@@ -155,12 +155,12 @@ const AcceptedFailures = AcceptedFailure.omit({ operation: true })
   .transform(({ operations, ...rest }) => operations.map((operation) => ({ operation, ...rest })))
   .or(AcceptedFailure)
 
-/** The failures that are accepted for a service. @throws ZodError when an entry has no reason or has a wildcard */
+/** @throws ZodError when an entry has no reason or has a wildcard */
 export function readAccepted(service: string): readonly AcceptedFailure[] {
   return parseAccepted(readFileSync(join(import.meta.dirname, 'accepted', `${service}.json`), 'utf8'))
 }
 
-/** @throws ZodError when an entry has no reason or has a wildcard, and an Error when two entries are the same */
+/** @throws ZodError when an entry has no reason or has a wildcard, and Error when two entries are equal */
 export function parseAccepted(text: string): readonly AcceptedFailure[] {
   const entries = z.array(AcceptedFailures).parse(JSON.parse(text)).flat()
   const keys = entries.map(keyOf)
@@ -169,13 +169,11 @@ export function parseAccepted(text: string): readonly AcceptedFailure[] {
   return entries
 }
 
-/** Failures that nobody accepted, and the entries that accept the others. */
 interface JudgedFailures {
   readonly unexpected: readonly Failure[]
   readonly expected: readonly AcceptedFailure[]
 }
 
-/** Divides failures into those that nobody accepted, and the entries that accept the others. */
 export function judge(failures: readonly Failure[], accepted: readonly AcceptedFailure[]): JudgedFailures {
   const entries = new Map(accepted.map((entry) => [keyOf(entry), entry]))
   return {

@@ -5,15 +5,13 @@ import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { runProgram } from '../servers/run-program.ts'
 
-/** The programs of others that judge a service by its API document. */
 export interface Tools {
-  /** Returns the findings of the validators about a document; nothing if it is valid. @param document its path */
+  /** Returns the findings of the validators; nothing if the document is valid. @param document its path */
   validate(document: string): Promise<readonly string[]>
   /** Sends requests made from a document, and writes what happened as NDJSON. @throws Error when the program breaks off */
   schemathesis(run: SchemathesisRun): Promise<void>
 }
 
-/** The requests that schemathesis sends, and the server that gets them. */
 export interface SchemathesisRun {
   readonly document: string
   readonly url: string
@@ -24,12 +22,12 @@ export interface SchemathesisRun {
   readonly examples: number
 }
 
-/** How requests to an operation differ from what its schema says. */
+/** How requests to an operation differ from its schema. */
 export interface OperationSettings {
   /** The method and path, such as `POST /logout`. */
   readonly name: string
   readonly headers: Readonly<Record<string, string>>
-  /** Values that exist, by the parameters that name them: `path.userId`, `query.provider`. */
+  /** Existing values, by the parameters that name them: `path.userId`, `query.provider`. */
   readonly values: Readonly<Record<string, string | number>>
 }
 
@@ -39,7 +37,7 @@ const PHASES = 'examples,coverage,fuzzing,stateful'
 const HOOKS = `import schemathesis
 schemathesis.serializer.alias(["text/csv", "application/x-ndjson"], "text/plain")
 `
-/** Exit statuses of schemathesis: no failures, and failures. Other statuses mean that the tool could not work. */
+/** Exit statuses of schemathesis without and with failures. With another status it could not work. */
 const FINISHED = [0, 1]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
@@ -55,10 +53,10 @@ export async function installTools(folder: string): Promise<Tools> {
   return {
     validate: async (document) => {
       const { valid, errors } = await new Validator().validate(document)
-      const told = valid ? [] : [`openapi-schema-validator: ${JSON.stringify(errors)}`]
+      const problems = valid ? [] : [`openapi-schema-validator: ${JSON.stringify(errors)}`]
       const spec = runProgram({ program: program('openapi-spec-validator'), args: ['--schema', '3.1', document] })
       return [
-        ...told,
+        ...problems,
         ...(await spec.then(
           () => [],
           (failure: Error) => [failure.message],
@@ -89,7 +87,7 @@ async function runSchemathesis(program: string, run: SchemathesisRun): Promise<v
 function toToml(operations: readonly OperationSettings[]): string {
   const table = (entries: readonly (readonly [string, unknown])[]) =>
     `{ ${entries.map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`).join(', ')} }`
-  // No schema can say that texts have no NUL, and that members and headers that nobody knows are ignored. The fuzzer sends both.
+  // No schema can say that texts have no NUL, or that unknown members and headers are ignored. The fuzzer sends both.
   const generation = ['[generation]', 'allow-x00 = false', 'allow-extra-parameters = false']
   const lines = operations.flatMap(({ name, headers, values }) => [
     '[[operations]]',

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { deflateSync, gzipSync } from 'node:zlib'
 import { findInternals, findSecrets } from './judge.ts'
 
-/** The bytes of a connection. No HTTP client would send them. */
+/** The bytes of a connection that no HTTP client would send. */
 export interface RawRequest {
   readonly name: string
   readonly bytes: Buffer
@@ -11,9 +11,7 @@ export interface RawRequest {
   readonly isWhole: boolean
 }
 
-/** How these requests reach a service. */
 interface RawTarget {
-  /** A path that GET answers. */
   readonly get: string
   /** A path that takes JSON by POST. */
   readonly post: string
@@ -24,7 +22,7 @@ interface RawTarget {
 const CLOSE = 'Host: localhost\r\nConnection: close\r\n'
 const MIB = 1024 * 1024
 
-/** All raw requests: request lines, headers, framing of bodies, and bodies that no service should mind. */
+/** All raw requests: request lines, headers, framing of bodies, and bodies that every service must survive. */
 export function rawRequests(target: RawTarget): readonly RawRequest[] {
   return [...requestLines(target), ...headers(target), ...framing(target), ...bodies(target), ...notHttp()]
 }
@@ -91,7 +89,7 @@ function headers({ get, credential }: RawTarget): readonly RawRequest[] {
       ask('__proto__: 1\r\nconstructor: 1\r\ntoString: 1\r\nhasOwnProperty: x\r\n'),
     ),
     whole(
-      'an id of somebody else for the request',
+      'an id of another client for the request',
       ask('X-Request-Id: <script>alert(1)</script>\r\nX-Request-Id: b\r\n'),
     ),
     whole('expectation that nobody can meet', ask('Expect: tea\r\n')),
@@ -234,8 +232,8 @@ const ANSWER_MS = 20_000
 const HALF_OPEN = 50
 
 /**
- * Sends bytes, and reads until the server closes. After less than a whole request it ends its side of the connection. After a
- * whole request it does not, since Node would then drop the answer.
+ * Sends bytes, and reads until the server closes. After a partial request it ends its side of the connection. After a whole
+ * request it does not, because Node would then drop the answer.
  */
 export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Promise<string> {
   const { hostname, port } = new URL(url)
@@ -263,7 +261,7 @@ export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Prom
   })
 }
 
-/** Names what is wrong with the answers to such bytes. @param allowed statuses above 499 that a request line may get */
+/** Names the faults of the answers. @param allowed statuses above 499 that a request line may get */
 export function judgeRaw(
   { isWhole }: RawRequest,
   text: string,
@@ -274,7 +272,7 @@ export function judgeRaw(
   const isJson = /^content-type: application\/json/im.test(head)
   return [
     ...(isWhole && statuses.length === 0 ? ['closes the connection without an answer'] : []),
-    // An unknown method may get 501, and a repeat would not help.
+    // An unknown method may get 501, because a retry would not help.
     ...statuses.filter((status) => status >= 500 && status !== 501).map((status) => `answers ${status}`),
     ...(isJson && statuses.length === 1 && !isChunked(head) && !parses(body) ? ['answers with invalid JSON'] : []),
     ...((statuses[0] ?? 0) >= 400 && !/^content-type: (application\/json|text\/html)/im.test(head)
@@ -297,7 +295,7 @@ function parses(body: string): boolean {
   }
 }
 
-/** Opens connections that never finish a request, calls `isAlive` in the meantime, and closes them. */
+/** Opens connections that never finish a request, calls `isAlive` while they wait, and closes them. */
 export async function holdOpen(url: string, isAlive: () => Promise<boolean>): Promise<readonly string[]> {
   const { hostname, port } = new URL(url)
   const beginnings = ['', 'GET / HTTP/1.1\r\n', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{']

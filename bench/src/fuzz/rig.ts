@@ -12,13 +12,12 @@ import type { Plan } from './plan.ts'
 import type { Ask, Ready, Target } from './target.ts'
 import { type Answer, type Finding, toWire, type WireRequest } from './wire.ts'
 
-/** The database of the service, and the folder of its files. */
 export interface RigOptions {
   readonly folder: string
   readonly database: DatabaseServer
 }
 
-/** A service that runs as an image does, with prepared actors, and a session that sends it requests. */
+/** A service that runs as in its image, with prepared actors and a session that sends it requests. */
 export interface Rig {
   readonly url: string
   readonly document: ApiDocument
@@ -28,15 +27,13 @@ export interface Rig {
   readonly judge: Judge
   readonly ready: Ready
   readonly logFile: string
-  /** Sends requests at once. */
   send(wave: readonly Plan[]): Promise<void>
-  /** Whether the service still answers. */
   isAlive(): Promise<boolean>
   /** Memory after garbage collection, in MiB; undefined if the system does not report it, or the service has ended. */
   settledMib(): Promise<number | undefined>
 }
 
-/** Starts the rig. Disposing of the stack ends it. */
+/** Disposing of the stack ends the rig. */
 export async function startRig(target: Target, options: RigOptions, stack: AsyncDisposableStack): Promise<Rig> {
   const { env, prepare } = await target.surround(stack)
   const logFile = join(options.folder, `${target.service}.log`)
@@ -100,8 +97,8 @@ function askBy(session: Session, headersOf: (actor: number) => Readonly<Record<s
 const Targets = z.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 
 /**
- * Collects the garbage of a process that was started with `--inspect=127.0.0.1:<port>`. A second collection frees what
- * finalizers of the first released.
+ * Collects the garbage of a process with `--inspect=127.0.0.1:<port>`. A second collection frees memory that finalizers of
+ * the first released.
  */
 async function collectGarbage(port: number): Promise<void> {
   const [target] = Targets.parse(await (await fetch(`http://127.0.0.1:${port}/json/list`)).json())
@@ -129,7 +126,6 @@ function waitForEvent(socket: WebSocket, event: 'open' | 'message'): Promise<voi
   })
 }
 
-/** Sends requests over a few connections that are kept alive. */
 export interface Sender {
   /** @throws Error when no whole and valid answer comes in time */
   send(wire: WireRequest): Promise<Answer>
@@ -138,7 +134,6 @@ export interface Sender {
 
 const ANSWER_MS = 40_000
 
-/** Makes a sender to a service, with connections that are kept alive. */
 export function createSender(url: string): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)
@@ -178,7 +173,7 @@ const unpackers = new Map([
 ])
 
 /**
- * The text of a body that may be compressed, because a request may have asked for that.
+ * The text of a body that may be compressed, because the request may ask for that.
  * @throws Error when the body is not in the encoding that its header says
  */
 function unpack(bytes: Buffer, coding = ''): string {
@@ -187,8 +182,8 @@ function unpack(bytes: Buffer, coding = ''): string {
 }
 
 /**
- * The server may just have closed a connection that was kept alive. Then the request is sent again. It is not sent again after a
- * timeout: the server has had the request, so the missing answer is a finding.
+ * Whether the server closed a kept-alive connection at this moment. Then the request is sent again. It is not sent again
+ * after a timeout: the server has received it, so the missing answer is a finding.
  */
 function isClosedByServer({ reusedSocket }: ClientRequest, error: Error): boolean {
   return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
@@ -196,7 +191,7 @@ function isClosedByServer({ reusedSocket }: ClientRequest, error: Error): boolea
 
 /** Sends requests, judges answers, remembers values and counts statuses. */
 export interface Session {
-  /** Sends some requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
+  /** Sends requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
   exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
   addFinding(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
@@ -214,7 +209,6 @@ interface Sent {
 
 const ANSWER_MAX = 600
 
-/** Makes a session that has sent nothing yet. */
 export function createSession({
   sender,
   judge,
@@ -245,8 +239,8 @@ export function createSession({
       addFinding({ operation, problem: `does not answer: ${answer.message}`, request: wire, answer: '' })
       return undefined
     }
-    const told = `${answer.status} ${answer.headers.get('content-type') ?? ''}\n${answer.text.slice(0, ANSWER_MAX)}`
-    for (const problem of judge(wire, answer)) addFinding({ operation, problem, request: wire, answer: told })
+    const shown = `${answer.status} ${answer.headers.get('content-type') ?? ''}\n${answer.text.slice(0, ANSWER_MAX)}`
+    for (const problem of judge(wire, answer)) addFinding({ operation, problem, request: wire, answer: shown })
     if (isGenerated) count(counts, operation, answer.status)
     const body = parse(answer)
     if (answer.status < 400) {

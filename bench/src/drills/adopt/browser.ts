@@ -14,7 +14,7 @@ import { PASSWORD } from './users.ts'
 export interface Tabs {
   /** Refreshes in the first tab, whatever the service answers. */
   refreshFirst(): Promise<void>
-  /** Goes on at another service, in both tabs. @throws Error when a tab is signed out, or does not read its user */
+  /** Switches both tabs to another service. @throws Error when a tab is signed out, or does not read its user */
   continueAt(url: string): Promise<void>
   close(): Promise<void>
 }
@@ -95,8 +95,7 @@ async function continueInBothTabs(first: Page, second: Page): Promise<void> {
     seen.push(...(await tab.evaluate<string[]>('events')))
     await tab.reload()
     const { data } = await act(tab, 'client.auth.getUser()')
-    if (UserData.safeParse(data).data?.user.email !== EMAIL)
-      throw new Error('a tab has no user after it was loaded anew')
+    if (UserData.safeParse(data).data?.user.email !== EMAIL) throw new Error('a tab has no user after a reload')
     seen.push(...(await tab.evaluate<string[]>('events')))
   }
   if (seen.includes('SIGNED_OUT')) throw new Error(`a tab was signed out: ${seen.join(', ')}`)
@@ -140,7 +139,7 @@ const LIBRARY = readFileSync(
   createRequire(join(ROOT, 'services', 'auth', 'package.json')).resolve('@supabase/supabase-js/dist/umd/supabase.js'),
   'utf8',
 )
-/** Each tab notes the refresh tokens that it has seen, with the tokens that the other tab has fetched. */
+/** Each tab records the refresh tokens that it has seen, including those that the other tab has fetched. */
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script src="/supabase.js"></script><script>
   const events = [], parents = []
   const client = supabase.createClient(location.origin, 'anon')

@@ -5,17 +5,15 @@ export interface CustomerCard {
   readonly code: string
 }
 
-/** The order of a customer at a test merchant. */
 export interface Order {
   readonly key: string
   readonly card: CustomerCard
-  /** How the simulator must behave. Undefined at a live merchant. */
+  /** The wanted behaviour of the simulator. Undefined at a live merchant. */
   readonly test: object | undefined
 }
 
 /** The amount of every order: EUR 10.00. */
 export const ORDER_AMOUNT = { currency: 'EUR', exponent: 2, value: 1_000 }
-/** The expiry of every card. */
 export const CARD_EXPIRY = { month: 12, year: 2066 }
 const VERSION = { 'accept-version': '1' }
 const STEPS_MAX = 12
@@ -39,9 +37,7 @@ export interface OrderState {
   readonly hints: readonly string[]
 }
 
-/**
- * Tokenizes the card, orders, and takes every challenge by the first way that is offered. Returns whether the order was paid.
- */
+/** Tokenizes the card, orders, and takes the first offered way of every challenge. Returns whether the order was paid. */
 export async function payOrder(client: Pick<PaymentsClient, 'ask'>, order: Order): Promise<boolean> {
   return (await advanceOrder(client, order)).isPaid
 }
@@ -70,15 +66,15 @@ export async function advanceOrder(
   throw new Error('an order gets ever more challenges')
 }
 
-/** Approves on the page of a task, if it has one, and reads the hints of the page for the shop. */
+/** Approves on the page of a task, if the task has a page, and reads the hints of the page for the shop. */
 async function showPage(
   client: Pick<PaymentsClient, 'ask'>,
   { url, fields }: z.infer<typeof Task>,
 ): Promise<readonly string[]> {
   if (url === undefined || fields === undefined) return []
   const page = String(await client.ask('POST', new URL(url).pathname, { ...fields, decision: 'approve' }))
-  const told = /data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]'
-  return z.array(z.string()).parse(JSON.parse(told.replaceAll('&quot;', '"')))
+  const hints = /data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]'
+  return z.array(z.string()).parse(JSON.parse(hints.replaceAll('&quot;', '"')))
 }
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -109,7 +105,7 @@ export async function payByLink(client: PaymentsClient, key: string, card: Custo
 
 type Method = 'GET' | 'POST'
 
-/** A client that keeps the answers that it gets. */
+/** A client that records its answers. */
 export interface PaymentsClient {
   ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
   /** Sends a text as JSON, whether or not it is valid. */
