@@ -11,7 +11,6 @@ interface Difference {
 
 /** A difference that is on purpose, with its reason. In both patterns `*` stands for any text. */
 export interface Accepted {
-  /** The steps that the difference is about. */
   readonly at: string
   readonly path: string
   /** Only where the old server shows this; undefined: where it shows nothing. Left out: whatever it shows. */
@@ -23,12 +22,11 @@ export interface Accepted {
 interface Comparison {
   readonly steps: number
   readonly differences: readonly Difference[]
-  /** How many differences each entry of the list was about. */
+  /** How many differences each entry matched. */
   readonly uses: ReadonlyMap<Accepted, number>
   readonly unlisted: readonly Difference[]
 }
 
-/** Compares what both servers did, step by step. */
 export function compare(
   theirs: readonly Observation[],
   ours: readonly Observation[],
@@ -40,7 +38,7 @@ export function compare(
   const answers = new Map([...theirs, ...ours].map(({ at, of = at }) => [at, of]))
   const differences = [...places].flatMap((at) => {
     const answer = answers.get(at) ?? at
-    // Claims follow from their answer. Where its statuses differ, that is told once.
+    // Claims follow from their answer, so an answer with a different status is reported once.
     if (answer !== at && differInStatus(left.get(answer), right.get(answer))) return []
     return differAt(at, left.get(at), right.get(at))
   })
@@ -64,7 +62,7 @@ function byPlace(observations: readonly Observation[]): ReadonlyMap<string, Json
   return places
 }
 
-/** The differences of two answers. Where the statuses differ, the rest of the answers has no meaning of its own. */
+/** The differences of two answers. If the statuses differ, nothing else is compared. */
 function differAt(at: string, theirs: Json | undefined, ours: Json | undefined): readonly Difference[] {
   if (!differInStatus(theirs, ours)) return differ(at, '', theirs, ours)
   return [{ at, path: 'status', theirs: statusOf(theirs) ?? theirs, ours: statusOf(ours) ?? ours }]
@@ -74,7 +72,7 @@ function differInStatus(theirs: Json | undefined, ours: Json | undefined): boole
   return statusOf(theirs) !== statusOf(ours)
 }
 
-/** Status and error code of an answer, or why it was not asked for: `422 weak_password`. */
+/** Status and error code of an answer, or why it was not requested: `422 weak_password`. */
 function statusOf(value: Json | undefined): string | undefined {
   if (!isObject(value)) return undefined
   const missing = memberOf(value, 'missing')
@@ -145,7 +143,7 @@ export function reportLines(
   ]
 }
 
-/** The entries that no difference was about. */
+/** The entries that no difference matched. */
 export function unusedEntries(uses: Comparison['uses']): readonly Accepted[] {
   return [...uses].filter(([, count]) => count === 0).map(([entry]) => entry)
 }

@@ -5,7 +5,6 @@ import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { HOOKS, type HookName, type Json, parseJson } from './step.ts'
 import { accountOf, type Issuer, KEY_SET } from './tokens.ts'
 
-/** A mail, as far as it is compared. */
 export interface SeenMail {
   readonly from: string
   readonly to: string
@@ -14,20 +13,19 @@ export interface SeenMail {
   readonly text: string
 }
 
-/** The servers that an instance of auth calls: a catcher of mails, a receiver of hooks, a provider, and a server of templates. */
+/** The servers that auth calls: a catcher of mails, a receiver of hooks, a provider, and a server of templates. */
 export interface Peers {
   readonly url: string
   readonly smtpPort: number
   /** The address of the provider, as the setting of Keycloak names it. */
   readonly realm: string
   answer(hook: HookName, status: number, body: Json): void
-  /** Begins a subject: all answers are as at first, and the provider has other accounts. */
+  /** Starts a subject: resets all answers, and gives the provider other accounts. */
   begin(tag: string): void
   /** The next mail to an address, within `waitMs`. */
   takeMail(to: string, waitMs: number): Promise<SeenMail | undefined>
   /** The payload of the next call of a hook, within `waitMs`. */
   takeCall(hook: HookName, waitMs: number): Promise<Json | undefined>
-  /** The calls that nobody has taken. */
   takeRest(): { readonly mails: readonly SeenMail[]; readonly calls: readonly HookName[] }
   close(): Promise<void>
 }

@@ -15,13 +15,12 @@ import { anonymous, largeMetadata, phoneSignUps, signIns, signUps, weakPasswords
 
 const AUTOCONFIRM = { MAILER_AUTOCONFIRM: 'true', SMS_AUTOCONFIRM: 'true' }
 
-/** The events of which users are told. */
+/** The events that auth reports to users by mail. */
 const NOTIFICATIONS = [
   ...['PASSWORD_CHANGED', 'EMAIL_CHANGED', 'PHONE_CHANGED', 'IDENTITY_LINKED', 'IDENTITY_UNLINKED'],
   ...['MFA_FACTOR_ENROLLED', 'MFA_FACTOR_UNENROLLED'],
 ]
 
-/** The rounds, each with its settings and a new database. */
 export const ROUNDS: readonly Round[] = [
   {
     name: 'accounts',

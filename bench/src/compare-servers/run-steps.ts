@@ -21,7 +21,7 @@ export interface Side {
   readonly adminToken: string
 }
 
-/** How long mails and calls are waited for. Ours may come from a queue. */
+/** How long to wait for mails and calls. Ours may come from a queue. */
 const WAIT_MS = 3_000
 const REST_MS = 1_200
 
@@ -42,7 +42,7 @@ export async function runSteps(round: Round, side: Side): Promise<readonly Obser
 
 type Unplaced = Omit<Observation, 'at' | 'of'> & { readonly step: string }
 
-/** A step that comes again gets a number. */
+/** A repeated step gets a number. */
 function placesOf(round: Round, subject: Subject): (unplaced: Unplaced) => Observation {
   const counts = new Map<string, number>()
   let answer: string | undefined
@@ -55,7 +55,6 @@ function placesOf(round: Round, subject: Subject): (unplaced: Unplaced) => Obser
   }
 }
 
-/** The state of one subject at one server. */
 class SubjectRun {
   readonly #side: Side
   readonly #memory: Memory
@@ -79,7 +78,7 @@ class SubjectRun {
     }
   }
 
-  /** Mails and calls that no step has taken: neither server may send more than the other. */
+  /** Mails and calls that no step has taken: both servers must send the same number. */
   async takeRest(): Promise<readonly Unplaced[]> {
     await delay(REST_MS)
     const { mails, calls } = this.#side.peers.takeRest()
@@ -118,7 +117,7 @@ class SubjectRun {
     const sends = Array.from({ length: step.times ?? 1 }, () => this.#sendOnce(step))
     const answers = await Promise.all(sends)
     if (step.times !== undefined) {
-      // Which of the requests comes first is chance.
+      // The order of these requests is chance.
       const value = answers.map(({ shown }) => this.#normal(shown)).sort(byText)
       return [{ step: step.name, kind: 'answer', value }]
     }
@@ -181,7 +180,6 @@ function byText(one: Json, other: Json): number {
   return JSON.stringify(one) < JSON.stringify(other) ? -1 : 1
 }
 
-/** The headers that are compared. */
 const HEADERS = [
   ...['content-type', 'x-sb-error-code', 'x-total-count', 'link', 'retry-after', 'x-redirect-refused', 'allow'],
   ...['sb-auth-user-id', 'sb-auth-session-id', 'sb-auth-refresh-token-prefix', 'sb-auth-refresh-token-reuse'],
@@ -267,7 +265,7 @@ const ADDRESS_HASH = /^[\w-]{43}$/
 const LINK_TOKEN = /\b(pkce_)?[0-9a-f]{56}\b/g
 const SECONDS_EARLIEST = 1_600_000_000
 const SECONDS_LATEST = 4_000_000_000
-/** Two servers are asked within the same half minute. */
+/** Both servers get a request within the same half minute. */
 const ROUNDING_SECONDS = 60
 
 /** Members whose value is random or secret, and what stands for them. */

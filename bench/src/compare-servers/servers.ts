@@ -10,11 +10,10 @@ import type { Side } from './run-steps.ts'
 import type { Round } from './step.ts'
 import { SECRET } from './tokens.ts'
 
-/** How one of the two servers is started in each round. */
+/** How one of the two servers starts in each round. */
 export interface ServerKind {
   readonly name: 'theirs' | 'ours'
   readonly prefix: 'GOTRUE_' | 'AUTH_'
-  /** Prepares an empty database. */
   migrate(databaseUrl: string): Promise<void>
   /** Starts the server. The URL of the database and the port are in the environment. */
   start(
@@ -22,13 +21,11 @@ export interface ServerKind {
     url: string,
   ): Promise<{
     stop(): Promise<void>
-    /** Kills it by SIGKILL. */
     kill(): Promise<void>
   }>
   environment(databaseUrl: string, port: number): Readonly<Record<string, string>>
 }
 
-/** The program of supabase/auth. */
 export function theirServer(program: string, folder: string): ServerKind {
   const base = { PATH: process.env.PATH ?? '' }
   const environment = (databaseUrl: string, port: number) => ({
@@ -104,13 +101,13 @@ export function ourServer(checkout: string, folder: string, profile: string): Se
   }
 }
 
-/** A server of a kind that runs with the settings of a round, on a database of its own. */
+/** A server with the settings of a round and its own database. */
 interface StartedSide {
   readonly side: Side
   close(): Promise<void>
 }
 
-/** Makes one of the two servers ready, for one round after another. */
+/** Prepares one of the two servers for each round. */
 export interface Sides {
   start(round: Round): Promise<StartedSide>
 }
@@ -138,10 +135,10 @@ export async function openSides(kind: ServerKind, database: DatabaseServer): Pro
   }
 }
 
-/** The ports on which the peers of a server listen that somebody else has started. */
+/** The ports of the peers if the server under test was started by hand. */
 const FIXED_PORTS = { http: 8126, smtp: 8125 } as const
 
-/** The settings that a server needs for a round when somebody else starts it, as lines of an environment. */
+/** The settings that a server started by hand needs for a round, as lines of an environment. */
 export function printableSettings(round: Round, url: string): readonly string[] {
   const peers = `http://127.0.0.1:${FIXED_PORTS.http}`
   const context = { url, peers: { url: peers, realm: `${peers}/realms/test`, smtpPort: FIXED_PORTS.smtp } }
@@ -149,7 +146,7 @@ export function printableSettings(round: Round, url: string): readonly string[] 
   return [...own, `API_EXTERNAL_URL=${url}`]
 }
 
-/** A server that runs already, with the settings of a round and an empty database. */
+/** A running server with the settings of a round and an empty database. */
 export function attachSides(url: string): Sides {
   return {
     start: async () => {
@@ -197,7 +194,7 @@ const USUAL: Readonly<Record<string, string>> = {
   SMTP_HOST: '127.0.0.1',
   SMTP_ADMIN_EMAIL: 'auth@example.com',
   SMTP_SENDER_NAME: 'Auth',
-  // The old server counts 0 as unset.
+  // supabase/auth treats 0 as unset.
   SMTP_MAX_FREQUENCY: '1ns',
   SMS_MAX_FREQUENCY: '1ns',
   MFA_PHONE_MAX_FREQUENCY: '1ns',
@@ -212,7 +209,6 @@ const USUAL: Readonly<Record<string, string>> = {
   MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '1000000',
 }
 
-/** The address of a server and the peers that it calls. */
 interface SettingsContext {
   readonly url: string
   readonly peers: Pick<Peers, 'url' | 'realm' | 'smtpPort'>

@@ -1,6 +1,5 @@
 import { json } from 'zod'
 
-/** JSON of a request or an answer. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject
 export interface JsonObject {
   readonly [name: string]: Json
@@ -13,7 +12,6 @@ export function parseJson(text: string): Json {
 
 const JsonValue = json()
 
-/** The hooks of auth, by the names of their settings. */
 export const HOOKS = [
   'SEND_EMAIL',
   'SEND_SMS',
@@ -45,14 +43,12 @@ export interface RequestStep {
   readonly times?: number
 }
 
-/** Waits for the next mail to an address. */
 export interface MailStep {
   readonly name: string
   readonly mailTo: string
   readonly keep?: string
 }
 
-/** Waits for the next call of a hook. */
 export interface CallStep {
   readonly name: string
   readonly callOf: HookName
@@ -65,20 +61,19 @@ export interface AnswerStep {
   readonly body: Json
 }
 
-/** Lets time pass. */
 export interface PauseStep {
   readonly pauseMs: number
 }
 
 export type Step = RequestStep | MailStep | CallStep | AnswerStep | PauseStep
 
-/** Steps about one subject. A subject makes its own users. */
+/** Steps about one subject, which makes its own users. */
 export interface Subject {
   readonly name: string
   readonly steps: readonly Step[]
 }
 
-/** The settings of both servers in a round, and the subjects that are tried under them. */
+/** The settings of both servers in a round, and the subjects that run under them. */
 export interface Round {
   readonly name: string
   /** Settings without their prefix, the same for both servers. */
@@ -89,7 +84,7 @@ export interface Round {
   readonly subjects: readonly Subject[]
 }
 
-/** An observation of a server at a step: an answer, the claims of a token, a mail or a call of a hook. */
+/** Something that a server did at a step: an answer, the claims of a token, a mail or a call of a hook. */
 export interface Observation {
   /** `round / subject / step`. */
   readonly at: string
@@ -99,10 +94,9 @@ export interface Observation {
   readonly of?: string
 }
 
-/** The password of most users. */
 export const PASSWORD = 'correct horse battery staple'
 
-/** The first mail to an address, of which nothing else is to be known. */
+/** The first mail to an address, of which later steps need nothing. */
 export function mailTo(address: string, keep: string): MailStep {
   return { name: `mail to ${address}`, mailTo: address, keep }
 }
@@ -111,7 +105,7 @@ export function callOf(hook: HookName, keep?: string): CallStep {
   return { name: `call of ${hook}`, callOf: hook, ...(keep !== undefined && { keep }) }
 }
 
-/** Sends a request with one body after another, each under its name. */
+/** Sends a request with each of several bodies, each under its name. */
 export function bodies(
   send: string,
   named: Readonly<Record<string, Json>>,
@@ -120,7 +114,7 @@ export function bodies(
   return Object.entries(named).map(([name, body]) => ({ name: `${send}: ${name}`, send, body, ...more }))
 }
 
-/** One request after another, each named by itself. */
+/** Sends requests in order, each named by itself. */
 export function sends(requests: readonly string[], more: Partial<RequestStep> = {}): readonly RequestStep[] {
   return requests.map((send) => ({ name: send, send, ...more }))
 }
@@ -131,13 +125,11 @@ export function signUp(name: string, more: JsonObject = {}): RequestStep {
   return { name: `sign up ${name}`, send: 'POST /signup', body, keep: name }
 }
 
-/** A sign-in by email with the usual password. */
 export function signIn(name: string, keep: string = name): RequestStep {
   const body = { email: `${name}@example.com`, password: PASSWORD }
   return { name: `sign in ${name} as ${keep}`, send: 'POST /token?grant_type=password', body, keep }
 }
 
-/** GET /user with the token of somebody. */
 export function getUser(name: string, note = ''): RequestStep {
   return { name: `GET /user of ${name}${note && ` ${note}`}`, send: 'GET /user', as: name }
 }

@@ -49,7 +49,6 @@ async function tryLanguages(wanted: readonly Language[], folder: string): Promis
   for (const language of wanted) {
     const home = join(folder, language.name)
     mkdirSync(home)
-    // A failure does not keep the other languages from being tried.
     if (!(await tryLanguage(language, { home, env }, say))) process.exitCode = 1
   }
 }

@@ -51,7 +51,7 @@ async function run(names: readonly string[], options: Options) {
   }
 }
 
-/** How many problems a service has. */
+/** Returns how many problems a service has. */
 async function tryService(service: string, workplace: Workplace & Options): Promise<number> {
   const document = join(ROOT, 'docs', 'openapi', `${service}.json`)
   const complaints = await workplace.tools.validate(document)

@@ -8,7 +8,7 @@ import { paymentsTarget } from '../fuzz/targets/payments.ts'
 import { type Report, readReport } from './failures.ts'
 import type { OperationSettings, Tools } from './tools.ts'
 
-/** A run of requests to one service, with the credentials of an actor or without. */
+/** A run of requests to one service, with or without the credentials of an actor. */
 export interface ConformanceRun {
   readonly service: string
   /** Unique within the service. */
@@ -16,10 +16,7 @@ export interface ConformanceRun {
   readonly target: Target
   /** The credentials of the requests. Undefined: none. */
   readonly role: 'own' | 'privileged' | undefined
-  /**
-   * Operations that would end the access of the others, or delete what the others need. Each group works on objects of an actor
-   * of its own, with that actor's credentials.
-   */
+  /** Operations that would end the access of other operations, or delete their objects. Each group has an actor of its own. */
   readonly apart: readonly (readonly string[])[]
   /** Operations that make an object under a new id, because the ids of the actor are taken. */
   readonly withNewIds: readonly string[]
@@ -29,10 +26,9 @@ export interface ConformanceRun {
   readonly values: Readonly<Record<string, string>>
 }
 
-/** A run without credentials. */
 const none = { name: 'none', role: undefined, apart: [], withNewIds: [], idKinds: {}, values: {} } as const
 
-/** Forms of POST /verify, which only the page of a link sends, are read in this mode alone. */
+/** Only the page of a link sends forms to POST /verify, and only this mode reads them. */
 const authWithForms: Target = {
   ...authTarget,
   surround: async (stack) => {
@@ -48,7 +44,7 @@ const auth = {
   values: { 'header.X-JWT-AUD': 'authenticated', 'query.provider': 'keycloak' },
 } as const
 
-/** Each service without credentials, and with each kind of them. */
+/** Each service without credentials, and with each kind of credentials. */
 export const runs: readonly ConformanceRun[] = [
   auth,
   {
@@ -109,7 +105,7 @@ export interface Workplace extends RigOptions {
 }
 
 export interface RunReport extends Report {
-  /** Operations that take a body, and of which the document has no request as an example. */
+  /** Operations with a body and without an example in the document. */
   readonly withoutExample: readonly string[]
 }
 
@@ -132,7 +128,7 @@ export async function tryRun(run: ConformanceRun, document: string, workplace: W
   return { ...report, withoutExample }
 }
 
-/** The credentials of an operation and the ids in its path, which are those of an actor's objects. */
+/** The credentials of an operation, and the ids of an actor's objects for its path. */
 function settingsOf(
   { role, apart, withNewIds, idKinds, values }: ConformanceRun,
   { ready, memory }: Pick<Rig, 'ready' | 'memory'>,

@@ -66,7 +66,7 @@ async function startCitus(workplace: Workplace): Promise<Environment> {
   }
 }
 
-/** Test files of payments that have nothing to say about a distributed database, and why. */
+/** Test files of payments that do not apply to a distributed database, with the reason. */
 const NOT_ON_CITUS: Readonly<Record<string, string>> = {
   'services/payments/test/distribution.test.ts': 'prints the statements for plain PostgreSQL',
   'services/payments/test/migrations.long.test.ts': 'compares the catalogue of plain PostgreSQL',
@@ -80,7 +80,7 @@ const NOT_ON_CITUS: Readonly<Record<string, string>> = {
     'reads from a standby, which a distributed database does not use',
 }
 
-/** Test files of payments that a run which enters by the workers leaves out, and why. */
+/** Test files of payments that a run through the workers omits, with the reason. */
 const NOT_BY_WORKERS: Readonly<Record<string, string>> = {
   'services/payments/test/node-away.citus.test.ts': 'changes the address of a server for the coordinator alone',
   'services/payments/test/lost-commit.citus.test.ts': 'changes the address of a server for the coordinator alone',
@@ -106,12 +106,12 @@ async function runOn(name: string): Promise<number> {
   if (name === 'postgres-15' || name === 'pgbouncer') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
   await using workplace = await openWorkplace('test-matrix', await findTestFolder())
   const environment = await place(workplace)
-  // Without \`await\` the workplace, and what runs in it, would end here.
+  // Without `await` the workplace and its programs would end here.
   if (name.startsWith('adopted')) return await runAdopted(workplace, environment)
   return await runVitest(workplace, environment, name.startsWith('citus') ? citusFiles(name, positionals) : positionals)
 }
 
-/** Runs the tests of auth, and compares what has failed with what may. In the profile supabase, twice. */
+/** Runs the tests of auth, and compares failures with the accepted ones. Runs twice in the profile supabase. */
 async function runAdopted(workplace: Workplace, environment: Environment): Promise<number> {
   const isTwice = environment.TEST_AUTH_PROFILE !== undefined
   const baseline = isTwice ? await readRun(workplace, { ...environment, TEST_DATABASES: 'migrated' }) : undefined
@@ -149,7 +149,6 @@ function citusFiles(name: string, given: readonly string[]): readonly string[] {
   return [...ofService('services/payments', given), ...excluded]
 }
 
-/** The files that the command line names, else those of a service. */
 function ofService(folder: string, given: readonly string[]): readonly string[] {
   return given.some((word) => !word.startsWith('-')) ? given : [folder, ...given]
 }

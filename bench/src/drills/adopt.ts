@@ -49,7 +49,7 @@ const command = new Command('scripts/adopt-drill')
   .option('--import', 'import into another database instead, three times', false)
   .action(run)
 
-/** How long requests go on before the adoption begins. */
+/** How long requests run before the adoption begins. */
 const LEAD_MS = 3_000
 /** Each so-manyth user has an authenticator app. */
 const FACTOR_EVERY = 20
@@ -84,7 +84,6 @@ function placesIn({ folder, database }: Bench, options: Options): () => Promise<
   }
 }
 
-/** Users by what became of their sessions at auth. */
 interface Moved {
   readonly known: readonly Known[]
   /** The users who have refreshed, with the token of the old server. */
@@ -121,7 +120,6 @@ async function moveIn(place: Place, { users, rate, program }: Options, chromium:
   return { known, ...moved }
 }
 
-/** Prepares an adoption, while the first tab refreshes again and again. */
 async function prepareWhile(place: Place, tabs: Tabs): Promise<string> {
   const adopting = adopt(place, '--prepare')
   const state = { isOver: false }

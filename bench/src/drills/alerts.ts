@@ -12,7 +12,6 @@ import { checkRules, type Prometheus, type Span, startPrometheus } from './alert
 import { SERVICES, type Stage, setStage } from './alerts/stage.ts'
 
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
-/** One fault for every alert. */
 const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
 
 const problems: string[] = []
@@ -67,7 +66,6 @@ function lastSeconds(seconds: number, end: Date): Span {
   return { start: new Date(end.getTime() - seconds * 1_000), end }
 }
 
-/** Prints the answers of the load. A plain load must get no error. */
 function printLoad(load: Load): void {
   for (const [name, statuses] of Object.entries(load.take())) {
     const list = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status} × ${count}`)
@@ -94,14 +92,13 @@ async function checkAfterLoad(stage: Stage, prometheus: Prometheus, span: Span):
   problems.push(...firing.map(([alert]) => `fires without a fault: ${alert}`))
 }
 
-/** Alerts for which no fault is known. */
+/** Alerts without a fault. */
 function findUntriedAlerts(): readonly string[] {
   const rules = readFileSync(join(CONFIG_FOLDER, 'rules.yml'), 'utf8')
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, alert = '']) => alert)
   return alerts.filter((name) => !faults.some(({ alert }) => alert === name))
 }
 
-/** Plants one fault after the other, then waits until all alerts have ended. */
 async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
   const endings: { readonly alert: string; readonly end: Ending }[] = []
   for (const fault of faults.filter(({ alert }) => alerts.length === 0 || alerts.includes(alert))) {
@@ -112,7 +109,7 @@ async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
   for (const { alert, end } of endings) await tryAlert(alert, end)
 }
 
-/** Runs the attempt of one alert. An error becomes a problem of the run, so that the other alerts are still tried. */
+/** An error becomes a problem of the run, so that the other alerts are still tried. */
 async function tryAlert(alert: string, attempt: () => Promise<void>): Promise<void> {
   try {
     await attempt()

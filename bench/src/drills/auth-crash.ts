@@ -66,7 +66,9 @@ async function ask(load: CrashLoad, path: string, body: object): Promise<number 
   return undefined
 }
 
-/** Waits for the mail of a sign-up. A user who waits too long signs up again; at the end it is checked that the mail came. */
+/**
+ * Waits for the mail of a sign-up. A user who waits too long signs up again. At the end the drill checks that the mail came.
+ */
 async function findMail(load: CrashLoad, email: string) {
   const endMs = performance.now() + PATIENCE_MS
   while (!load.isOver && performance.now() < endMs) {

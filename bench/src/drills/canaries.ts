@@ -19,13 +19,12 @@ import { dumpDatabase, findLeaks, type Surface, startRecorder } from './canaries
 const PAN = '4000056655665556'
 const TEST_PAN = '1000000271828182'
 const CODE = '739'
-/** How many orders are paid. */
 const ORDERS = 2_000
 const CUSTOMERS = 8
 const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
 const PATIENCE_MS = 30_000
 
-/** Secrets by name. None may be found anywhere. */
+/** Secrets by name. No surface may contain one. */
 const secrets = new Map<string, string>([
   ['card number', PAN],
   ['test card number', TEST_PAN],
@@ -80,7 +79,6 @@ judge([
   { name: 'database', text: await dumpDatabase(payments.databaseUrl) },
 ])
 
-/** Makes an app, a merchant, and a transaction with each card. */
 async function seed() {
   const [key, merchantKey] = [randomUUID(), randomUUID()]
   secrets.set('key of the app', key)
@@ -110,7 +108,7 @@ async function seed() {
   return { key, merchantId, merchantKey, transactionIds: transactions.map(({ id }) => id) }
 }
 
-/** Does what a client does with cards and keys. A secret that an answer shows once is added to the secrets. */
+/** Uses cards and keys as a client does. A secret that an answer shows once is added to the secrets. */
 async function useSecrets(): Promise<void> {
   const merchant = `/merchants/${seeded.merchantId}`
   const { webhook } = await client.take('POST', `${merchant}/webhooks`, { url: hooks.url })
@@ -133,7 +131,7 @@ async function useSecrets(): Promise<void> {
   for (const method of ['GET', 'POST', 'GET'] as const) await client.ask(method, `/invitations/${invitationToken}`)
 }
 
-/** Does what a client should not do: sends cards and keys where they do not belong. */
+/** Misuses cards and keys as a client should not: sends them to the wrong places. */
 async function misuseSecrets(): Promise<void> {
   const wrong = randomUUID()
   secrets.set('invalid key', wrong)

@@ -32,9 +32,9 @@ import {
 // under way. A quick try: `--kills 1 --coordinator-kills 1`.
 
 const WORKERS = 2
-/** So many failures among a thousand undisturbed requests are too many. */
+/** The limit of failures among a thousand undisturbed requests. */
 const FAILED_IN_A_THOUSAND = 1
-/** How long a killed server stays away. */
+/** How long a killed server is down. */
 const AWAY_MS = 3_000
 const LIFE_MS = 4_000
 
@@ -94,7 +94,7 @@ async function run(words: Words): Promise<void> {
   if (!(await report(drill, load, givenUp))) process.exitCode = 1
 }
 
-/** Starts a process that enters by a server, or by all that there are. */
+/** Starts a process that enters by one server, or by all existing servers. */
 async function startEntry(drill: Drill, node: number | undefined, started: AsyncDisposableStack): Promise<void> {
   const { cluster, deployment } = drill
   const nodes = node === undefined ? Array.from({ length: drill.workers + 1 }, (_, number) => number) : [node]
@@ -104,7 +104,6 @@ async function startEntry(drill: Drill, node: number | undefined, started: Async
   say(`a process enters by ${nodes.map(cluster.address).join(', ')}`)
 }
 
-/** The server of each merchant. */
 async function findPlaces({ cluster, shop, workers }: Drill): Promise<readonly number[]> {
   const ids = shop.merchantIds.map((id) => `'${id}'`).join(', ')
   const rows = await cluster.asSuperuser(
@@ -152,7 +151,6 @@ async function kill(drill: Drill, node: number, load: ClusterLoad): Promise<void
   })
 }
 
-/** Adds a worker, and moves rows to it under the load. */
 async function grow(drill: Drill, load: ClusterLoad): Promise<void> {
   const fromMs = performance.now()
   const worker = await drill.cluster.addWorker(DATABASE)
@@ -182,7 +180,7 @@ function sayRequests(
   )
 }
 
-/** Prints what the clients saw, and compares acknowledged writes with the stored rows. @returns whether every bar is met */
+/** Prints the clients' view, and compares acknowledged writes with the stored rows. @returns whether every goal is met */
 async function report(
   { cluster, deployment, outages }: Drill,
   { acknowledged, reversed, requests }: ClusterLoad,

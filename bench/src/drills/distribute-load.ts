@@ -17,9 +17,9 @@ import { countWrites, createShop, deployPayments, distribute, startPayments } fr
 
 const WORKERS = 2
 const PROCESSES = 2
-/** How long the load goes on before and after each move. */
+/** How long the load runs before and after each move. */
 const CALM_MS = 10_000
-/** Every process has seen the end of a move by then. */
+/** Every process has noticed the end of a move by then. */
 const NOTICE_MS = 2_000
 
 const command = new Command('distribute-load')
@@ -66,7 +66,7 @@ async function run({ merchants, clients }: { readonly merchants: number; readonl
 
 /**
  * Counts the requests of a part of the run. Adds the title of the part to `missed` if requests failed that must not fail. A
- * request that was under way when a move began or ended belongs to the move.
+ * request that was open when a move began or ended belongs to the move.
  */
 async function watchPart(
   load: ClusterLoad,

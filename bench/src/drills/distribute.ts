@@ -77,7 +77,7 @@ say('the drill is passed')
 
 type Killed = Omit<KilledEverywhere, 'cluster'>
 
-/** Kills a command at all statements, if it is chosen. A failure does not keep the next command from its kills. */
+/** Kills a command at all statements, if it was chosen. After a failure the next command still runs. */
 async function killAtAll(killed: Killed): Promise<void> {
   const { title, words, from, to, expect } = killed
   if (chosen.length > 0 && !chosen.some((name) => words.at(-1)?.endsWith(name))) {
@@ -115,7 +115,7 @@ async function killAt({ title, words, from, to, release: { run }, expect }: Kill
   }
 }
 
-/** The statements to kill a command at, of so many. */
+/** Chooses the statements to kill a command at. */
 function spread(statements: number): readonly number[] {
   const length = Number(cuts)
   return Array.from({ length }, (_, index) => Math.ceil(((index + 1) * statements) / length))
@@ -125,7 +125,7 @@ function expectPlaced(database: string): Promise<void> {
   return expectDone({ cluster, database, rows, release }, ['distribute'], WORKERS)
 }
 
-/** @throws Error unless a command fails, and says why */
+/** @throws Error unless a command fails with this reason */
 async function expectFailure(database: string, words: readonly string[], reason: string): Promise<void> {
   const said = await release.run(cluster.url(database), words).then(
     () => 'nothing is wrong',
@@ -135,9 +135,8 @@ async function expectFailure(database: string, words: readonly string[], reason:
   say(`${words.join(' ')} finds: ${reason}`)
 }
 
-/** Adds a server to the distributed database, and moves rows to it. */
 async function grow(): Promise<void> {
-  // Not a copy: Citus knows a database by its name.
+  // Not a copy: Citus identifies a database by its name.
   const url = cluster.url('plain')
   await release.run(url, ['distribute'])
   const worker = await cluster.addWorker('plain')

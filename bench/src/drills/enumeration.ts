@@ -10,11 +10,11 @@ import { median } from '../statistics.ts'
 // little.
 
 const GOAL_MS = 5
-/** Lets the work after an answer end before the next request, so that one request does not slow down another. */
+/** Lets the work after an answer end, so that it does not slow the next request. */
 const PAUSE_MS = 25
 const WARM_UP = 10
 
-/** A request about one user. `known` is the beginning of the addresses of users with an account. */
+/** A request about one user. `known` is the prefix of the addresses of users with an account. */
 interface Probe {
   readonly name: string
   readonly known: 'confirmed' | 'pending'
@@ -108,7 +108,6 @@ function isVarying(header: string): boolean {
   return header === 'date' || header === 'x-request-id' || header === 'content-length'
 }
 
-/** A body without its ids, times and addresses. */
 function blank(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')

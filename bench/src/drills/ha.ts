@@ -19,7 +19,6 @@ import { startWriteLoad, type WriteLoad, type Writer, writers } from './loads/wr
 const CLIENTS = 3
 const PAUSE_MS = 20
 const LIFE_MS = 4_000
-/** How long the drill waits for the recovery from a kill. */
 const RECOVERY_MS = 120_000
 const POLL_MS = 50
 const DATABASE = 'trestle'
@@ -57,7 +56,7 @@ async function startBalancer(place: Workplace, { nodes, superuser }: DatabaseClu
   const servers = nodes.map(({ name, postgresPort, restPort }) => ({ name, port: postgresPort, checkPort: restPort }))
   await startHaproxy(place, [{ name: 'primary', port, mode: 'tcp', check: '/primary', servers }])
   const url = (name: string) => `postgres://${superuser.name}:${superuser.password}@127.0.0.1:${port}/${name}`
-  // Until its first check, HAProxy takes the standbys for primaries too, so several connections are tried.
+  // Until its first check, HAProxy treats the standbys as primaries, so several connections are tried.
   await waitUntilExecuted(url('postgres'), `CREATE DATABASE ${DATABASE}`, RECOVERY_MS)
   return url(DATABASE)
 }
@@ -95,7 +94,7 @@ async function killPrimary(kill: number): Promise<number> {
   return Math.max(...each.map(({ silence }) => silence))
 }
 
-/** Resolves once a write was acknowledged that was not yet under way at the kill. */
+/** Resolves once a write is acknowledged that began after the kill. */
 async function waitUntilAcknowledged({ times }: WriteLoad, killedAt: number): Promise<void> {
   const deadline = killedAt + RECOVERY_MS
   const before = times.length

@@ -29,7 +29,7 @@ const HONEST_SECONDS = 60
 const P99_MS_MAX = 250
 const GROWTH_MIB_MAX = 50
 const SAMPLE_MS = 100
-/** How much of a body is left to be sent byte by byte, one a second. The load ends before the body does. */
+/** How much of a body is sent byte by byte, one a second. The load ends before the body does. */
 const KEPT_BACK_BYTES = 1_000
 
 const targets = [authTarget, paymentsTarget, inventoryTarget]
@@ -81,7 +81,6 @@ async function tryService(target: Target, bench: Bench, { seconds, kinds }: RunO
   return report(target.service, { alone, beside, before, peak: peak.stop() })
 }
 
-/** Runs the hostile connections in a process of their own. */
 function startAttack({ url }: Server, { huge, slowBody }: Requests, kinds: readonly Kind[]) {
   const attack: Attack = {
     port: Number(new URL(url).port),
@@ -110,7 +109,6 @@ function headOf({ path, headers = {} }: HostileRequest): string {
   return `${path} HTTP/1.1\r\n${lines.join('')}`
 }
 
-/** Samples the memory of the service until it is stopped. */
 function watchPeak(server: Server) {
   let peak = 0
   const timer = setInterval(() => {

@@ -88,7 +88,7 @@ async function killImports(target: BenchService): Promise<void> {
     problems.push('the products of the continued import are not those that were sent')
 }
 
-/** Runs a step, and prints how long it took and how much memory the server occupied. */
+/** Runs a step, and prints its time and the memory of the server. */
 async function measure(name: string, server: Server, run: () => Promise<unknown>): Promise<void> {
   let most = 0
   const sampler = setInterval(() => {
@@ -123,8 +123,8 @@ async function digest({ execute }: BenchService): Promise<string> {
 }
 
 /**
- * Skus are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, since
- * PostgreSQL may still finish what the killed process had asked for.
+ * SKUs are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, because
+ * PostgreSQL may still finish the work of the killed process.
  */
 async function readStored({ execute }: BenchService): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
   const [row] = await execute('SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')

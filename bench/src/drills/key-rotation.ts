@@ -12,11 +12,10 @@ import type { Server } from '../servers/server.ts'
 
 const USERS = 20
 const TOKEN_SECONDS = 10
-/** How long the load lasts before and after the change. */
 const CALM_MS = 5_000
 /** Processes read the keys every 5 s. */
 const KNOWN_AFTER_MS = 6_000
-/** A token that is about to expire may expire on its way, so it is not sent. */
+/** A token that is about to expire may expire before it arrives, so it is not sent. */
 const MARGIN_MS = 1_000
 const OLD_KEY = 'old'
 const NEW_KEY = 'new'
@@ -127,7 +126,7 @@ async function askOne(count: number): Promise<void> {
   if (status !== 200) load.refused.push(`GET /user with ${session.kid}: ${status} ${body}`)
 }
 
-/** Asks the processes in turn, so that another process verifies a token than the one that signed it. */
+/** Alternates between the processes, so that a token is verified by a process that has not signed it. */
 function serverOf(count: number): Server {
   const server = servers[Math.floor(count / USERS + count) % servers.length]
   if (!server) throw new Error('no server')
@@ -173,7 +172,7 @@ async function send(url: string, payload: object) {
   return { status: response.status, body: await response.text() }
 }
 
-/** A token of the old key whose expiry is later than the end of the key's window. */
+/** A token of the old key that expires after the end of the key's window. */
 function signLongLived(userId: string): string {
   const exp = Math.floor(Date.now() / 1_000) + 3_600
   const claims = { sub: userId, aud: 'authenticated', role: 'authenticated', exp }
@@ -182,7 +181,7 @@ function signLongLived(userId: string): string {
   return `${data}.${sign('sha256', Buffer.from(data), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-/** When the processes must refuse the old key, in epoch milliseconds. */
+/** The time from which processes must refuse the old key, in epoch milliseconds. */
 async function readEnd(): Promise<number> {
   const [row] = await auth.execute(`SELECT retire_at FROM auth.signing_keys WHERE kid = '${OLD_KEY}'`)
   return z.object({ retire_at: z.date() }).parse(row).retire_at.getTime()

@@ -18,7 +18,7 @@ const Ids = z.array(z.object({ id: z.string() }))
 const kills = readCount('kills', 50)
 await using bench = await openBench({ isOwn: true })
 const payments = await bench.deploy('payments', { env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_FAILURES: '0' } })
-/** How often each reference must be stored. */
+/** The expected number of rows by reference. */
 const answered = new Map<string, number>()
 let sent = 0
 const { defects } = await crashRepeatedly({

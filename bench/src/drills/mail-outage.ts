@@ -14,11 +14,11 @@ interface Phase {
   readonly errors: string[]
 }
 
-/** Every mail that has arrived, by recipient. */
+/** The number of mails by recipient. */
 type Arrivals = Map<string, number>
 
 const AROUND_SECONDS = 15
-/** How much longer a request may take at the median while no mail can be sent. */
+/** How much the median time of a request may grow while no mail can be sent. */
 const SLOWER_MS = 300
 /** After a long outage, attempts are up to half an hour apart; after an outage of a minute they are much closer. */
 const PATIENCE_SECONDS = 600
@@ -82,7 +82,6 @@ function startMailServer(arrivals: Arrivals, port: number): Promise<LocalServer>
   return startSmtpListener({ add }, port)
 }
 
-/** Signs users up at a steady rate, without waiting for answers. */
 function createLoad(url: string, rate: number) {
   const accepted: string[] = []
   const signUp = async (phase: Phase): Promise<void> => {
@@ -109,7 +108,6 @@ function createLoad(url: string, rate: number) {
   return { accepted, run, warmUp: () => run('warm-up', 2) }
 }
 
-/** @returns the users whom no mail has reached when the time is over */
 async function waitForAll(accepted: readonly string[], arrivals: Arrivals): Promise<readonly string[]> {
   const missing = () => accepted.filter((email) => !arrivals.has(email))
   for (let waited = 0; waited < PATIENCE_SECONDS && missing().length > 0; waited += 1) await delay(1_000)

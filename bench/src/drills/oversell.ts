@@ -36,7 +36,7 @@ function raceForSku(round: number): Promise<void> {
   return race(`sku ${body.sku}`, CLIENTS_OF_A_SKU, () => ({ path: '/products', body }))
 }
 
-/** Half of the customers reserve the unit, the other half ship it at once. */
+/** Half of the customers reserve the unit, the other half ship it. */
 async function raceForLastUnit(round: number): Promise<void> {
   const { data } = Created.parse(await post(`${urls[0]}/products`, { sku: `LAST-${round}`, attributes: '{}' }))
   const unit = { productId: data.id, locationId: MAIN, quantity: 1 }

@@ -67,7 +67,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Dumps roles and database as the runbook does, and returns the content of the tables at the moment of the dump. */
+/** Dumps roles and database as the runbook does, and returns the fingerprints of the tables in the dump. */
 async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> {
   const snapshot = await openSnapshot(cluster.url(DATABASE))
   const target = cluster.url(DATABASE)
@@ -86,7 +86,7 @@ async function restore({ run }: Programs, cluster: Cluster): Promise<void> {
   await run('vacuumdb', ['--quiet', '--analyze-only', '--dbname', cluster.url(DATABASE)])
 }
 
-/** @throws Error when a table has other rows than before */
+/** @throws Error when a table differs from the dump */
 async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void> {
   const snapshot = await openSnapshot(cluster.url(DATABASE))
   const differences = compareFingerprints(prints, await snapshot.fingerprints())
@@ -96,7 +96,7 @@ async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void
   say(`${prints.size} tables hold the rows that they held`)
 }
 
-/** @throws Error when an object differs from the migrations, or the books do not add up */
+/** @throws Error when an object differs from the migrations, or ledger or stock are inconsistent */
 async function prove({ deployments }: Business): Promise<void> {
   for (const [name, deployment] of Object.entries(deployments)) {
     await deployment.runCommand('migrate', 'drift')
@@ -108,7 +108,7 @@ async function prove({ deployments }: Business): Promise<void> {
   say('inventory: every level is the sum of its movements')
 }
 
-/** The number of rows of each table, and the sum of their hashes, which does not depend on their order. */
+/** By table, the number of rows and the sum of their hashes, which does not depend on their order. */
 type Fingerprints = ReadonlyMap<string, string>
 
 /** A snapshot of a database that stays visible while clients write. */
@@ -143,7 +143,6 @@ async function readFingerprints(client: pg.Client): Promise<Fingerprints> {
   return found
 }
 
-/** A line for each table that differs. */
 function compareFingerprints(before: Fingerprints, after: Fingerprints): readonly string[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .filter((table) => before.get(table) !== after.get(table))

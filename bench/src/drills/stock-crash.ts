@@ -20,7 +20,7 @@ const kills = readCount('kills', 20)
 await using bench = await openBench({ isOwn: true })
 const inventory = await bench.deploy('inventory')
 await inventory.runCommand('seed', '--products', String(PRODUCTS), '--stock', String(STOCK))
-/** How many rows of the ledger must carry each reference. */
+/** The expected number of rows of the ledger by reference. */
 const answered = new Map<string, number>()
 let sent = 0
 const { defects } = await crashRepeatedly({
@@ -59,7 +59,9 @@ report(
   'nothing acknowledged is missing, nothing is doubled or half done, every level is the sum of its movements',
 )
 
-/** A movement with several lines of several kinds, or a reservation. `rows` counts the rows of the ledger that it adds. */
+/**
+ * A movement with several lines of several kinds, or a reservation. `rows` is the number of rows that it adds to the ledger.
+ */
 function createRequest(shop: number, reference: string) {
   const some = (most: number) => 1 + Math.floor(Math.random() * most)
   if (Math.random() < 0.3) {

@@ -19,7 +19,6 @@ const DUE_EVERY_MS = 1_000
 
 const total = readCount('events', 2_000)
 
-/** The deliveries of an event that the sink has seen. */
 interface Seen {
   readonly body: string
   taken: number
@@ -119,7 +118,7 @@ function countTaken(): number {
   return [...seen.values()].filter(({ taken }) => taken > 0).length
 }
 
-/** Makes retries due until every event is accepted. @returns the ids of the events that were written */
+/** Makes retries due until every event is accepted. @returns the ids of the written events */
 async function waitForAll(): Promise<readonly string[]> {
   const ids = Ids.parse(await payments.execute('SELECT id FROM payments.events')).map(({ id }) => id)
   while (countTaken() < ids.length && performance.now() - startMs < PATIENCE_MS) {

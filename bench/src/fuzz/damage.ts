@@ -109,10 +109,10 @@ const HEADER_VALUES = [
     'Fri, 31 Feb 2026 00:00:00 GMT',
   ],
 ]
-/** Headers that say how the body is framed. A client that changes them has to frame it so; raw connections try that. */
+/** Headers that say how the body is framed. A client that changes them must frame it so. Raw connections try that. */
 const FRAMING = /^(transfer-encoding|expect|upgrade|connection)$/
 
-/** Any damage to a request: to its body, most often, or to its target, headers or bytes. */
+/** Damage to a request: mostly to its body, otherwise to its target, headers or bytes. */
 export const damages: fc.Arbitrary<Damage> = fc.oneof(
   {
     weight: 6,
@@ -206,7 +206,7 @@ function withHeader([name, value]: readonly [string, string]): Damage {
   return (plan) => (FRAMING.test(name) ? plan : { ...plan, headers: [...plan.headers, [name, value]] })
 }
 
-/** Sets own members, even `__proto__`. Leaves anything but an object as it is. */
+/** Sets own members, even `__proto__`. Returns other values than objects unchanged. */
 function withMember(value: unknown, name: string, member: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries([...Object.entries(value), [name, member]])

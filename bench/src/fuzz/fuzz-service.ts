@@ -12,7 +12,7 @@ import type { Finding, WireRequest } from './wire.ts'
 export interface FuzzOptions extends RigOptions {
   readonly seed: number
   readonly requests: number
-  /** Ends the requests before their number is reached. The result has the findings so far. */
+  /** Ends the run early. The result has the findings so far. */
   readonly stop: AbortSignal
 }
 
@@ -23,20 +23,17 @@ export interface FuzzResult {
   /** MiB before and after; undefined where the system does not say. */
   readonly memory: readonly [before: number | undefined, after: number | undefined]
   readonly counts: Session['counts']
-  /** Operations of which no request succeeded, although the document has a success of them. */
+  /** Operations that document a success and had none. */
   readonly unreached: readonly string[]
 }
 
-/** How many requests are open at once. */
 const WAVE = 8
-/** After so many requests, each actor gets new objects. */
 const REFRESH_EVERY = 256
-/** The requests before the first measurement of memory. They load code, and fill pools and caches. */
+/** The number of requests before the first measurement of memory. They load code, and fill pools and caches. */
 const WARM_UP = 4_000
 /** How much memory may grow, in MiB. */
 const GROWTH_MIB_MAX = 50
 
-/** Sends a service requests of all kinds. Resolves to the findings. */
 export async function fuzzService(target: Target, options: FuzzOptions): Promise<FuzzResult> {
   await using started = new AsyncDisposableStack()
   const rig = await startRig(target, options, started)
@@ -82,7 +79,7 @@ async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptio
   }
 }
 
-/** A failed preparation is a finding too. The requests continue with what there is. */
+/** A failed preparation is a finding too. The requests continue with the objects that exist. */
 async function refresh({ ready, session }: Rig): Promise<void> {
   try {
     await ready.refresh()
@@ -101,7 +98,7 @@ function take(requests: Iterator<Plan>, count: number): readonly Plan[] {
   })
 }
 
-/** Sends all requests that are made of bytes, one after the other, and checks that the service still answers. */
+/** Sends all raw requests one after the other, and checks that the service still answers. */
 async function runBytes(rig: Rig, { raw }: Target): Promise<void> {
   if (!(await rig.isAlive())) return
   const { session, ready, url } = rig
@@ -137,7 +134,7 @@ function inBytes({ name, bytes }: RawRequest, problem: string) {
   }
 }
 
-/** Repeats the request in smaller and smaller forms, against the service as it is by then. */
+/** Repeats the request in smaller and smaller forms, against the current state of the service. */
 async function findSmallest({ sender, judge }: Rig, finding: Finding): Promise<Finding> {
   if (finding.request === NO_REQUEST) return finding
   const request = await shrink(finding.request, async (wire) => {
@@ -150,7 +147,7 @@ async function findSmallest({ sender, judge }: Rig, finding: Finding): Promise<F
   return { ...finding, request }
 }
 
-/** The operations of which no request succeeded. An operation that documents no success cannot have one. */
+/** An operation that documents no success cannot have one. */
 export function findUnreached(
   operations: readonly Pick<Operation, 'name' | 'answers'>[],
   counts: Session['counts'],
@@ -167,8 +164,9 @@ function isSuccess(status: string): boolean {
 const ATTEMPTS_MAX = 60
 
 /**
- * Leaves parts out of a request while the fault remains. Resolves to the smallest such request.
+ * Removes parts of a request while the fault remains.
  * @param isFaulty sends a request and judges its answer
+ * @returns the smallest faulty request
  */
 export async function shrink(
   start: WireRequest,
@@ -187,7 +185,7 @@ export async function shrink(
   return smallest
 }
 
-/** The forms of a request without one of its headers, parameters or members, or without its body. */
+/** The request without one of its headers, parameters or members, or without its body. */
 function smallerRequests(request: WireRequest): readonly WireRequest[] {
   const [path = '', query] = request.target.split('?')
   const pairs = query?.split('&') ?? []
@@ -211,7 +209,7 @@ function toTarget(path: string, pairs: readonly string[]): string {
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
-/** A body as JSON. Undefined if the body is not JSON, and so can only be left out as a whole. */
+/** Undefined if the body is not JSON. Then it can only be left out as a whole. */
 function parse(body: Buffer | undefined): unknown {
   try {
     return JSON.parse(body?.toString() ?? '')

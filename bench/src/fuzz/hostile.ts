@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 
-/** A JSON number that no JavaScript number can hold, written as it is. */
+/** A JSON number that JavaScript cannot hold, written unchanged. */
 export interface Literal {
   readonly literal: string
 }
 
-/** Whether a value is written into JSON as it is. */
 export function isLiteral(value: unknown): value is Literal {
   return typeof value === 'object' && value !== null && Object.keys(value).join() === 'literal'
 }
@@ -124,7 +123,6 @@ const NUMBERS = [0, -0, -1, 1, 1.5, 1e-7, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53),
 /** None contains the digits of a test card, because a repeated value must not look like a leak. */
 const LITERALS = ['1e400', '-1e400', '123456789012345678901234567890', '0.3000000000000000000001', '1E+2', '-0.0']
 
-/** Names that an object should not have. */
 const NAMES = [
   '__proto__',
   'constructor',
@@ -142,16 +140,16 @@ const NAMES = [
   'length',
 ]
 
-/** A name of a member or parameter that may harm a server, or any other. */
+/** A name of a member or parameter that may harm a server, or a random one. */
 export const hostileName = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...NAMES) }, fc.string({ maxLength: 20 }))
 
-/** A text that may harm a server, or any other. */
+/** A text that may harm a server, or a random one. */
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...TEXTS) },
   fc.string({ unit: 'binary', maxLength: 40 }),
 )
 
-/** One value where another was expected. */
+/** A value of another type than expected. */
 const hostileLeaf: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 5, arbitrary: hostileText },
   fc.constantFrom<unknown>(null, true, false, ...NUMBERS),

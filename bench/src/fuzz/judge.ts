@@ -10,13 +10,13 @@ interface JudgeOptions {
   readonly errorsOf: string
   /** Paths that the document does not name on purpose: pages and documents. */
   readonly pages: RegExp
-  /** The path of the document for a path as it was sent. */
+  /** Maps the sent path to the path of the document. */
   readonly normalPath: (path: string) => string
   /** Secrets that no answer may contain, by name. */
   readonly secrets: () => ReadonlyMap<string, string>
 }
 
-/** Names what is wrong with an answer. Empty if the answer is as documented. */
+/** Names the faults of an answer. Empty if the answer is as documented. */
 export type Judge = (request: JudgedRequest, answer: Answer) => readonly string[]
 
 type JudgedRequest = Pick<WireRequest, 'method' | 'target' | 'headers'>
@@ -33,7 +33,6 @@ const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
 /** A request that cannot be read gets these before its route. Documents name them only where a route refuses input too. */
 const BEFORE_ROUTES = /^(400|413|414|415|431|501)$/
 
-/** Makes the judge of a service from its API document. */
 export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
   const validate = createValidator(document)
   const errors = document.operations.find(({ name }) => name === errorsOf)
@@ -41,7 +40,7 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
     if (!BESIDE_ROUTES.test(String(answer.status))) return [`answers ${answer.status} at an unknown path or method`]
     if (answer.status === 204) return method === 'OPTIONS' ? [] : ['answers 204 at an unknown path or method']
     if (method === 'HEAD') return []
-    // A status that the operation does not document has the form of one that it does.
+    // If the operation does not document a status, its body has the form of a documented one.
     const status = (errors && (documented(errors, answer.status) ?? documented(errors, 401))) ?? ''
     // A browser at a path that does not exist gets a page.
     const types = answer.status === 404 && asksForPage(headers) ? [JSON_TYPE, PAGE_TYPE] : [JSON_TYPE]
@@ -87,7 +86,7 @@ function asksForPage(headers: JudgedRequest['headers']): boolean {
   return headers.some(([name, value]) => name === 'accept' && value.includes(PAGE_TYPE))
 }
 
-/** The status or the range of an operation's answers that covers a status. */
+/** The documented status or range that covers a status. */
 function documented({ answers }: Operation, status: number): string | undefined {
   return [String(status), `${String(status)[0]}XX`, 'default'].find((each) => answers[each])
 }
@@ -136,7 +135,6 @@ interface Place {
   readonly type: string
 }
 
-/** Compiles the schemas of the document when they are first used. */
 function createValidator({ whole }: ApiDocument): (place: Place, body: unknown) => readonly string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true, validateSchema: false })
   addFormats.default(ajv)
@@ -155,13 +153,14 @@ function createValidator({ whole }: ApiDocument): (place: Place, body: unknown) 
 }
 
 /**
- * Texts that no answer may contain: how the service is made, and where it runs. What a schema says of a value is meant for
- * clients. A short name counts only at the beginning of a word, since tokens and challenges contain every sequence of a few
- * letters sooner or later.
+ * Texts that no answer may contain, because they reveal the implementation or the machine. A schema's texts are for clients.
+ * A short name counts only at the beginning of a word, because tokens and challenges contain every sequence of a few letters
+ * sooner or later.
  */
 const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a stack trace', /\bat [^\n"]{1,120}\.[cm]?[jt]s:\d+/],
-  // A page may name a document of the repository. Below a folder of the machine, its path would tell where the service runs.
+  // A page may name a document of the repository. With a folder of the machine before it, the path would reveal where the
+  // service runs.
   [
     'a source file',
     /(?!(?<!\/)[\w/-]+\.md\b(?!\.))\b(services|packages|migrations|node_modules)\/[\w@./-]+|file:\/\/\/(?!etc\/passwd)/,
@@ -178,10 +177,7 @@ const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a library', /ZodError|\bFST_ERR|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
 ]
 
-/**
- * The codes that say why a peer could not be reached. Operators are told: a delivery that failed has its error (console
- * reference: Routes of payments).
- */
+/** Error codes of an unreachable peer. Operators see them in a failed delivery (console reference: Routes of payments). */
 const NETWORK = ['the network', /\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/] as const
 
 /** Names the internals that an answer reveals. @param text body and headers */
@@ -204,7 +200,9 @@ const VARYING = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+/g
 /** The line that each request writes. Its client has seen the status. */
 const ACCESS = 'request'
 
-/** Names what a log must not contain: secrets; and errors, which no client sees behind a redirect or in the background. */
+/**
+ * Names texts that a log must not contain: secrets; and errors, which no client sees behind a redirect or in the background.
+ */
 export function findLogProblems(
   log: string,
   {
@@ -212,7 +210,7 @@ export function findLogProblems(
     caused,
   }: {
     readonly secrets: ReadonlyMap<string, string>
-    /** The errors that the surroundings of the service cause on purpose. */
+    /** Errors that the fuzzer's stand-ins cause on purpose. */
     readonly caused: RegExp | undefined
   },
 ): readonly string[] {
@@ -226,7 +224,7 @@ export function findLogProblems(
   return [...findSecrets(log, secrets), ...new Set(errors)]
 }
 
-/** The parsed line. Undefined if the line is not one of ours, such as the cut beginning of a line. */
+/** Undefined if the line is not one of ours, such as the cut beginning of a line. */
 function parse(line: string): z.output<typeof Line> | undefined {
   try {
     return Line.safeParse(JSON.parse(line)).data

@@ -5,14 +5,12 @@ export type Kept = string | number | Readonly<Record<string, unknown>>
 export interface Memory {
   /** Keeps the values of an answer: members by their name, and `id` by the name of its object. */
   learn(actor: number, path: string, body: unknown): void
-  /** Keeps one value. */
   keep(actor: number, pool: string, value: Kept): void
   /**
    * Chooses one of the values, mostly one of the actor's own and mostly a recent one. Equal choices return equal values.
-   * @returns undefined if no answer had such a value
+   * Undefined if no answer had such a value.
    */
   pick(actor: number, pool: string, choice: number): Kept | undefined
-  /** All values under a name. */
   all(pool: string): readonly Kept[]
 }
 
@@ -26,7 +24,7 @@ export function createMemory({
   pools,
 }: {
   readonly actors: number
-  /** The names of the values to keep. Other values are never needed again. */
+  /** The names of the values to keep. Requests never need other values. */
   readonly pools: ReadonlySet<string>
 }): Memory {
   const kept = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
@@ -63,7 +61,7 @@ function namedValues(value: unknown, noun: string): readonly (readonly [pool: st
   return Object.entries(value).flatMap(([key, member]) => {
     const name = toCamelCase(key)
     if (isKept(member)) return [[name === 'id' ? `${noun}Id` : name, member] as const]
-    // Names of envelopes say nothing about their content.
+    // Names of envelopes do not describe their content.
     return namedValues(member, /^(data|items|error)$/.test(key) ? noun : singular(name))
   })
 }

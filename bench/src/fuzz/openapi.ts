@@ -33,7 +33,6 @@ export interface Parameter {
   readonly schema: Schema
 }
 
-/** A method at a path of the document. */
 export interface Operation {
   /** The method and path, such as `POST /products/{productId}`. */
   readonly name: string
@@ -47,7 +46,6 @@ export interface Operation {
 }
 
 export interface ApiDocument {
-  /** The whole document, for the validator. */
   readonly whole: object
   readonly operations: readonly Operation[]
   resolve(schema: Schema): Schema

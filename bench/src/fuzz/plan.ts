@@ -1,12 +1,9 @@
 import { isLiteral } from './hostile.ts'
 import { isFromMemory } from './valid-value.ts'
 
-/**
- * The owner of the credentials that a request carries. An operator has the role admin. A viewer is an operator who may only look.
- */
+/** The credentials that a request carries. An operator has the role admin; a viewer is an operator who may only read. */
 export type Credential = KnownCredential | 'none' | { readonly header: string }
 
-/** A credential that the service accepts. */
 export type KnownCredential = 'own' | 'privileged' | 'operator' | 'viewer'
 
 export interface PlannedBody {
@@ -30,12 +27,12 @@ export interface Plan {
   readonly actor: number
 }
 
-/** The number of values inside a value, those inside them included. */
+/** The number of values inside a value, at any depth. */
 export function countValues(value: unknown): number {
   return membersOf(value).reduce((sum, [, member]) => sum + 1 + countValues(member), 0)
 }
 
-/** Changes the value at a place inside a value. `at` chooses the place; undefined as the new value removes it. */
+/** Replaces the value at a place inside a value; `at` chooses the place. Undefined removes it. */
 export function replaceAt(value: unknown, at: number, change: (value: unknown) => unknown): unknown {
   const count = countValues(value)
   return count === 0 ? value : replaceNth(value, at % count, change)

@@ -8,7 +8,7 @@ import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
 /** The parts of a request that may depend on each other: all parameters of its path, its query and its headers. */
 export type PartsTogether = Partial<Pick<Plan, 'params' | 'query' | 'headers'>>
 
-/** The facts that the plans need to know about a service beside its document. */
+/** Knowledge about a service that its document lacks. */
 export interface PlanSources {
   readonly document: ApiDocument
   readonly lexicon: Lexicon
@@ -32,7 +32,6 @@ export function* plans(sources: PlanSources, seed: number): Generator<Plan> {
   for (let batch = 0; ; batch += 1) yield* fc.sample(arbitrary, { seed: seed + batch * 0x10001, numRuns: BATCH_PLANS })
 }
 
-/** Any request to any operation. */
 function plan(sources: PlanSources): fc.Arbitrary<Plan> {
   const operations = sources.document.operations.map((operation) => {
     const valid = validPlan(operation, sources)
@@ -88,12 +87,12 @@ function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, con
   )
 }
 
-/** Mostly a whole of the target, if it has one for the operation. */
+/** Mostly a whole value of the target, if it has one for the operation. */
 function preferWhole<Value>(whole: fc.Arbitrary<Value> | undefined, made: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
   return whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: made }) : made
 }
 
-/** Draws the headers that the operation needs, and beside them one of the others, or none. */
+/** Draws the headers that the operation needs, and at most one other header. */
 function headersOf(operation: Operation, headers: Lexicon, context: ValueContext): fc.Arbitrary<Plan['headers']> {
   const one = Object.entries(headers).map(([name, values]) => values.map((value): Plan['headers'] => [[name, value]]))
   const others = fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant<Plan['headers']>([]) }, ...one)

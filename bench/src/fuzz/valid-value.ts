@@ -1,12 +1,11 @@
 import fc from 'fast-check'
 import type { Schema } from './openapi.ts'
 
-/** A place in a request that a value of an earlier answer fills. */
 export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
   readonly member?: string
-  /** The value to send if no answer had such a value. */
+  /** The value to send if the memory has none. */
   readonly otherwise: string | number
 }
 
@@ -20,12 +19,10 @@ export function validValue(schema: Schema, path: string, context: ValueContext):
     : fc.oneof({ weight: LEXICON_WEIGHT, arbitrary: meaningful }, { weight: 1, arbitrary: allowed })
 }
 
-/** Whether a value is to be taken from the memory when the request is sent. */
 export function isFromMemory(value: unknown): value is FromMemory {
   return typeof value === 'object' && value !== null && 'fromMemory' in value
 }
 
-/** A value of the memory under a name. */
 export function known(pool: string, otherwise: string | number = '0'.repeat(24)): fc.Arbitrary<FromMemory> {
   return fc.nat().map((choice) => ({ fromMemory: pool, choice, otherwise }))
 }
@@ -38,16 +35,15 @@ export function knownTogether<Shape>(
   return fc.nat().map((choice) => shape((member, otherwise = 'x') => ({ fromMemory: pool, choice, member, otherwise })))
 }
 
-/** The values that mean something to the service, by the name or the dotted path of their member. A schema cannot say this. */
+/** Known values of the service, by the name or the dotted path of their member. A schema cannot state them. */
 export type Lexicon = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
-/** The facts that are known about the values of a document. */
 export interface ValueContext {
   readonly lexicon: Lexicon
   readonly resolve: (schema: Schema) => Schema
 }
 
-/** The weight of the lexicon's values for a member that the lexicon knows. Other values are those that the schema allows. */
+/** The weight of the lexicon's values for a known member. Other values follow the schema. */
 const LEXICON_WEIGHT = 12
 const TEXT_MAX = 40
 const ITEMS_MAX = 3
@@ -56,7 +52,7 @@ function allowedValue(schema: Schema, path: string, context: ValueContext): fc.A
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
   const { anyOf, oneOf, then, ...common } = schema
-  // Rules that generators of clients leave out stand below an `if` that always holds.
+  // Rules that generators of clients ignore stand below an `if` that always holds.
   const alternatives = anyOf ?? oneOf ?? then?.anyOf ?? then?.oneOf
   if (alternatives) {
     const values = alternatives.map((each) => allowedValue(addTo(common, context.resolve(each)), path, context))
@@ -67,7 +63,7 @@ function allowedValue(schema: Schema, path: string, context: ValueContext): fc.A
   return fc.oneof(...types.map((type) => valueOfType(type, schema, path, context)))
 }
 
-/** A schema with what one of its alternatives adds. An alternative may only name members that it requires. */
+/** A schema with the additions of one alternative, which may name only the members that it requires. */
 function addTo({ properties = {}, required = [], ...common }: Schema, alternative: Schema): Schema {
   const members = Object.entries(alternative.properties ?? {}).map(([name, member]) => [
     name,

@@ -27,7 +27,7 @@ export interface WireContext {
 /** The characters that Node accepts in a header. */
 const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/g
 
-/** Fills the gaps of a planned request with the values that are known by now. */
+/** Fills the gaps of a planned request with the currently known values. */
 export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequest {
   const fill = (value: unknown) => filled(value, (pool, choice) => memory.pick(plan.actor, pool, choice))
   const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(fill(plan.params[name])))
@@ -65,7 +65,7 @@ function memberOf(kept: Kept | undefined, member: string | undefined): unknown {
   return member === undefined ? kept : typeof kept === 'object' ? kept[member] : undefined
 }
 
-/** Percent-encodes a text. Percent signs that the text has stay; a lone surrogate becomes bytes that are not UTF-8. */
+/** Percent-encodes a text. Existing percent signs stay; a lone surrogate becomes bytes that are not UTF-8. */
 function encode(value: unknown): string {
   const text = textOf(value)
   if (!text.isWellFormed()) return '%ED%A0%80'
@@ -102,7 +102,7 @@ function formText(value: unknown): unknown {
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** JSON in which literals stand as they are, even numbers that JavaScript cannot hold. */
+/** JSON with literals unchanged, even numbers that JavaScript cannot hold. */
 function toJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>
     isLiteral(member) ? `\u0001${member.literal}\u0001` : member,
@@ -110,7 +110,6 @@ function toJson(value: unknown): string {
   return (text ?? '').replaceAll(/"\\u0001([^"\\]*)\\u0001"/g, '$1')
 }
 
-/** A fault, and how often it occurred. */
 export interface Finding {
   readonly operation: string
   readonly problem: string
@@ -134,7 +133,6 @@ export function toCurl(url: string, { method, target, headers, body }: WireReque
   return line.length <= LINE_MAX ? line : `${line.slice(0, LINE_MAX)}… (${line.length} characters)`
 }
 
-/** Quotes a text for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

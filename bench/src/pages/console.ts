@@ -14,7 +14,7 @@ import { lookAt, startBrowser, type View, viewsOf } from './watch.ts'
 // Starts the stack with example data, and opens every page of the console in Chromium, light and dark, on phones, tablets and
 // desktops. CHROMIUM names the browser.
 
-/** Each screen is opened in all of these. The walk by keyboard is in the light ones. */
+/** Each screen is opened in all of these. Those with light colours also use the keyboard. */
 const VIEWS = viewsOf([320, 768, 1_280])
 /** The pictures of the README of the console. */
 const README_FOLDER = join(ROOT, 'services', 'console', 'pictures')
@@ -75,7 +75,7 @@ async function run(
   }
 }
 
-/** Signs the first operator in. Returns the cookies. */
+/** Returns the cookies of the first operator. */
 async function signIn(browser: Browser, status: StackStatus, url: string): Promise<Cookies> {
   const context = await openOperatorWindow(browser, { width: 1_280, height: 844, scheme: 'light' })
   const page = await context.newPage()

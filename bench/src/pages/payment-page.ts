@@ -17,7 +17,6 @@ import { openWindow, startBrowser, viewsOf } from './watch.ts'
 const SCENARIO_MS = 120_000
 const VIEWS = viewsOf([390, 1_280], 800)
 
-/** A picture, and how its page is brought into its state. */
 interface Picture {
   readonly name: string
   readonly show: (page: Page, fixture: Fixture) => Promise<void>
@@ -111,7 +110,6 @@ async function run(browser: Browser, fixture: Fixture, scenario: Scenario): Prom
   }
 }
 
-/** Takes each picture on a phone and a desktop, light and dark. */
 async function takePictures(browser: Browser, fixture: Fixture): Promise<void> {
   const folder = join(ROOT, 'docs', 'payment-page')
   mkdirSync(folder, { recursive: true })

@@ -12,12 +12,10 @@ import { judgePage, lookAt, openWindow, startBrowser, viewsOf, watchPage } from 
 const VIEWS = viewsOf([1_280, 390, 320])
 const PATIENCE_MS = 30_000
 
-/** An operation in the API document of inventory. */
 const OPERATION = '/docs/#tag/products/POST/products'
-/** The path of an operation of payments that does not fit beside the address of a server. */
+/** An operation of payments whose path does not fit beside the address of a server. */
 const LONG_PATH = '/merchants/{merchantId}/transactions'
 
-/** A page to look at. */
 interface Screen {
   readonly name: string
   readonly open: (page: Page, urls: Urls) => Promise<unknown>
@@ -25,7 +23,7 @@ interface Screen {
 
 const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
 
-/** The fragment that auth puts into the address of the home page after a sign-in. The token is none of ours. */
+/** The fragment that auth adds to the address of the home page after a sign-in. Auth has not signed the token. */
 const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.com' })).toString('base64url')
 const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
 const CODE = '5f0c7a5e-4f0f-4c8e-9d53-3a2f61c0b7de'
@@ -35,14 +33,13 @@ const EMPTY: Screen = {
   name: 'mail-none',
   open: async (page, urls) => {
     await page.goto(urls.MAIL_URL)
-    // The page reads its list again every two seconds. The button must outlive the first time, which the second one follows.
+    // The page reloads its list every two seconds. The button must survive the first reload, which the second one proves.
     for (const _ of ['first', 'second'])
       await page.waitForResponse((response) => response.url().startsWith(urls.MAIL_URL))
     await page.getByRole('button', { name: 'Copy' }).waitFor()
   },
 }
 
-/** The pages of a stack with samples. */
 function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }: Made): readonly Screen[] {
   return [
     { name: 'home', open: (page, urls) => page.goto(urls.HOME_URL) },
@@ -95,7 +92,7 @@ async function openHash(page: Page, address: string): Promise<void> {
   await page.locator('#arrival').waitFor()
 }
 
-/** Copies the first example of a guide by keyboard. @throws Error when the clipboard has something else */
+/** Copies the first example of a guide by keyboard. @throws Error when the clipboard has another text */
 async function copyExample(page: Page, address: string): Promise<void> {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.goto(address)
@@ -105,7 +102,7 @@ async function copyExample(page: Page, address: string): Promise<void> {
   if (copied !== (await page.locator('pre').first().textContent())) throw new Error(`the button copies ${copied}`)
 }
 
-/** The library fetches the document, and then draws it. */
+/** The library fetches the document, and then renders it. */
 async function openDocs(page: Page, address: string): Promise<void> {
   await page.goto(address, { waitUntil: 'networkidle' })
   await page.locator('h1').first().waitFor()

@@ -8,12 +8,12 @@ import { ROOT } from '../program.ts'
 import { startServer } from '../servers/server.ts'
 import { createCaller, MERCHANT } from './payment-page/fixture.ts'
 
-/** Longer than a start takes on a machine that has other work to do. */
+/** Longer than a start takes on a busy machine. */
 export const START_MS_MAX = 300_000
 
 /**
- * Starts what `npm start` starts, on ports of its own, and returns its addresses. Mails of auth lead to a page with a button.
- * Disposing of `started` ends it.
+ * Starts the same services as `npm start`, on ports of its own, and returns its addresses. Mails of auth lead to a page with
+ * a button. Disposing of `started` ends it.
  * @throws Error when it does not become ready
  */
 export async function startStack(dataDirectory: string, started: AsyncDisposableStack): Promise<StackStatus> {
@@ -44,7 +44,6 @@ export async function startStack(dataDirectory: string, started: AsyncDisposable
   throw new Error('the stack does not become ready')
 }
 
-/** Reads the addresses of a running stack. */
 export const Urls = z.object({
   HOME_URL: z.string(),
   MAIL_URL: z.string(),
@@ -55,10 +54,9 @@ export const Urls = z.object({
   PAYMENTS_METRICS_URL: z.string(),
   INVENTORY_METRICS_URL: z.string(),
 })
-/** The addresses of a running stack. */
 export type Urls = z.infer<typeof Urls>
 
-/** Addresses that a page needs besides those of the stack. */
+/** Addresses that a page needs in addition to those of the stack. */
 export interface Made {
   readonly confirmUrl: string
   readonly invitationUrl: string
@@ -75,7 +73,7 @@ const Merchant = z.object({ merchant: z.object({ id: z.string(), key: z.string()
 const Messages = z.object({ messages: z.array(z.object({ id: z.int() })) })
 const Message = z.object({ id: z.int(), text: z.string().nullable() })
 
-/** Signs somebody up, makes a merchant, and invites two people, one of whom accepts. @throws Error when a request is refused */
+/** Signs a user up, makes a merchant, and invites two people, one of whom accepts. @throws Error when a request is refused */
 export async function createSamples(urls: Urls): Promise<Made> {
   const call = createCaller(urls.PAYMENTS_URL)
   await createCaller(urls.AUTH_URL)('POST', '/signup', { email: LONG_ADDRESS, password: 'difference engine' })

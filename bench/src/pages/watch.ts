@@ -3,7 +3,6 @@ import axe, { type AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Frame, Page, Request } from 'playwright-core'
 import { say } from '../program.ts'
 
-/** A window of a browser. */
 export interface View {
   readonly width: number
   readonly height: number
@@ -22,7 +21,7 @@ export async function startBrowser(started: AsyncDisposableStack): Promise<Brows
   return browser
 }
 
-/** Opens a browser window in which nothing was opened before. */
+/** Opens a new browser window. */
 export function openWindow(
   browser: Browser,
   { width, height, scheme }: View,
@@ -31,7 +30,7 @@ export function openWindow(
   return browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale: 'en-GB', ...options })
 }
 
-/** Looks at a page in each window, and prints the problems. Problems make the exit status 1. */
+/** Opens a page in each window, and prints the problems. Problems make the exit status 1. */
 export async function lookAt(
   name: string,
   views: readonly View[],
@@ -47,9 +46,10 @@ export async function lookAt(
 }
 
 /**
- * Watches a page from before it is opened. The list grows: errors of scripts, violations of its policy, which are errors of the
- * console too, and loads from elsewhere.
- * @param expected errors of the console that are no problem: the browser reports the status of pages that are meant to be refused
+ * Watches a page from before it is opened. The list grows: errors of scripts, violations of its policy, which are errors of
+ * the console too, and loads from other origins.
+ * @param expected errors of the console that are no problem: the browser reports the status of pages that are refused on
+ * purpose
  */
 export function watchPage(
   page: Page,
@@ -66,7 +66,7 @@ export function watchPage(
   return problems
 }
 
-/** Problems of the page as it is now: it is wider than its window, its texts are cut, or axe-core finds something. */
+/** Problems of the current page: it is wider than its window, its texts are cut, or axe-core finds something. */
 export async function judgePage(page: Page, axeOptions: AxeOptions = {}): Promise<readonly string[]> {
   const [width = 0, shown = 0] = await page.evaluate<number[]>('[document.documentElement.scrollWidth, innerWidth]')
   return [
@@ -79,13 +79,13 @@ export async function judgePage(page: Page, axeOptions: AxeOptions = {}): Promis
 interface AxeOptions {
   /** A selector of the part that axe-core checks. */
   readonly part?: string
-  /** Rules that axe-core leaves out by itself. */
+  /** Rules that axe-core omits by default. */
   readonly rules?: Readonly<Record<string, { readonly enabled: boolean }>>
 }
 
 /**
  * Returns the barriers that axe-core finds in a page. The frames are checked one by one, because the policy of the pages
- * forbids axe-core to enter them. A frame that runs no script is left out.
+ * forbids axe-core to enter them. A frame without scripts is skipped.
  */
 export async function findBarriers(
   page: Page,
@@ -106,8 +106,8 @@ export async function findBarriers(
 }
 
 /**
- * Texts that a page cuts, where nothing scrolls to the rest. What only screen readers see is a pixel wide.
- * The name of an operation above a narrow API document is in full below.
+ * Texts that a page cuts without a scroll bar. Text for screen readers only is a pixel wide. The name of an operation above a
+ * narrow API document is shown in full below.
  */
 async function findCutTexts(page: Page): Promise<readonly string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('body :not(.t-doc__header *)')]

@@ -8,9 +8,9 @@ import { execute } from './database.ts'
 import { type PostgresServer, SUPERUSER, startPostgres } from './debian-postgres.ts'
 import { POSTGRES_BIN, type Workplace } from './workplace.ts'
 
-/** The user who owns the databases of a cluster, with no rights but to make roles. */
+/** The owner of the databases of a cluster. It may only create roles. */
 const OWNER = 'trestle'
-/** The password of every user but the role of operators: the servers prove it to each other. */
+/** The password of every user but the role of operators. The servers use it among each other. */
 export const PASSWORD = 'drill'
 export const OPERATOR_PASSWORD = 'drill of operators'
 
@@ -19,35 +19,32 @@ export interface CitusCluster {
   url(database: string, node?: number): string
   /** Makes an empty database on every server, without the extension. @returns its URL through the coordinator */
   create(database: string): Promise<string>
-  /** Makes a database one cluster, whether it has rows or not. */
+  /** Makes a database one cluster, with or without rows. */
   join(database: string): Promise<void>
-  /** Makes the owner of a database known to Citus, and leaves the internal functions of Citus to it alone. */
+  /** Introduces the owner of a database to Citus, and restricts the internal functions of Citus to the owner. */
   introduceOwner(database: string): Promise<void>
-  /** Copies a database, on every server, and ends the connections to it. A copy takes no further server. @returns its URL */
+  /** Copies a database on every server, and ends the connections to it. A copy accepts no further server. @returns its URL */
   copy(from: string, database: string): Promise<string>
   drop(database: string): Promise<void>
   /** Adds a server to the cluster of a database. @returns its number */
   addWorker(database: string): Promise<number>
   /** The address of a server, as the coordinator knows it: `127.0.0.1:5432`. */
   address(node: number): string
-  /** A server, to kill it and start it again. */
   server(node: number): PostgresServer
   /** The URL of the database `postgres` of each server, as a superuser. The coordinator comes first. */
   superuserUrls(): readonly string[]
-  /** Opens a connection to a server as a superuser, for statements that run again and again. */
+  /** Opens a connection to a server as a superuser, for repeated statements. */
   watch(node: number, database: string): Promise<Watcher>
   /** Runs a statement on a server as a superuser, and returns the rows. */
   asSuperuser(node: number, database: string, statement: string): Promise<readonly unknown[]>
 }
 
-/** A connection to a server. */
 export interface Watcher {
-  /** Runs a statement, and returns the rows. */
   readonly query: (statement: string) => Promise<readonly unknown[]>
   readonly end: () => Promise<void>
 }
 
-/** The folder of the programs of a PostgreSQL that has Citus. @throws Error when CITUS_PG_BIN does not name one */
+/** @throws Error when CITUS_PG_BIN does not name a PostgreSQL that has Citus */
 async function findCitusPrograms(): Promise<string> {
   const bin = process.env.CITUS_PG_BIN ?? POSTGRES_BIN
   const { stdout } = await promisify(execFile)(join(bin, 'pg_config'), ['--sharedir'])
@@ -55,15 +52,15 @@ async function findCitusPrograms(): Promise<string> {
   throw new Error(`the PostgreSQL in ${bin} has no Citus: set CITUS_PG_BIN to the programs of one that has`)
 }
 
-/** Settings of every server under which a commit that was acknowledged survives a kill. */
+/** Settings under which an acknowledged commit survives a kill. */
 export const DURABLE: Settings = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
 
 type Settings = Readonly<Record<string, string | number>>
 
 /**
- * Starts a coordinator and workers as operators have them: passwords between the servers, and an owner of the databases who is
- * no superuser. Disposing of the workplace ends them.
- * @param settings what every server is set to besides
+ * Starts a coordinator and workers as operators have them: passwords between the servers, and an owner of the databases
+ * without the rights of a superuser. Disposing of the workplace ends them.
+ * @param settings further settings of every server
  * @throws Error when CITUS_PG_BIN does not name a PostgreSQL that has Citus
  */
 export async function startCitusCluster(
@@ -97,7 +94,7 @@ export async function startCitusCluster(
     },
     introduceOwner: async (database) => {
       await asSuperuser(0, database, closeInternals(OWNER))
-      // Citus otherwise changes the role on the workers as the owner, who may not.
+      // Otherwise Citus changes the role on the workers as the owner, who may not.
       await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
       await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
       await asSuperuser(0, database, 'DROP TYPE owned')
@@ -123,7 +120,7 @@ export async function startCitusCluster(
 interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'server' | 'superuserUrls' | 'watch'> {
   readonly numbers: () => Iterable<number>
   readonly port: (number: number) => number
-  /** Starts one more. @returns its number */
+  /** Starts a further server. @returns its number */
   readonly add: () => Promise<number>
 }
 
@@ -163,7 +160,7 @@ async function startServers(workplace: Workplace, settings: Settings): Promise<S
 const CITUS = {
   shared_preload_libraries: 'citus',
   wal_level: 'logical',
-  // Without it a move of rows may lose a commit, so `payments distribute` refuses.
+  // Without it a rebalance may lose a commit, so `payments distribute` refuses.
   synchronous_commit: 'on',
   max_connections: 600,
   max_prepared_transactions: 600,
@@ -175,11 +172,11 @@ const CITUS = {
   'citus.enable_statistics_collection': 'off',
   // Few, because each test file copies them all.
   'citus.shard_count': 4,
-  // Citus copies the rows of a large table to a server in turns, part by part. Here those of a small one, too.
+  // Citus copies the rows of a large table to a server in parts. With this value, also those of a small table.
   'citus.copy_switchover_threshold': '1kB',
 }
 
-/** Every server finds the passwords in the home of its user, as operators keep them. */
+/** Every server finds the passwords in the home of its user, as in production. */
 function writePasswordFile({ folder, account }: Workplace): void {
   const file = join(folder, 'home', '.pgpass')
   writeFileSync(file, `*:*:*:payments_operators:${OPERATOR_PASSWORD}\n*:*:*:*:${PASSWORD}\n`)

@@ -7,8 +7,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, closeA
 
 /**
  * Closes a resource before SIGINT or SIGTERM ends this process, the newest first: programs in process groups of their own
- * would outlive it. A program that listens to signals itself ends in its own way.
- * @returns a function that takes the registration back, for when the resource is closed
+ * would outlive it. A program that listens to signals ends in its own way.
+ * @returns a function that cancels the registration, for when the resource is closed
  */
 export function closeAtSignal(close: Close): () => void {
   open.add(close)

@@ -28,13 +28,13 @@ export function pinned(cores: string | undefined, program: string, args: readonl
   return cores === undefined ? [program, ...args] : ['taskset', '-c', cores, program, ...args]
 }
 
-/** Moves a running process with its threads and children to other cores. Children that it starts later run there too. */
+/** Moves a running process with its threads and children to other cores. Later children run there too. */
 export function moveToCores(pid: number, cores: string): void {
   for (const id of [pid, ...childrenOf(pid)]) {
     try {
       execFileSync('taskset', ['-acp', cores, String(id)], { stdio: 'ignore' })
     } catch {
-      // The process has ended in the meantime.
+      // The process has ended already.
     }
   }
 }

@@ -12,13 +12,13 @@ import { runProgram } from './run-program.ts'
 
 /** A PostgreSQL with durable commits. */
 export interface DatabaseServer {
-  /** Makes a database and returns its URL: an empty one, or a copy of another one, to which nobody is connected. */
+  /** Makes a database and returns its URL: an empty one, or a copy of another one without connections. */
   create(name: string, template?: string): Promise<string>
   /** Kills the server with SIGKILL, and starts it on the same data. @throws Error when the server is not the bench's own */
   crash(): Promise<void>
   /**
-   * Starts a standby on a copy of the data, while nobody else is connected, and returns its URL. The standby ends with the
-   * server.
+   * Starts a standby on a copy of the data, while there are no other connections, and returns its URL. The standby ends with
+   * the server.
    * @throws Error when the server is not the bench's own
    */
   startStandby(): Promise<string>

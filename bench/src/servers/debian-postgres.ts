@@ -7,14 +7,12 @@ import { execute } from './database.ts'
 import { killTree, processorMsOf } from './process-tree.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
-/** The PostgreSQL server of Debian 12. */
 export const DEBIAN_POSTGRES: SystemProgram = { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' }
-/** The pooler of Debian 12. */
 export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPackage: 'pgbouncer' }
 /** The superuser of every PostgreSQL that a drill starts. */
 export const SUPERUSER = 'postgres'
 
-/** Turns durability off: nothing in a test database must survive a crash. */
+/** Turns durability off: no test database needs to survive a crash. */
 const FAST = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -27,32 +25,27 @@ const POSTGRES_START_MS = 20_000
 const PGBOUNCER_START_MS = 10_000
 const POLL_MS = 50
 
-/** Starts Debian's PostgreSQL for tests. It trusts everybody on this machine. @returns its port */
+/** Starts Debian's PostgreSQL for tests. It trusts every user of this machine. @returns its port */
 export async function startDebianPostgres(workplace: Workplace): Promise<number> {
   const start = { name: 'postgres', bin: POSTGRES_BIN, settings: {}, password: undefined }
   return (await startPostgres(workplace, start)).port
 }
 
-/** A PostgreSQL server that a drill has started. */
 export interface PostgresServer {
   readonly port: number
-  /**
-   * Kills the server with all of its processes, as a loss of power would. What the server has written to the system's cache
-   * stays.
-   */
+  /** Kills the server with all of its processes, as a loss of power would. Data in the system's cache stays. */
   kill(): Promise<void>
   /** Starts it again on its data. Resolves when it accepts writes. */
   revive(): Promise<void>
-  /** The processor time that it has used since it was started, in milliseconds. */
+  /** The processor time since its start, in milliseconds. */
   processorMs(): number
 }
 
 export interface ServerStart {
   readonly name: string
-  /** The folder of its programs. */
   readonly bin: string
   readonly settings: Readonly<Record<string, string | number>>
-  /** The password of its superuser. Undefined: the server trusts everybody on this machine. */
+  /** The password of its superuser. Undefined: the server trusts every user of this machine. */
   readonly password: string | undefined
 }
 
@@ -103,7 +96,7 @@ function waitUntilWritable(url: string, withinMs: number): Promise<void> {
   return waitUntilExecuted(url, 'BEGIN READ WRITE; COMMIT', withinMs)
 }
 
-/** Sends a statement again until it succeeds. @throws Error with the last failure when the time is over */
+/** Repeats a statement until it succeeds. @throws Error with the last failure when the time is over */
 export async function waitUntilExecuted(url: string, statement: string, withinMs: number): Promise<void> {
   const deadlineMs = performance.now() + withinMs
   for (;;) {
@@ -118,8 +111,8 @@ export async function waitUntilExecuted(url: string, statement: string, withinMs
 }
 
 /**
- * Starts PgBouncer in transaction mode before a PostgreSQL that trusts this machine. It keeps PgBouncer's defaults otherwise,
- * so it refuses startup parameters that it does not know.
+ * Starts PgBouncer in transaction mode before a PostgreSQL that trusts this machine. It keeps PgBouncer's other defaults, so
+ * it refuses unknown startup parameters.
  * @returns its port
  */
 export async function startPgBouncer(workplace: Workplace, postgresPort: number): Promise<number> {

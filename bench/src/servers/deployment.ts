@@ -12,7 +12,7 @@ import { type Server, startServer } from './server.ts'
 
 /** The sources and the database that a service runs with. */
 export interface DeploymentOptions {
-  /** The checkout that the service is started from. Default: this one. */
+  /** The checkout from which the service starts. Default: this one. */
   readonly checkout?: string
   /** Holds logs, secrets and compile caches. */
   readonly folder: string
@@ -30,7 +30,6 @@ export interface Deployment {
   start(options?: StartOptions): Promise<Server>
 }
 
-/** How a process of a deployment is started. */
 export interface StartOptions {
   /** Default: the system chooses. */
   readonly cores?: string | undefined
@@ -44,7 +43,7 @@ export interface StartOptions {
 
 const EXTRA_THREADS = 4
 
-/** How many threads Node's pool has, as the start script of the images sets it. */
+/** The size of Node's thread pool, as the start script of the images sets it. */
 export function threadsFor(coreCount: number): string {
   return String(coreCount + EXTRA_THREADS)
 }
@@ -69,7 +68,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     const env = await findDeployedEnvironment(definition, { ...options, secrets, cache })
     return runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
-  // A container loses what its process adds to the cache: each one starts from the image's cache.
+  // A container loses its additions to the cache: each one starts from the image's cache.
   const startFromImage = () => {
     rmSync(caches.running, { recursive: true, force: true })
     cpSync(caches.image, caches.running, { recursive: true })
@@ -105,14 +104,13 @@ function entryOf(checkout: string, name: string): string {
   return join(checkout, 'services', name, 'src', 'main.ts')
 }
 
-/** The values that the environment of a deployed process depends on. */
 export interface EnvironmentOptions extends Pick<DeploymentOptions, 'databaseUrl' | 'env'> {
   readonly secrets: Secrets
   /** The folder of Node's compile cache. */
   readonly cache: string
 }
 
-/** The environment of a process: ports that are free, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
+/** The environment of a process: free ports, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
 export async function findDeployedEnvironment(
   definition: ServiceDefinition,
   options: EnvironmentOptions,

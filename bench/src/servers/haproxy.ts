@@ -9,7 +9,6 @@ export async function startHaproxy(workplace: Workplace, listeners: readonly Lis
   await workplace.start({ name: 'haproxy', program: HAPROXY.file, args: ['-db', '-f', file] })
 }
 
-/** A port of HAProxy, and the servers behind it. */
 interface Listener {
   readonly name: string
   readonly port: number
@@ -28,15 +27,15 @@ interface ListenedServer {
 
 /** Long enough for the longest request of a service. */
 const HTTP_TIMEOUT = '60s'
-/** Connections to a database may be idle for as long as they like. */
+/** Connections to a database may stay idle for any time. */
 const TCP_TIMEOUT = '1h'
 const CHECK_MS = 250
-/** One late answer of a busy server does not take it out of service. */
+/** One late answer of a busy server does not remove it from service. */
 const FALLS = 3
 
 /**
- * The configuration of an HAProxy on loopback. A server that fails its checks gets nothing new. Over HTTP it finishes the
- * requests that it has; over TCP its connections are cut, because it is a database that is no longer the primary.
+ * The configuration of an HAProxy on loopback. A server that fails its checks gets no new requests. Over HTTP it finishes its
+ * open requests; over TCP its connections are cut, because it is a database that is no longer the primary.
  */
 export function haproxyConfig(listeners: readonly Listener[]): string {
   return [

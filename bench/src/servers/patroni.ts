@@ -21,7 +21,7 @@ export interface DatabaseCluster {
   waitUntilComplete(): Promise<string>
   /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
   kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>
-  /** Starts what a kill has ended. */
+  /** Restarts the processes that a kill has ended. */
   revive(name: string): Promise<void>
 }
 
@@ -33,7 +33,7 @@ const REQUEST_MS = 2_000
 const Members = z.object({ members: z.array(z.object({ name: z.string(), role: z.string(), state: z.string() })) })
 type Member = z.output<typeof Members>['members'][number]
 
-/** Starts etcd and the nodes. Disposing of the workplace ends them. */
+/** Disposing of the workplace ends etcd and the nodes. */
 export async function startCluster(workplace: Workplace): Promise<DatabaseCluster> {
   const cluster: PatroniCluster = {
     etcdPort: await startEtcd(workplace),
@@ -117,7 +117,7 @@ function primaryOf(members: readonly Member[]): string | undefined {
   return isWhole && primary?.state === 'running' ? primary.name : undefined
 }
 
-/** The view that a node has of the cluster; undefined while the node does not answer. */
+/** A node's view of the cluster; undefined while the node does not answer. */
 async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[] | undefined> {
   try {
     const signal = AbortSignal.timeout(REQUEST_MS)
@@ -137,7 +137,6 @@ interface PatroniNode {
   readonly dataFolder: string
 }
 
-/** The settings that all nodes have. */
 interface PatroniCluster {
   readonly etcdPort: number
   readonly binFolder: string
@@ -145,7 +144,7 @@ interface PatroniCluster {
   readonly superuser: { readonly name: string; readonly password: string }
 }
 
-/** Seconds after which a silent primary loses its place. Patroni allows no smaller value. */
+/** After this time an unreachable primary is replaced. Patroni allows no smaller value. */
 const TTL_SECONDS = 20
 const LOOP_SECONDS = 2
 const RETRY_SECONDS = 3
@@ -153,8 +152,8 @@ const RETRY_SECONDS = 3
 const LOOPBACK = '127.0.0.1'
 
 /**
- * The configuration of one node, as JSON, which is also YAML. A commit is answered once a second node has it on disk, and not
- * before: the loss of the primary loses nothing that was acknowledged.
+ * The configuration of one node, as JSON, which is also YAML. A commit is answered only when a second node has it on disk, so
+ * the loss of the primary loses no acknowledged write.
  */
 function patroniConfig(node: PatroniNode, cluster: PatroniCluster): string {
   const { superuser } = cluster

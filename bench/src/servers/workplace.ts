@@ -5,7 +5,6 @@ import { type Account, chooseAccount } from '@trestle/stack/postgres/home.ts'
 import { type Child, startChild } from '@trestle/stack/processes/child.ts'
 import { closeAtSignal } from './close-at-signal.ts'
 
-/** A program of the system, and the Debian package that contains it. */
 export interface SystemProgram {
   readonly file: string
   readonly debianPackage: string
@@ -22,7 +21,7 @@ export interface Workplace extends AsyncDisposable {
   createFolder(name: string): string
   /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
   start(program: { readonly name: string; readonly program: string; readonly args: readonly string[] }): Promise<Child>
-  /** Does something when the workplace is disposed of, before programs that were started earlier end. */
+  /** Runs `act` when the workplace is disposed of, before programs that were started earlier end. */
   defer(act: () => Promise<void>): void
 }
 
@@ -34,16 +33,13 @@ const END_STEPS = [
   { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
 ] as const
 
-/** Looks for programs. @throws Error that names the packages to install, when programs are missing */
+/** @throws Error that names the packages of missing programs */
 export function requirePrograms(programs: readonly SystemProgram[]): void {
   const missing = programs.filter(({ file }) => !existsSync(file)).map(({ debianPackage }) => debianPackage)
   if (missing.length > 0) throw new Error(`programs are missing: apt-get install ${missing.join(' ')}`)
 }
 
-/**
- * Makes the workplace. When it is disposed of, its programs end and its folder is removed.
- * @param parent the folder that has the folder of the workplace
- */
+/** When the workplace is disposed of, its programs end and its folder is removed. @param parent the parent of the new folder */
 export async function openWorkplace(name: string, parent = tmpdir()): Promise<Workplace> {
   // PostgreSQL does not run as root.
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
@@ -53,7 +49,7 @@ export async function openWorkplace(name: string, parent = tmpdir()): Promise<Wo
   started.defer(() => rmSync(folder, { recursive: true, force: true }))
   let disposal: Promise<void> | undefined
   const dispose = () => {
-    // Every caller awaits the same disposal, since a second `disposeAsync` would not wait for the first.
+    // Every caller awaits the same disposal, because a second `disposeAsync` would not wait for the first.
     disposal ??= started.disposeAsync()
     return disposal
   }

@@ -83,7 +83,7 @@ function verdict(seconds: number, goal: number): string {
   return seconds < goal ? 'met' : 'NOT MET'
 }
 
-/** Makes the tables by a dump, and fills them without the checks and indexes that rows of a server need. */
+/** Makes the tables from a dump, and fills them without the checks and indexes that a server needs. */
 async function fill(url: string, { users, form }: Options): Promise<void> {
   for (const role of ROLES) {
     await execute(
@@ -114,7 +114,10 @@ const PLAIN_INDEXES = `
     AND t.relname IN ('users', 'identities', 'sessions', 'refresh_tokens', 'mfa_amr_claims')
     AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.oid)`
 
-/** Users, each with an identity and sessions as a server writes them. The triggers of foreign keys and of neighbours stay off. */
+/**
+ * Users, each with an identity and sessions as a server writes them. The triggers of foreign keys and of applications stay
+ * off.
+ */
 function insertUsers(from: number, to: number, form: Options['form']): string {
   return `
     SET session_replication_role = replica;

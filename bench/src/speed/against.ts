@@ -34,7 +34,7 @@ interface Bench {
   readonly rounds: Rounds
   readonly cores: Cores | undefined
   readonly checkouts: Readonly<Record<Side, string>>
-  /** Settings of this checkout alone. */
+  /** Settings of this checkout only. */
   readonly setting: Readonly<Record<string, string>>
   /** A pattern that the names of the measured endpoints match. */
   readonly only: string
@@ -121,7 +121,7 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   return { server, endpoints: endpoints.filter(({ name }) => new RegExp(only).test(name)) }
 }
 
-/** Requests a second by side. The sides take turns to begin a round; the first round only warms up. */
+/** Requests a second by side. The sides alternate in beginning a round; the first round only warms up. */
 async function rotate(subjects: readonly [Side, Subject][], index: number, { generate, rounds }: Bench) {
   const rates: Record<Side, number[]> = { before: [], control: [], now: [] }
   for (let round = 0; round <= rounds.count; round++) {

@@ -78,7 +78,7 @@ async function prepare(workplace: Workplace, cluster: CitusCluster, { merchants,
   const deployment = await deployPayments(workplace, cluster, { ...shop, seed: { ...shop.seed, transactions: [] } })
   const url = cluster.url(DATABASE)
   await insertTransactions((statement) => execute(url, statement), TRANSACTIONS_EACH)
-  // One after the other below another merchant.
+  // Each below another merchant than the one before.
   const tokens = Ids.parse(await execute(url, 'SELECT id FROM payments.transactions ORDER BY substr(id, 12, 5), id'))
   const generate = createGenerator({ folder: workplace.folder, cores: undefined })
   const load: Load = {
@@ -105,7 +105,7 @@ async function measure(
     /** The servers by which the service enters. */
     readonly nodes: readonly number[]
     readonly workers: number
-    /** Environment variables of the service besides. */
+    /** Further environment variables of the service. */
     readonly settings?: Readonly<Record<string, string>>
   },
 ): Promise<void> {

@@ -45,7 +45,7 @@ async function run({ transactions }: { readonly transactions: number }): Promise
   say(`the ledger was verified in ${last.seconds.toFixed(1)} s`)
 }
 
-/** Authorizes and captures as many transactions of each merchant. */
+/** Authorizes and captures the same number of transactions of each merchant. */
 async function fill(url: string, merchantIds: readonly string[], each: number): Promise<void> {
   const waiting = [...merchantIds]
   const work = async () => {
@@ -81,13 +81,12 @@ function captureAll(merchantId: string): string {
 
 interface TimedStep {
   readonly title: string
-  /** When it began, counted from the begin of the run. */
+  /** Seconds from the start of the run. */
   readonly atSeconds: number
-  /** How long it took. */
   readonly seconds: number
 }
 
-/** The steps that `payments distribute` has printed: `7/50 distribute transactions (3.4 s)`. */
+/** The steps in the output of `payments distribute`: `7/50 distribute transactions (3.4 s)`. */
 function readSteps(printed: string, totalSeconds: number): readonly TimedStep[] {
   const begins = [...printed.matchAll(/^\d+\/\d+ (.+) \((\d+\.\d) s\)$/gm)].map(([, title = '', at]) => ({
     title,

@@ -16,7 +16,6 @@ const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
 if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE_ROWS))
   throw new Error(`sizes are ${PAGE_ROWS} or more, by commas`)
 
-/** A service and a merchant with a number of transactions and lines. */
 interface Grown {
   readonly size: number
   readonly url: string

@@ -6,7 +6,7 @@ import { runProgram } from '../servers/run-program.ts'
 import type { Server } from '../servers/server.ts'
 import { median } from '../statistics.ts'
 
-/** Requests that some connections send over and over. Each connection waits for its answer. */
+/** Repeated requests of some connections. Each connection waits for its answer. */
 export const Load = z.object({
   method: z.literal(['GET', 'POST']),
   /**
@@ -35,7 +35,6 @@ const LoadResult = z.object({
 })
 export type LoadResult = Readonly<z.infer<typeof LoadResult>>
 
-/** Sends a load to a server for a number of whole seconds. */
 export type LoadGenerator = (url: string, load: Load, seconds: number) => Promise<LoadResult>
 
 interface GeneratorOptions {
@@ -48,7 +47,6 @@ export function createGenerator(options: GeneratorOptions): LoadGenerator {
   return (hasWrk() ? createWrk : createAutocannon)(options)
 }
 
-/** Whether `wrk` is installed. */
 export function hasWrk(): boolean {
   return spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined
 }
@@ -57,7 +55,7 @@ export function hasWrk(): boolean {
 function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
   let runs = 0
   return async (url, load, seconds) => {
-    // Each load has a file of its own, since two loads may run at a time.
+    // Each load has a file of its own, because two loads may run at a time.
     const tokenFile = join(folder, `tokens-${++runs}.txt`)
     writeFileSync(tokenFile, (load.tokens ?? []).map((token) => `${token}\n`).join(''))
     const options = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s']
@@ -78,7 +76,6 @@ export function readWrkOutput(output: string): LoadResult {
   return LoadResult.parse(JSON.parse(line))
 }
 
-/** The environment variables of the script. */
 function describe(load: Load, tokenFile: string): Record<string, string> {
   const headers = Object.entries(load.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   return {
@@ -99,7 +96,7 @@ function describe(load: Load, tokenFile: string): Record<string, string> {
 export function createAutocannon({ folder, cores }: GeneratorOptions): LoadGenerator {
   let runs = 0
   return async (url, load, seconds) => {
-    // Each load has a file of its own, since two loads may run at a time.
+    // Each load has a file of its own, because two loads may run at a time.
     const loadFile = join(folder, `load-${++runs}.json`)
     writeFileSync(loadFile, JSON.stringify({ url, load, seconds }))
     const program = join(import.meta.dirname, 'load', 'autocannon-run.ts')
@@ -130,13 +127,13 @@ export async function tryLoad(url: string, load: Load): Promise<void> {
 
 export interface Sample extends LoadResult {
   /**
-   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate, it
-   * is the used share of a core. Well below 1, something other than the processor was the limit.
+   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate,
+   * it is the used share of a core. Well below 1, another limit than the processor applied.
    */
   readonly processorUs: number | undefined
 }
 
-/** Loads one server, and notes how much processor time the server used. */
+/** Loads one server, and measures its processor time. */
 export async function sample(server: Server, load: Load, generate: LoadGenerator, seconds: number): Promise<Sample> {
   const before = server.processorMs()
   const result = await generate(server.url, load, seconds)

@@ -100,7 +100,7 @@ function choose(names: readonly string[], checkout: string): readonly Scenario[]
   )
 }
 
-/** Measures one service, and ends everything that it started. */
+/** Measures one service, and ends every server that it started. */
 async function measureService({ service, env, prepare }: Scenario, setup: Setup): Promise<ServiceResult> {
   const { cores, coreCount, profileFolder, rounds } = setup
   const databaseUrl = await setup.database.create(`trestle_bench_${service}`)
@@ -129,8 +129,8 @@ async function measureService({ service, env, prepare }: Scenario, setup: Setup)
 }
 
 /**
- * The first round only warms up: Node.js compiles an endpoint with 2,000 requests a second for seconds, and until then a request
- * takes half as long again.
+ * The first round only warms up: Node.js needs seconds to compile an endpoint at 2,000 requests a second. Until then a
+ * request takes half as long again.
  */
 async function sampleEndpoint(server: Server, endpoint: Endpoint, { generate, rounds }: Setup) {
   await tryLoad(server.url, await endpoint.nextLoad(server.url))
@@ -142,7 +142,7 @@ async function sampleEndpoint(server: Server, endpoint: Endpoint, { generate, ro
   return samples
 }
 
-/** Starts another process, because a process sets its number of concurrent hashes by the cores that it has at its start. */
+/** Starts another process, because a process reads the number of cores at its start. */
 async function onAllCores(deployment: Deployment, { cores, ...setup }: Setup): Promise<PasswordResults> {
   const allCores = { cores: cores?.all, coreCount: setup.coreCount }
   await using started = new AsyncDisposableStack()

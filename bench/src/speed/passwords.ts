@@ -8,10 +8,8 @@ import { type Distribution, distributionOf, median, pairedRatios } from '../stat
 import { type Load, type LoadGenerator, rateOf, type Sample, sample, summarize, tryLoad } from './load.ts'
 import type { Endpoint } from './scenarios.ts'
 
-/** How long each sample lasts, and how many rounds there are. */
 export interface Rounds {
   readonly count: number
-  /** The length of one sample. */
   readonly seconds: number
 }
 
@@ -24,12 +22,11 @@ export interface PasswordResult {
   readonly ofHashes: Distribution
 }
 
-/** How password work slows other requests down. */
 export interface PasswordResults {
   readonly work: readonly PasswordResult[]
   /** `GET /user` alone and during sign-ins, and the ratio of their p99 in each round. */
   readonly users: { readonly alone: Sample; readonly meanwhile: Sample; readonly ratio: Distribution }
-  /** `GET /health` during sign-ins. A load balancer takes a slow service for a dead one. */
+  /** `GET /health` during sign-ins. A load balancer treats a slow service as dead. */
   readonly health: Sample
 }
 
@@ -39,7 +36,6 @@ interface PasswordOptions {
   readonly generate: LoadGenerator
   readonly rounds: Rounds
   readonly coreCount: number
-  /** Cores for the bare hashes. */
   readonly cores: string | undefined
 }
 
@@ -47,13 +43,13 @@ const CONNECTIONS = 16
 const ACCOUNTS = 8
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
-/** After only some hundred sign-ins, a server still runs code that Node.js has not compiled. */
+/** After some hundred sign-ins, a server still runs code that Node.js has not compiled. */
 const WARM_UP_SAMPLES = 8
 /** How often a round samples password work: the hash rate of a machine drifts, so it is measured before and after each. */
 const SAMPLES_IN_ROUND = 3
 
 /**
- * Measures sign-ins and sign-ups beside the bare hash rate just before and after them; and `GET /user` alone and during
+ * Measures sign-ins and sign-ups, with the bare hash rate just before and after them; and `GET /user` alone and during
  * sign-ins, with health checks during the sign-ins.
  */
 export async function measurePasswords(options: PasswordOptions): Promise<PasswordResults> {

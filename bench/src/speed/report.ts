@@ -27,7 +27,6 @@ const GOALS = { healthMs: 500, idleMib: 150, loadedMib: 300, ofHashes: 0.95, slo
 
 const COLUMNS = [36, 11, 8, 8, 7, 20]
 
-/** The printed lines about a service, with the goals that it met or missed. */
 export function reportLines({ service, endpoints, passwords, startUp, loadedMib }: ServiceResult): readonly string[] {
   return [
     '',
@@ -41,7 +40,6 @@ export function reportLines({ service, endpoints, passwords, startUp, loadedMib 
   ]
 }
 
-/** The number of failed requests. Anything but 0 makes the figures worthless. */
 export function countErrors({ endpoints, passwords }: ServiceResult): number {
   const samples = [
     ...endpoints.map(({ result }) => result),
@@ -94,7 +92,7 @@ function passwordRows({ work, users: { alone, meanwhile, ratio }, health }: Pass
   ]
 }
 
-/** The line of one figure; no line if the figure is not known. */
+/** The line of one figure; none if the figure is unknown. */
 export function boundRow(
   name: string,
   value: number | undefined,
@@ -108,7 +106,6 @@ export function boundRow(
   return [row(`  ${name}`, `${value.toFixed(value < 10 ? 2 : 0)} ${unit}`, '', '', '', '', judged)]
 }
 
-/** The verdict on a value that must reach a goal. */
 export function atLeast(value: number, goal: number): string {
   return verdict(value >= goal, `>= ${goal}`)
 }

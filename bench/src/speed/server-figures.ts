@@ -20,7 +20,6 @@ const CONNECTIONS = 32
 const WARM_UP_SECONDS = 3
 const Created = z.object({ data: z.object({ id: z.number() }) })
 
-/** A service, and its most frequent write. */
 interface Subject {
   readonly title: string
   readonly service: string
@@ -108,7 +107,6 @@ async function measure(workplace: Workplace, { title, service, env, prepare }: S
   }
 }
 
-/** Processor time in milliseconds so far. */
 function readUse(server: { processorMs(): number | undefined }, postgres: PostgresServer) {
   return { service: server.processorMs() ?? Number.NaN, postgres: postgres.processorMs() }
 }

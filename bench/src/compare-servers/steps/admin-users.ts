@@ -2,7 +2,6 @@ import { bodies, getUser, PASSWORD, type Subject, sends, signIn, signUp } from '
 
 const HASH = '$2a$04$c9bIAbmLcWQ7LbRT6rYTQ.cMJU9Qcm4uX7MIYNRGDPMk2Fy1G.Fi6'
 
-/** Users made by an admin. */
 export const adminCreates: Subject = {
   name: 'admin makes users',
   steps: [
@@ -94,7 +93,6 @@ export const adminCreates: Subject = {
   ],
 }
 
-/** Users changed, read and deleted by an admin. */
 export const adminChanges: Subject = {
   name: 'admin changes users',
   steps: [
@@ -183,7 +181,7 @@ export const adminChanges: Subject = {
   ],
 }
 
-/** Lists of users and the audit log. Nobody else makes users in this round. */
+/** Lists of users and the audit log. No other subject makes users in this round. */
 export const adminLists: Subject = {
   name: 'admin lists',
   steps: [
@@ -225,7 +223,6 @@ export const adminLists: Subject = {
   ],
 }
 
-/** The entries of the audit log about a user's acts. */
 export const auditLog: Subject = {
   name: 'audit log',
   steps: [

@@ -23,7 +23,6 @@ const verify = (name: string, body: NonNullable<RequestStep['body']>, keep: stri
   keep,
 })
 
-/** Addresses confirmed by code, by hash and by link. */
 export const confirmations: Subject = {
   name: 'confirmations',
   steps: [
@@ -83,7 +82,6 @@ export const confirmations: Subject = {
   ],
 }
 
-/** POST /verify and POST /resend that fail. */
 export const verifications: Subject = {
   name: 'verifications',
   steps: [

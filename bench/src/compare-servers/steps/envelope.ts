@@ -42,7 +42,7 @@ const MISSING_FOR_ADMINS = [
   ...['GET /admin/custom-providers', 'POST /admin/custom-providers', 'GET /admin/custom-providers/custom:x'],
 ]
 
-/** Paths, methods and what stands at the edges of the API. */
+/** Paths, methods and edge cases of the API. */
 export const paths: Subject = {
   name: 'paths',
   steps: [
@@ -70,7 +70,6 @@ const asking = (method: string, headers?: string) => ({
   ...(headers !== undefined && { 'access-control-request-headers': headers }),
 })
 
-/** The preflight requests that browsers send. */
 export const cors: Subject = {
   name: 'CORS',
   steps: [

@@ -35,7 +35,7 @@ export const authenticatorApps: Subject = {
   steps: [
     signUp('ada'),
     signIn('ada', 'tablet'),
-    // The old server makes this factor, so it is that of another user.
+    // supabase/auth makes this factor for another user.
     signUp('cara'),
     ...bodies(
       'POST /factors',
@@ -78,7 +78,7 @@ export const authenticatorApps: Subject = {
       },
       { as: 'ada' },
     ),
-    // Two proofs of one second have no order.
+    // Methods that were used within one second have no order.
     { pauseMs: 1_100 },
     verify('ada', 'app', 'raised', -1),
     getUser('raised'),
@@ -133,7 +133,7 @@ export const authenticatorApps: Subject = {
   ],
 }
 
-/** Factors of somebody else, and by an admin. */
+/** Factors of another user, and factors that an admin handles. */
 export const adminFactors: Subject = {
   name: 'admin and factors',
   steps: [

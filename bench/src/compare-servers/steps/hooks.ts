@@ -13,7 +13,7 @@ import {
 const answers = (hook: HookName, body: Json, status = 200): Step => ({ answerOf: hook, status, body })
 const refusal = (code: number, message: string) => ({ error: { http_code: code, message } })
 
-/** Answers of a hook and the statuses of a sign-up that follow from them, each with a new address. */
+/** Answers of a hook with the status of a sign-up that follows, each with a new address. */
 const BEFORE_ANSWERS: readonly (readonly [Json, number])[] = [
   [refusal(403, 'not you'), 200],
   [refusal(418, 'a teapot'), 200],
@@ -29,7 +29,6 @@ const BEFORE_ANSWERS: readonly (readonly [Json, number])[] = [
   [refusal(403, 'with status'), 403],
 ]
 
-/** Hooks around the making of users. */
 export const userHooks: Subject = {
   name: 'hooks of new users',
   steps: [
@@ -141,7 +140,6 @@ const DECISIONS: readonly (readonly [Json, number])[] = [
   [{}, 500],
 ]
 
-/** Hooks that judge passwords and codes. */
 export const attemptHooks: Subject = {
   name: 'hooks of attempts',
   steps: [
@@ -207,7 +205,6 @@ const USUAL = {
   is_anonymous: false,
 }
 
-/** Access tokens that a hook changes. */
 export const claimHooks: Subject = {
   name: 'hooks of access tokens',
   steps: [

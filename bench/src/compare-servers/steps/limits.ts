@@ -2,7 +2,7 @@ import { mailTo, PASSWORD, type Step, type Subject, signIn, signUp } from '../st
 
 const times = (count: number, step: Step): readonly Step[] => Array.from({ length: count }, () => step)
 
-/** Limits of two requests, and what is told beyond them. */
+/** Limits of two requests, and the answers above them. */
 export const limits: Subject = {
   name: 'limits',
   steps: [
@@ -107,7 +107,6 @@ export const intervals: Subject = {
   ],
 }
 
-/** Wrong codes and passwords, and then the right one. */
 export const guesses: Subject = {
   name: 'guesses',
   steps: [
@@ -138,7 +137,6 @@ export const guesses: Subject = {
   ],
 }
 
-/** No server takes the mails. */
 export const mailsLost: Subject = {
   name: 'no mail server',
   steps: [

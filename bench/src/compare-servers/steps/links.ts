@@ -22,7 +22,6 @@ const byCode = (type: string, email: string): Step => ({
   keep: 'signed-in',
 })
 
-/** Links that an admin makes. */
 export const generatedLinks: Subject = {
   name: 'generated links',
   steps: [
@@ -164,7 +163,7 @@ export const invitations: Subject = {
   ],
 }
 
-/** Addresses that are on the list, that are not, and that try to look as if they were. */
+/** Addresses on the list, addresses off the list, and addresses that only look as if they were on it. */
 const ADDRESSES = [
   ...['http://localhost:3000', 'http://localhost:3000/', 'http://localhost:3000/a', 'http://localhost:3000/a?b=c#d'],
   ...[
@@ -268,7 +267,6 @@ const flows = (address: string): readonly RequestStep[] => [
   },
 ]
 
-/** The addresses to which browsers may be sent. */
 export const redirects: Subject = {
   name: 'redirects',
   steps: [
@@ -297,7 +295,6 @@ export const redirects: Subject = {
   ],
 }
 
-/** Redirects that a list of globs allows or refuses. */
 export const globs: Subject = {
   name: 'globs',
   steps: [

@@ -65,7 +65,7 @@ export const ownUser: Subject = {
   ],
 }
 
-/** The answer does not depend on the users that are there. */
+/** The answer does not depend on which users exist. */
 const ADMIN_PATH = 'GET /admin/users/11111111-1111-4111-8111-111111111111'
 
 const AUTHORIZATIONS = {
@@ -84,19 +84,18 @@ const AUTHORIZATIONS = {
   'of an admin': 'Bearer {admin.access_token}',
 }
 
-/** Tokens that say something else, or nothing. Those that are accepted come last: their sign-outs end the session. */
+/** Forged tokens. Accepted ones come last, because their sign-outs end the session. */
 const FORGERIES = [
   ...['alg-none', 'expired', 'other-key', 'no-sub', 'sub-no-uuid', 'unknown-sub', 'hs512', 'unknown-session'],
   ...['session-no-uuid', 'not-yet', 'no-session', 'no-exp', 'other-audience', 'two-audiences', 'text-exp'],
 ]
 
-/** The header Authorization, and tokens that are wrong. */
 export const bearers: Subject = {
   name: 'bearers',
   steps: [
     signUp('ada'),
     ...Object.entries(AUTHORIZATIONS).flatMap(([name, value]) =>
-      // A sign-out would change the answers to the next ones.
+      // A sign-out would change the next answers.
       (value.includes('ada') ? ['GET /user', ADMIN_PATH] : ['GET /user', 'POST /logout', ADMIN_PATH]).map((send) => ({
         name: `${send}: ${name}`,
         send,

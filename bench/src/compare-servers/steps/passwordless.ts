@@ -7,7 +7,6 @@ const verify = (type: string, token: string, email: string, keep: string): Reque
   keep,
 })
 
-/** Codes and links to sign in with, by mail. */
 export const passwordless: Subject = {
   name: 'codes by mail',
   steps: [
@@ -70,7 +69,6 @@ export const passwordless: Subject = {
   ],
 }
 
-/** Forgotten passwords, and nonces before a new one. */
 export const recoveries: Subject = {
   name: 'recoveries',
   steps: [
@@ -135,7 +133,6 @@ export const recoveries: Subject = {
 
 const sms = (name: string, keep: string) => ({ ...callOf('SEND_SMS', keep), name: `the SMS ${name}` })
 
-/** Phones confirmed by code. */
 export const phones: Subject = {
   name: 'codes by SMS',
   steps: [

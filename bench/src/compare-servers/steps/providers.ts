@@ -24,7 +24,6 @@ const exchange = (keep: string, verifier: string): RequestStep => ({
 const VERIFIER = 'a-verifier-of-more-than-forty-three-characters-0123'
 const PKCE = `&code_challenge={challenge ${VERIFIER}}&code_challenge_method=s256`
 
-/** Sign-ins at a provider. */
 export const providers: Subject = {
   name: 'providers',
   steps: [
@@ -122,7 +121,6 @@ const link = (as: string, query = '&skip_http_redirect=true'): RequestStep => ({
   keep: 'linking',
 })
 
-/** Identities linked and unlinked by their users. */
 export const linking: Subject = {
   name: 'linking',
   steps: [

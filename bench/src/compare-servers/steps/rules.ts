@@ -1,6 +1,6 @@
 import { bodies, getUser, mailTo, PASSWORD, type Subject, sends, signIn, signUp } from '../step.ts'
 
-/** Everything that can be switched off is off, for users who come anew. */
+/** Every option is off, and each user is new. */
 export const switchedOff: Subject = {
   name: 'switched off',
   steps: [
@@ -56,7 +56,6 @@ export const switchedOff: Subject = {
   ],
 }
 
-/** Ways to sign in by email are off. */
 export const emailOff: Subject = {
   name: 'email off',
   steps: [
@@ -138,7 +137,7 @@ export const passwordRules: Subject = {
   ],
 }
 
-/** A nonce is needed for a password of an old session, and the current password always. */
+/** A password change in an old session needs a nonce. The current password is always required. */
 export const currentPassword: Subject = {
   name: 'current password',
   steps: [
@@ -205,7 +204,6 @@ export const timebox: Subject = {
   ],
 }
 
-/** A captcha is asked for. */
 export const captcha: Subject = {
   name: 'captcha',
   steps: [

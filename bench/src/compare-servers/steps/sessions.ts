@@ -6,7 +6,6 @@ const signOut = (name: string, query = ''): RequestStep => ({
   as: name,
 })
 
-/** Sign-outs by scope, and calls of sessions that have ended. */
 export const sessions: Subject = {
   name: 'sign-outs',
   steps: [
@@ -76,7 +75,6 @@ export const sessions: Subject = {
   ],
 }
 
-/** Exchanges a refresh token that was kept under a name. */
 function refresh(from: string, keep: string, note = ''): RequestStep {
   const body = { refresh_token: `{${from}.refresh_token}` }
   return { name: `refresh ${from}${note && ` ${note}`}`, send: 'POST /token?grant_type=refresh_token', body, keep }
@@ -141,7 +139,7 @@ export const refreshTokens: Subject = {
   ],
 }
 
-/** Refreshes with an interval of reuse of 0, which is the default of the old server. */
+/** Refreshes with a reuse interval of 0, the default of supabase/auth. */
 export const noReuse: Subject = {
   name: 'no reuse interval',
   steps: [

@@ -88,7 +88,6 @@ export const signUps: Subject = {
   ],
 }
 
-/** Sign-ups with much data. */
 export const largeMetadata: Subject = {
   name: 'large metadata',
   steps: [
@@ -268,7 +267,6 @@ function tokenWith(headers: Readonly<Record<string, string>>) {
   return { send: 'POST /token?grant_type=password', headers, body: { email: 'ada@example.com', password: PASSWORD } }
 }
 
-/** Passwords that are weak, sent by their owners. */
 export const weakPasswords: Subject = {
   name: 'weak passwords',
   steps: [

@@ -2,7 +2,6 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runProgram } from '../../servers/run-program.ts'
 
-/** A language in which clients of the services are generated and compiled. */
 export interface Language {
   readonly name: string
   readonly toolchains: readonly Toolchain[]
@@ -36,14 +35,12 @@ export async function tryLanguage(
   return doJobs === undefined || tryStep('the main jobs are done', () => doJobs(home, env))
 }
 
-/** The services that clients are generated of. */
 export const SERVICES = ['auth', 'payments', 'inventory']
 
 export function documentOf(service: string): string {
   return join(import.meta.dirname, '../../../../docs/openapi', `${service}.json`)
 }
 
-/** Copies a program of this folder to where the clients are. */
 function copyProgram(name: string, home: string): void {
   copyFileSync(join(import.meta.dirname, name), join(home, name))
 }
@@ -52,14 +49,14 @@ async function runAll(program: string, cwd: string, lists: readonly (readonly st
   for (const args of lists) await runProgram({ program, args, cwd })
 }
 
-/** A program of the machine that a language needs, and how to see that it is there. */
+/** A program of the machine that a language needs, and a command that shows its version. */
 interface Toolchain {
   readonly name: string
   readonly program: string
   readonly args: readonly string[]
 }
 
-/** The names of the toolchains that are not there, or are too old. */
+/** The names of the toolchains that are missing or too old. */
 export async function findMissing(toolchains: readonly Toolchain[], path = process.env.PATH ?? ''): Promise<string[]> {
   const tried = toolchains.map(async ({ name, program, args }) => {
     const isThere = runProgram({ program, args, env: { ...process.env, PATH: path } as Record<string, string> })
@@ -153,7 +150,7 @@ export const python: Language = {
     for (const service of SERVICES) {
       const args = ['generate', '--config', 'config.yaml', '--meta', 'none', '--path', documentOf(service)]
       const said = await runProgram({ program: generator, args: [...args, '--output-path', service], cwd: home })
-      // The generator goes on without an operation that it does not understand.
+      // The generator skips an operation that it does not understand.
       if (/WARNING|ERROR/.test(said)) throw new Error(`${service}: ${said}`)
     }
     copyProgram('main.py', home)

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { app, merchant, transaction } from '../../fixtures.ts'
 import { runProgram } from '../../servers/run-program.ts'
 
-/** The steps, by the methods of the client that they call. */
 export const steps: Readonly<
   Record<
     string,
@@ -168,7 +167,7 @@ function idsOf(items: readonly Listed[]): string[] {
   return items.map(({ id }) => id)
 }
 
-/** The first item of a stream. The stream is then ended. */
+/** Reads the first item of a stream, then ends the stream. */
 function nextOf(cursor: Cursor): Promise<Listed> {
   return new Promise((resolve, reject) => {
     cursor.pull((source) => {
@@ -252,7 +251,6 @@ interface Members<Value> {
   find(merchantId: string): Cursor
 }
 
-/** The client's classes of errors. */
 type ErrorName =
   | 'Error'
   | 'AuthorizationError'
@@ -261,13 +259,13 @@ type ErrorName =
   | 'ConflictError'
   | 'ValidationError'
 
-/** The exports of the package: it makes a client for a key, and has the classes of its errors. */
+/** The package's export: it makes a client for a key, and has the error classes. */
 type Paylike = ((key: string | undefined, options: { url: string }) => PaylikeClient) &
   Readonly<Record<ErrorName, new () => { readonly message: string; readonly data?: unknown }>>
 
 const VERSION = '2.0.2'
 
-/** Installs the client into a folder outside the project, from the registry, and loads it from there. */
+/** Installs the client from the registry into a folder outside the project, and loads it. */
 export async function installPaylike(folder: string): Promise<Paylike> {
   await runProgram({ program: 'npm', args: ['init', '--yes'], cwd: folder })
   await runProgram({ program: 'npm', args: ['install', '--no-audit', '--no-fund', `paylike@${VERSION}`], cwd: folder })

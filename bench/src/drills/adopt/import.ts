@@ -11,9 +11,9 @@ const FACTOR_EVERY = 20
 const Count = z.object({ count: z.number() })
 
 /**
- * Imports from a running supabase/auth (docs/runbooks/moving-in.md): while it serves, again for what has
- * changed since, and a last time after it was stopped.
- * @throws Error when something is lost that was acknowledged
+ * Imports from supabase/auth (docs/runbooks/moving-in.md): while it serves, again for later changes, and once after it was
+ * stopped.
+ * @throws Error when acknowledged data is lost
  */
 export async function importRunning({
   users,
@@ -60,7 +60,7 @@ export async function importRunning({
   say(`${count} users, ${known.length} acknowledged: all of these refresh, sign in and have their metadata`)
 }
 
-/** A user of the source who may do nothing but read. */
+/** A database role of the source that may only read. */
 interface Reader extends AsyncDisposable {
   /** The database of the source, without the password. */
   readonly url: string
@@ -69,7 +69,7 @@ interface Reader extends AsyncDisposable {
 
 const RUNBOOK = new URL('../../../../docs/runbooks/moving-in.md', import.meta.url)
 
-/** Creates the reader as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
+/** Creates the role as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
 async function createReader(databaseUrl: string): Promise<Reader> {
   const runbook = readFileSync(RUNBOOK, 'utf8')
   const [making] = /^ *CREATE ROLE auth_reader\b[\s\S]*?(?=^ *END$)/m.exec(runbook) ?? []
@@ -87,7 +87,7 @@ async function createReader(databaseUrl: string): Promise<Reader> {
   }
 }
 
-/** Runs `auth import`. @returns what it has printed. @throws Error with its output when it fails, or when it holds a user back */
+/** Runs `auth import`. @returns its output @throws Error with its output when it fails, or when it does not import a user */
 function take({ url, password }: Reader, target: Place): Promise<string> {
   const { program, entry, env } = commandOf(target)
   const args = [entry, 'import', '--from-database', url]

@@ -8,15 +8,13 @@ import { type Known, sendLoad, signUp } from './users.ts'
 
 export interface KillsOptions {
   readonly kills: number
-  /** The same seed chooses the same moments. */
   readonly seed: number
   readonly users: number
   readonly rate: number
-  /** Creates a place with an empty database of the old service. */
   readonly createPlace: () => Promise<Place>
 }
 
-/** How far a killed run had come, by what it had printed. */
+/** How far a killed run had come, by its output. */
 const STAGES = {
   'before the directory was filled': '',
   'while refresh tokens were copied': 'the directory of users is filled',
@@ -24,12 +22,12 @@ const STAGES = {
   'after the switch': 'adopted migration',
 } as const
 
-/** An adoption is killed so often before it is let run to its end. */
+/** How many times an adoption is killed before it runs to its end. */
 const KILLS_OF_ADOPTION = 5
 
 /**
  * Kills adoptions at random moments while the old service is under load, and continues them.
- * @throws Error when something is lost that was acknowledged, or when the rows are not those of a run without a kill
+ * @throws Error when acknowledged data is lost, or when the rows differ from those of a run without a kill
  */
 export async function runKills(options: KillsOptions): Promise<void> {
   const { kills, seed, createPlace } = options
@@ -64,7 +62,6 @@ async function measureWhole(place: Place, { users, rate }: KillsOptions): Promis
   return wholeMs
 }
 
-/** Kills an adoption under load some times, and lets it run to its end. */
 async function killSome(
   place: Place,
   { users, rate }: KillsOptions,
@@ -75,7 +72,7 @@ async function killSome(
   while (known.length < users) known.push(await signUp(old.url, known.length))
   const load = sendLoad(old.url, known, rate)
   const reached: string[] = []
-  // A run that ends before its moment is not counted, and another one has little left to do.
+  // A run that ends before its moment is not counted. A further run has little work left.
   for (let attempt = 0; attempt < wanted; attempt += 1) {
     const stage = await adoptUntil(place, random() * wholeMs)
     if (stage !== undefined) reached.push(stage)
@@ -85,7 +82,7 @@ async function killSome(
   return { known, reached }
 }
 
-/** Adopts, and kills the process after a while. @returns how far it had come; undefined when it had ended before */
+/** Adopts, and kills the process after a while. @returns how far it had come; undefined when it had already ended */
 async function adoptUntil(place: Place, afterMs: number): Promise<string | undefined> {
   const { program, entry, env } = commandOf(place)
   const child = spawn(program, [entry, 'adopt'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -102,8 +99,8 @@ async function adoptUntil(place: Place, afterMs: number): Promise<string | undef
 }
 
 /**
- * Columns with times of a run, or random values, by table. Tokens of form 2 have no row at the old service,
- * so no id. Identities of old versions get their ids at the switch.
+ * Columns with times of a run or random values, by table. Tokens of form 2 have no row at the old service, so no id.
+ * Identities of old versions get their ids at the switch.
  */
 async function listChance({ databaseUrl, env }: Place): Promise<Readonly<Record<string, readonly string[]>>> {
   const made = await execute(
@@ -119,7 +116,7 @@ async function listChance({ databaseUrl, env }: Place): Promise<Readonly<Record<
   }
 }
 
-/** Everything that was acknowledged is there, and a run without a kill on the same rows ends with the same rows. */
+/** Checks that all acknowledged data is there, and that a run without a kill on the same rows gives the same rows. */
 async function expectWhole(place: Place, known: readonly Known[]): Promise<void> {
   const { databaseUrl } = place
   const chance = await listChance(place)

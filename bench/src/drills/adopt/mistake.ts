@@ -4,14 +4,13 @@ import { say } from '../../program.ts'
 import { findDifference, migrateOld, type Place, readRows, start } from './place.ts'
 import { call, type Known, PASSWORD } from './users.ts'
 
-/** Answers from this status on refuse. */
 const REFUSED = 400
 const SCHEMAS = ['auth', 'auth_before_trestle'] as const
 
 /**
- * Starts the old program on an adopted database, as somebody may by mistake, and sends it what clients and admins send.
+ * Starts the old program on an adopted database, as an operator may by mistake, and sends it requests of clients and admins.
  * @param program the old program, which migrates before it serves, as in its container
- * @throws Error when it signs somebody in, acknowledges a change, or changes a row
+ * @throws Error when it signs a user in, acknowledges a change, or changes a row
  */
 export async function expectHarmless(place: Place, program: string, [first, second]: readonly Known[]): Promise<void> {
   if (first === undefined || second === undefined) throw new Error('the mistake needs two users')
@@ -38,7 +37,7 @@ interface Attempt {
   readonly token: string
 }
 
-/** Requests of clients and admins. The access token of the second user, which the old service has issued, still verifies. */
+/** Requests of clients and admins. The old service has issued the access token of the second user, which still verifies. */
 function attemptsOf(first: Known, second: Known): readonly Attempt[] {
   const { email } = first
   const [anybody, token, admin] = ['', second.accessToken, signAdminToken(SECRET)]

@@ -7,7 +7,7 @@ import { ROOT } from '../../program.ts'
 import { execute } from '../../servers/database.ts'
 import { runProgram } from '../../servers/run-program.ts'
 
-/** A database that moves from the old service to ours and back, and the two programs that serve it. */
+/** A database that moves from the old service to ours and back, with the two programs that serve it. */
 export interface Place {
   readonly databaseUrl: string
   readonly theirs: ServerKind
@@ -16,11 +16,9 @@ export interface Place {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A service that answers at a URL. */
 interface Running extends AsyncDisposable {
   readonly url: string
   stop(): Promise<void>
-  /** Kills the service by SIGKILL. */
   kill(): Promise<void>
 }
 
@@ -46,7 +44,7 @@ const ENCRYPTION = {
   SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS: `key-1:${KEY}`,
 } as const
 
-/** The differences between one old service and another. */
+/** The differences between installations of the old service. */
 export interface Variant {
   /** The form of its refresh tokens. */
   readonly form: '1' | '2'
@@ -80,7 +78,7 @@ function underNames(env: Place['env']): Place['env'] {
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [`GOTRUE_${name}`, value]))
 }
 
-/** How `auth` is run in a place: program, arguments before those of the command, and environment. */
+/** How to run `auth` in a place: program, arguments before the command's, and environment. */
 export function commandOf({ databaseUrl, ours, env }: Place): {
   readonly program: string
   readonly entry: string
@@ -93,7 +91,6 @@ export function commandOf({ databaseUrl, ours, env }: Place): {
   }
 }
 
-/** Runs `auth adopt`, and returns what it has printed. @throws Error with its output when it fails */
 export function adopt(place: Place, ...flags: readonly string[]): Promise<string> {
   const { program, entry, env } = commandOf(place)
   return runProgram({ program, args: [entry, 'adopt', ...flags], env, cwd: import.meta.dirname })
@@ -112,7 +109,7 @@ const Texts = z.array(z.object({ row: z.string() }))
 /** The rows of the tables of some schemas, as sorted texts, by table. */
 type Rows = ReadonlyMap<string, readonly string[]>
 
-/** Reads every row of every table. @param left columns that are left out, by table without its schema */
+/** @param left columns that are left out, by table without its schema */
 export async function readRows(
   url: string,
   schemas: readonly string[],
@@ -137,7 +134,7 @@ export async function readRows(
   return rows
 }
 
-/** The first difference of two readings, as a sentence; undefined where they are equal. */
+/** The first difference of two readings, as a sentence; undefined if they are equal. */
 export function findDifference(expected: Rows, found: Rows): string | undefined {
   const tables = [...new Set([...expected.keys(), ...found.keys()])]
   for (const table of tables) {

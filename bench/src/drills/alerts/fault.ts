@@ -3,21 +3,18 @@ import type pg from 'pg'
 import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
 import type { ServiceName, Stage } from './stage.ts'
 
-/** Repairs a fault. */
 export type Repair = () => Promise<void>
 
 /** A fault, and the alert that must report it. */
 export interface Fault {
   readonly alert: string
-  /** The service that the alert names. */
   readonly job: ServiceName
-  /** The fault, as the drill prints it. */
   readonly what: string
   /** Plants the fault, and returns its repair. */
   plant(stage: Stage): Promise<Repair>
 }
 
-/** Repeats work until the repair, or until the work fails. Then the repair fails with the same error. */
+/** Repeats work until the repair, or until the work fails. Then the repair rejects with the same error. */
 export function repeat(work: () => Promise<unknown>): Repair {
   let isOver = false
   const run = async () => {
@@ -32,7 +29,6 @@ export function repeat(work: () => Promise<unknown>): Repair {
   }
 }
 
-/** Runs statements over a connection of their own. */
 export async function execute(stage: Stage, ...statements: readonly string[]): Promise<pg.QueryResult | undefined> {
   const client = await stage.connect()
   try {
@@ -49,7 +45,7 @@ export interface Rig {
   readonly stage: Stage
   readonly prometheus: Prometheus
   readonly say: (line: string) => void
-  /** Ends every wait. What is planted is repaired first. */
+  /** Ends every wait. Planted faults are repaired first. */
   readonly stop: AbortSignal
 }
 
@@ -59,7 +55,7 @@ export type Ending = () => Promise<void>
 /** Alerts use rates of two minutes and increases of five, and fire some time after their limit is crossed. */
 const FIRE_MS = 240_000
 const OVER_MS = 420_000
-/** The time after which the effect of the fault before is known: an alert that fires by then belongs to that fault. */
+/** By then the effect of the previous fault is known: an alert that fires earlier belongs to that fault. */
 const CALM_MS = 3 * EVERY_SECONDS * 1_000
 const LOOK_MS = 500
 

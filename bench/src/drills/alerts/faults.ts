@@ -6,7 +6,7 @@ import { addProduct, createProduct, invite, openShop, refresh, reserve, ship } f
 import type { Stage } from './stage.ts'
 
 const INVITATION_TASK = 'invitation_mail'
-/** More jobs than a process works on at once. */
+/** More jobs than a process runs at once. */
 const INVITATIONS = 20
 /** Long enough to lock a reservation before it expires. */
 const RESERVED_SECONDS = 2
@@ -39,7 +39,6 @@ function changeWaitingJobs(stage: Stage, changes: string): Repair {
   })
 }
 
-/** Faults of background work, and of the servers that it needs. */
 export const workFaults: readonly Fault[] = [
   {
     alert: 'ReservationsOverdue',
@@ -113,7 +112,6 @@ export const workFaults: readonly Fault[] = [
 const LOCK_MS = 1_500
 const SHIPPERS = 12
 
-/** Locks a table again and again, with short breaks. */
 async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
   const client = await stage.connect()
   const unlock = repeat(async () => {
@@ -166,7 +164,7 @@ export const serviceFaults: readonly Fault[] = [
       const productId = await addProduct(url)
       const unlock = await lockAgainAndAgain(stage, 'inventory.stock_levels')
       const shippers = Array.from({ length: SHIPPERS }, (_, i) => repeat(() => ship(url, productId, `192.0.2.${i}`)))
-      // Stock takes turns for as many connections as the pool has, so only other writes wait for the pool.
+      // Stock uses at most as many connections as the pool has, so only other writes wait for the pool.
       const creator = repeat(() => createProduct(url))
       return async () => {
         await unlock()

@@ -5,7 +5,6 @@ import { createApp, listen, merchantBody, PASSWORD, post, Session, signIn, signU
 import { createClient, payOrder } from '../canaries/orders.ts'
 import { SERVICES, type ServiceName, type Stage } from './stage.ts'
 
-/** A load on all services until it is stopped. */
 export interface Load {
   /** Answers of each service by status since the last call. */
   take(): Readonly<Record<ServiceName, ReadonlyMap<number, number>>>
@@ -62,7 +61,6 @@ export async function startLoad(stage: Stage, started: AsyncDisposableStack, per
 }
 
 interface Reply {
-  /** 0 when there was no answer. */
   readonly status: number
   readonly body: unknown
 }
@@ -72,7 +70,7 @@ interface Ask {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An act of a client. Resolves to the statuses of its answers; 0 stands for no answer. */
+/** A request of a client or several. Resolves to their statuses; 0 stands for no answer. */
 type Action = () => Promise<readonly number[]>
 
 const PATIENCE_MS = 15_000
@@ -103,7 +101,6 @@ function parse(text: string): unknown {
 }
 
 const USERS = 8
-/** A user who stays signed in. */
 interface User {
   readonly email: string
   session: Session
@@ -179,7 +176,6 @@ export async function addProduct(url: string): Promise<number> {
   return data.id
 }
 
-/** Makes a product without stock. */
 export async function createProduct(url: string): Promise<number> {
   return (await send('POST', `${url}/products`, { body: productBody() })).status
 }
@@ -193,7 +189,6 @@ export async function reserve(url: string, productId: number, expiresInSeconds: 
   return Made.safeParse((await send('POST', `${url}/reservations`, { body })).body).data?.data.id
 }
 
-/** Ships one unit of a product for a client with an address of its own. */
 export async function ship(url: string, productId: number, address: string): Promise<number> {
   const body = { type: 'ship', productId, locationId: MAIN, quantity: 1 }
   return (await send('POST', `${url}/movements`, { body, headers: { 'x-forwarded-for': address } })).status
@@ -247,7 +242,6 @@ const CARD = { number: '4000056655665556', code: '739' }
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
 const Transactions = z.array(z.object({ id: z.string() })).min(1)
 
-/** An app, and a merchant that it has access to. */
 interface Shop {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -255,7 +249,6 @@ interface Shop {
   readonly merchantKey: string
 }
 
-/** Opens a test merchant. */
 export async function openShop(url: string): Promise<Shop> {
   const headers = await createApp(url)
   const { merchant } = CreatedMerchant.parse(
@@ -319,7 +312,6 @@ async function preparePaymentsLoad(
   ]
 }
 
-/** Starts a server that accepts every event. */
 async function startSink(started: AsyncDisposableStack): Promise<string> {
   const server = await listen((request, response) => {
     request.resume()

@@ -32,7 +32,6 @@ export type AlertState = z.infer<typeof AlertState>
 
 const AlertState = z.enum(['pending', 'firing'])
 
-/** The folders of Prometheus, and the ports of the metrics that it scrapes. */
 export interface PrometheusOptions {
   /** Holds the committed configuration and rules. */
   readonly configFolder: string

@@ -10,7 +10,7 @@ import type { Server } from '../../servers/server.ts'
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
-/** A service that can be killed and started again in its place. */
+/** A service that can be killed and started again with its address. */
 export interface StagedService {
   readonly url: string
   readonly metricsPort: number
@@ -62,7 +62,7 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
   inventory: 'INVENTORY_PORT',
 }
 
-/** Starts everything. Disposing of `started` ends it. */
+/** Disposing of `started` ends all of it. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
   // Always a server of the drill's own, because the faults would damage any other database.
   const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
@@ -137,11 +137,9 @@ async function startService(
 }
 
 export interface MailServer {
-  /** Stops listening. */
   close(): Promise<void>
   /** Accepts connections, and never answers. */
   silence(): Promise<void>
-  /** Accepts every mail. */
   open(): Promise<void>
 }
 

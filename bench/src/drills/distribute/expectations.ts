@@ -8,13 +8,11 @@ const Printed = z.object({ print: z.string() })
 
 export type Fingerprint = ReadonlyMap<string, string>
 
-/** A database that commands have run on, and what it must have. */
+/** A database after some commands, with its expected state. */
 export interface Judged {
   readonly cluster: CitusCluster
   readonly database: string
-  /** The rows that it had before. */
   readonly rows: Fingerprint
-  /** The release whose command ran last. */
   readonly release: Release
 }
 
@@ -34,8 +32,8 @@ export async function expectDone(judged: Judged, words: readonly string[], worke
 }
 
 /**
- * @throws Error when the new table or the changed function is not on every server, or not all is as the later
- * release wants it
+ * @throws Error when the new table or the changed function is missing on a server, or something differs from the later
+ * release
  */
 export async function expectUpgraded(judged: Judged, { table, changed }: LaterRelease, workers: number): Promise<void> {
   const { cluster, database } = judged
@@ -52,7 +50,7 @@ export async function expectUpgraded(judged: Judged, { table, changed }: LaterRe
   }
 }
 
-/** @throws Error when the service may call a function on a server that it may not call on the coordinator */
+/** @throws Error when the service may call a function on a worker that it may not call on the coordinator */
 export async function expectClosed(cluster: CitusCluster, database: string, workers: number): Promise<void> {
   const query = `SELECT f.oid::regprocedure::text AS name FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
     WHERE n.nspname = 'payments' AND has_function_privilege('${ROLE}', f.oid, 'EXECUTE')`
@@ -66,7 +64,7 @@ export async function expectClosed(cluster: CitusCluster, database: string, work
 }
 
 /**
- * How many rows each table has, and a digest of all of them, whatever server they are on. A verification adds a row to the audit
+ * The number of rows of each table and a digest of them, whichever server they are on. A verification adds a row to the audit
  * log.
  */
 export async function readFingerprint({ watch }: CitusCluster, database: string): Promise<Fingerprint> {
@@ -87,12 +85,11 @@ export async function readFingerprint({ watch }: CitusCluster, database: string)
   }
 }
 
-/** Runs a statement, and returns the rows. */
 export type Query = (statement: string) => Promise<readonly unknown[]>
 
 /**
- * Reads in short what a killed command may change only by a commit: the tables, keys, triggers and functions of the service, what
- * Citus knows of them, what was noted, and the sum of the ledger.
+ * Reads the state that a killed command may change only by a commit: tables, keys, triggers and functions of the service, the
+ * metadata of Citus, notes, and the sum of the ledger.
  */
 export async function readState(query: Query): Promise<string> {
   const own = "'payments'::regnamespace"

@@ -22,32 +22,30 @@ export interface KilledEverywhere {
   readonly release: Release
   /** The database that each share of the statements gets a copy of. */
   readonly from: string
-  /** The name under which the result of a run that nobody killed is kept. */
+  /** The name of the database that keeps the result of a complete run. */
   readonly to: string
   /**
-   * The command without the checks before its work, which are killed in the first share of the statements,
-   * and would take half of the time of the others. Undefined: it has none.
+   * The command without the checks before its work. The checks are killed in the first share only, because they take half of
+   * the time. Undefined: it has none.
    */
   readonly work?: Sender | undefined
   /** Commands that send the same statements as a part of the run. */
   readonly parts: readonly (readonly string[])[]
-  /** Throws when a database is not what a complete run makes. */
+  /** Throws when a database differs from the result of a complete run. */
   readonly expect: (database: string) => Promise<void>
 }
 
-/** Runs one piece of work after the other. */
 type InTurn = <T>(act: () => Promise<T>) => Promise<T>
 
-/** Sends the statements of a command to a database. */
 type Sender = (url: string) => Promise<unknown>
 
 interface Run {
   readonly database: string
-  /** The statements of the run that nobody killed. */
+  /** The statements of a complete run. */
   readonly sent: readonly string[]
   readonly segments: readonly Segment[]
   readonly inTurn: InTurn
-  /** Whether it has the first statements, and with them those of the checks. */
+  /** Whether the share has the first statements, including those of the checks. */
   readonly isFirst: boolean
 }
 
@@ -64,7 +62,7 @@ class KilledShare {
     const { sent, segments, database } = this.#run
     const { cluster, release, words, expect } = this.#killed
     const touched = segments.filter(({ from, to }) => to > share.from && from < share.to)
-    // What changes the servers is there already, so no run sends it again.
+    // Changes of the servers exist already, so no run sends them again.
     const before = segments.findLast(
       (one) => one.to <= (touched[0]?.from ?? 0) && !sent.slice(one.from, one.to).some(isOfServers),
     )
@@ -80,8 +78,8 @@ class KilledShare {
   }
 
   /**
-   * Kills runs before the end of a segment, and then behind each of its statements that belong to the share. What comes behind a
-   * statement that other servers keep is not sent again, so each kill there has a database of its own.
+   * Kills runs before the end of a segment, and then after each of its statements that belongs to the share. A statement that
+   * other servers keep is not sent again, so each kill after it has a database of its own.
    */
   async #killIn(segment: Segment, share: Range, query: Query): Promise<void> {
     const { sent } = this.#run
@@ -97,7 +95,7 @@ class KilledShare {
       const fromEnd = lasting - nth
       let isKilled = await this.#killOn(route, fromEnd, send)
       if (!isKilled) {
-        // The run that found the route has committed what comes before the segment, such as a role.
+        // The run that found the route has committed everything before the segment, such as a role.
         route = await findRoute()
         isKilled = await this.#killOn(route, fromEnd, send)
       }
@@ -110,7 +108,7 @@ class KilledShare {
   }
 
   /**
-   * Kills a run behind a statement of its route: so many statements before the last one.
+   * Kills a run after a statement of its route, counted from the last one.
    * @returns whether it sent the statements of the route until then. If not, it is killed before the first other statement
    */
   async #killOn(route: readonly string[], fromEnd: number, send: Sender): Promise<boolean> {
@@ -124,7 +122,7 @@ class KilledShare {
     return !fates.includes('cut before')
   }
 
-  /** Kills a run of its own database behind a statement of a segment. */
+  /** Kills a run of its own database after a statement of a segment. */
   async #killAlone(segment: Segment, nth: number): Promise<void> {
     const { segments, inTurn, isFirst } = this.#run
     const { cluster, from, to, release, words, expect } = this.#killed
@@ -140,7 +138,7 @@ class KilledShare {
     await inTurn(() => cluster.drop(database))
   }
 
-  /** Kills a run where it sends the last of some statements that follow each other. @returns all statements that it sent */
+  /** Kills a run at the last of some consecutive statements. @returns all statements that it sent */
   async #killAtEnd({ from, to }: Range, fate: StatementFate, send: Sender): Promise<readonly string[]> {
     const texts = this.#run.sent.slice(from, to)
     const seen: string[] = []
@@ -179,7 +177,7 @@ class KilledShare {
   }
 }
 
-/** Takes what belongs to the servers rather than to a database away, as it was before the first run. */
+/** Removes everything that belongs to the servers rather than to a database, as before the first run. */
 async function forgetLogins({ superuserUrls, asSuperuser }: CitusCluster): Promise<void> {
   for (const node of superuserUrls().keys()) {
     await asSuperuser(node, 'postgres', `ALTER ROLE ${ROLE} NOLOGIN`)
@@ -189,16 +187,16 @@ async function forgetLogins({ superuserUrls, asSuperuser }: CitusCluster): Promi
 }
 
 /**
- * Has the next set-up of the job queue ask for commands that wait, which it does not do twice within a minute. Else the
- * statements of a run would depend on the time since the run before it.
+ * Makes the next set-up of the job queue ask for waiting commands, which it does at most once a minute. Otherwise the
+ * statements of a run would depend on the time since the previous run.
  */
 async function forgetPoll({ asSuperuser }: CitusCluster, database: string): Promise<void> {
   await asSuperuser(0, database, 'UPDATE payments_jobs.version SET bam_on = NULL')
 }
 
-/** How many databases are killed at a time: a run waits for three seconds before it moves rows. */
+/** How many databases are killed at a time. A run waits for three seconds before it moves rows. */
 const AT_ONCE = 6
-/** How many statements one database is killed at. */
+/** At how many statements one database is killed. */
 const SHARE = 160
 
 /**
@@ -249,7 +247,7 @@ export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
   if (failures.length > 0) throw new Error(failures.join('\n'))
 }
 
-/** The statements of a command that nobody kills, on the database of the result. */
+/** Records the statements of a complete run, on the database of the result. */
 async function record({ cluster, to, release }: KilledEverywhere, words: readonly string[]): Promise<SentBy> {
   const texts: string[] = []
   await forgetPoll(cluster, to)
@@ -261,7 +259,7 @@ async function record({ cluster, to, release }: KilledEverywhere, words: readonl
   return { words, texts }
 }
 
-/** Runs one piece of work after the other: databases are copied and dropped while nobody else is. */
+/** Copies and drops databases one at a time. */
 function createTurns(): InTurn {
   let last: Promise<unknown> = Promise.resolve()
   return (act) => {

@@ -1,12 +1,12 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
-/** A release of payments that has a new table and a changed function. */
+/** A release of payments with a new table and a changed function. */
 export interface LaterRelease {
   readonly program: string
-  /** The name of the table, without prefix. It is below a merchant, and has foreign keys to both kinds of tables. */
+  /** The name of the table, without prefix. It belongs to a merchant, and has foreign keys to both kinds of tables. */
   readonly table: string
-  /** A function that runs on the server of its merchant, and what its text contains from this release on. */
+  /** A function that runs on the server of its merchant, and a text that it contains from this release on. */
   readonly changed: { readonly name: string; readonly mark: string }
 }
 
@@ -40,7 +40,7 @@ export const createNotes: MigrationSource = (names) => ({ tables: { ${TABLE}: 'o
 })
 `
 
-/** Creates the release in a folder, from a checkout that has its packages installed. */
+/** Creates the release in a folder, from a checkout with installed packages. */
 export function createLaterRelease(checkout: string, folder: string): LaterRelease {
   mkdirSync(folder, { recursive: true })
   for (const name of ['services/payments', 'packages', 'migrations']) {
@@ -61,7 +61,7 @@ export function createLaterRelease(checkout: string, folder: string): LaterRelea
   return { program, table: TABLE, changed: { name: FUNCTION, mark: MARK } }
 }
 
-/** @throws Error when the file does not have what is to be replaced */
+/** @throws Error when the file does not match the pattern */
 function edit(file: string, pattern: RegExp, replacement: string): void {
   const text = readFileSync(file, 'utf8')
   if (!pattern.test(text)) throw new Error(`${file} has nothing like ${pattern}`)

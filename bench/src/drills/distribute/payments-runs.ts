@@ -6,13 +6,12 @@ import type { DistributeOptions } from '@trestle/citus/distribute.ts'
 import { z } from 'zod'
 import { PASSWORD } from '../../servers/citus-cluster.ts'
 
-/** The role of the service. */
 export const ROLE = 'payments_service'
 
 export interface Release {
-  /** Runs a command as a process of its own. @returns what it prints @throws Error with its last lines when it fails */
+  /** Runs a command in a process of its own. @returns its output @throws Error with its last lines when it fails */
   run(url: string, words: readonly string[]): Promise<string>
-  /** Runs a command in this process, which costs no start of a program. @returns what it prints @throws Error when it fails */
+  /** Runs a command in this process, which saves the start of a program. @returns its output @throws Error when it fails */
   runHere(url: string, words: readonly string[]): Promise<string>
   distributeOptions(url: string): DistributeOptions
 }
@@ -40,7 +39,7 @@ const Commands = z.object({
 const Distribute = z.object({ distributeOptions: z.custom<(config: unknown) => DistributeOptions>(isFunction) })
 const Config = z.object({ loadPaymentsConfig: z.custom<(settings: Settings, file: object) => unknown>(isFunction) })
 
-/** Opens the release of a checkout that has its packages installed. */
+/** Opens the release of a checkout with installed packages. */
 export async function openRelease(checkout: string): Promise<Release> {
   const source = join(checkout, 'services/payments/src')
   const { otherCommands } = Commands.parse(await import(join(source, 'commands/other-commands.ts')))

@@ -1,24 +1,24 @@
-// The statements of a run that nobody killed, divided into parts that are killed one after the other. Numbers begin at 0, and
-// `to` is not included.
+// The statements of a complete run, divided into parts that are killed one after the other. Numbers begin at 0, and `to` is
+// not included.
 
 export interface SentBy {
   readonly words: readonly string[]
   readonly texts: readonly string[]
 }
 
-/** Statements of a run that follow each other. */
+/** Consecutive statements of a run. */
 export interface Range {
   readonly from: number
   readonly to: number
 }
 
-/** Statements of a run up to one that ends a transaction. Until that one is carried out, a killed run leaves nothing of them. */
+/** Statements of a run up to one that ends a transaction. Until that one has run, a killed run leaves no trace of them. */
 export interface Segment extends Range {
-  /** The command that sends them alone. Undefined: there is none. */
+  /** The command that sends only them. Undefined: there is none. */
   readonly part: readonly string[] | undefined
 }
 
-/** Returns the text of a statement without what differs from run to run. */
+/** Removes the parts of a statement that differ from run to run. */
 export function withoutSecrets(text: string): string {
   return text.replaceAll(/SCRAM-SHA-256\$[^']+/g, 'SCRAM-SHA-256')
 }
@@ -58,19 +58,18 @@ function findLast(texts: readonly string[], part: SentBy): number {
   throw new Error(`no part of the run has the ${part.texts.length} statements of ${part.words.join(' ')}`)
 }
 
-/** Whether the last statements of a run are these. */
+/** Whether a run ends with these statements. */
 export function endsWith(sent: readonly string[], texts: readonly string[]): boolean {
   const from = sent.length - texts.length
   if (from < 0 || sent.at(-1) !== texts.at(-1)) return false
   return texts.every((text, nth) => sent[from + nth] === text)
 }
 
-/** Whether a statement runs another one on the other servers, which a killed transaction does not take back. */
+/** Whether a statement runs another one on the other servers, which outlives a killed transaction. */
 function isLasting(text: string): boolean {
   return /success, result\s+FROM run_command_on_workers\('/.test(text)
 }
 
-/** Whether a statement changes the servers for all databases. */
 export function isOfServers(text: string): boolean {
   return isLasting(text) && text.includes('ALTER ROLE')
 }

@@ -7,11 +7,10 @@ import { Attack, type Kind } from './target.ts'
 
 const READ_BYTES = 16 * 1_024
 const TICK_MS = 1_000
-/** How long a client waits before it connects again after a cut. */
 const RETURN_MS = 1_000
 const PIPELINED = 8
 
-/** The behaviour of a kind of connection. Returns what to do with the connection each second, if anything. */
+/** The behaviour of a kind of connection. Returns the work of the connection for each second, if there is any. */
 type Manner = (socket: Socket, at: number) => (() => void) | undefined
 
 const attack = Attack.parse(JSON.parse(await text(process.stdin)))
@@ -56,7 +55,7 @@ function readSlowly(socket: Socket, at: number) {
   return () => socket.read(Math.min(READ_BYTES, socket.readableLength))
 }
 
-/** Now and then sends far more than a server reads ahead. */
+/** Sometimes sends far more than a server reads ahead. */
 function sendAhead(socket: Socket, at: number): undefined {
   socket.pause().write(hugeRequest(at).repeat(at % 10 === 0 ? PIPELINED ** 3 : PIPELINED))
 }
@@ -77,7 +76,7 @@ function stayHalfOpen(socket: Socket, at: number): undefined {
   if (at % 3 === 2) socket.pause().write('nonsense\r\n\r\n')
 }
 
-/** Reads large answers as fast as they come, one each second. */
+/** Reads large answers at full speed, one each second. */
 function readAll(socket: Socket, at: number) {
   let asked = at
   socket.resume()

@@ -6,12 +6,10 @@ import type { Deployment } from '../../servers/deployment.ts'
 
 export interface Target {
   readonly service: string
-  /** Settings in addition to those of `npm start`. */
   readonly env: Readonly<Record<string, string>>
   prepare(place: {
     readonly url: string
     readonly deployment: Deployment
-    /** Runs a statement on its database. */
     execute(statement: string): Promise<readonly unknown[]>
   }): Promise<Requests>
 }
@@ -50,7 +48,6 @@ export function mixed(kinds: readonly (() => HonestRequest)[]): () => HonestRequ
   return () => next()()
 }
 
-/** The kinds of hostile connections. */
 export const KINDS = [
   'never-read',
   'read-slowly',
@@ -60,10 +57,8 @@ export const KINDS = [
   'half-open',
   'read-all',
 ] as const
-/** A kind of hostile connection. */
 export type Kind = (typeof KINDS)[number]
 
-/** The task of the process that holds the connections. */
 export const Attack = z.object({
   port: z.number(),
   connections: z.number(),
@@ -73,7 +68,6 @@ export const Attack = z.object({
   /** A request with a large body that never ends: its head, and how much of the body is sent at once. */
   slowBody: z.object({ head: z.string(), bytes: z.number() }),
 })
-/** The parsed task of that process. */
 export type Attack = z.output<typeof Attack>
 
 export interface HonestRequest {
@@ -86,9 +80,8 @@ export interface HonestRequest {
 }
 
 export interface HonestResult {
-  /** The time of each request, in milliseconds, from the moment when it was due. */
+  /** The time of each request in milliseconds, from when it was due. */
   readonly times: readonly number[]
-  /** Failed requests, by status or cause. */
   readonly failed: ReadonlyMap<string, number>
 }
 
@@ -124,7 +117,7 @@ export async function sendHonestLoad(
   return { times, failed }
 }
 
-/** Sends a request. @returns what went wrong, or undefined */
+/** @returns the fault, or undefined */
 async function sendOne(agent: Agent, url: string, wanted: HonestRequest): Promise<string | undefined> {
   const { method, path, body, learn } = wanted
   const headers = { ...wanted.headers, 'x-forwarded-for': randomAddress() }
@@ -145,7 +138,7 @@ async function sendOne(agent: Agent, url: string, wanted: HonestRequest): Promis
   }
 }
 
-/** A random address of 16 million. Limits take each address for another client. */
+/** A random address of 16 million, because limits count by address. */
 function randomAddress(): string {
   const part = () => Math.floor(Math.random() * 256)
   return `10.${part()}.${part()}.${part()}`

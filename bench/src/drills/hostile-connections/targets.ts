@@ -5,13 +5,12 @@ import { documents, HONEST_ADDRESS, type HonestRequest, inTurn, mixed, type Targ
 /** Fewer users than may sign up at once from one address. */
 const USERS = 24
 const METADATA_BYTES = 8_000
-/** The largest body that a request may have. */
 const BODY_BYTES = { auth: 1_048_576, payments: 131_072, inventory: 1_048_576 }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 const Refreshed = z.object({ refresh_token: z.string() })
 
-/** Users who read their record and refresh; an operator who lists users; and a user with the largest metadata. */
+/** Users read their record and refresh; an operator lists users; one user has the largest metadata. */
 export const authTarget: Target = {
   service: 'auth',
   env: { AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32` },
@@ -61,7 +60,7 @@ const TRANSACTIONS = 5_000
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 
-/** A shop that reads its merchant and its transactions; and another app that asks for the longest lists of its own. */
+/** A shop reads its merchant and its transactions; another app asks for its longest lists. */
 export const paymentsTarget: Target = {
   service: 'payments',
   env: { PAYMENTS_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32` },
@@ -101,7 +100,7 @@ export const paymentsTarget: Target = {
 const PRODUCTS = 5_000
 const ATTRIBUTES_BYTES = 4_000
 
-/** Clients that read products one by one and by pages; and clients that ask for the longest pages of large products. */
+/** Clients read products one by one and by pages; other clients ask for the longest pages of large products. */
 export const inventoryTarget: Target = {
   service: 'inventory',
   env: { INVENTORY_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32`, INVENTORY_RATE_LIMIT: '600' },

@@ -7,7 +7,7 @@ export function countReferences(rows: readonly unknown[]): ReadonlyMap<string, n
   return new Map(Rows.parse(rows).map(({ reference, times }) => [reference, times]))
 }
 
-/** Sorts references: those that are acknowledged but not stored are lost, those that are stored more than once are doubled. */
+/** Sorts references: lost ones are acknowledged but not stored, doubled ones are stored more than once. */
 export function compareReferences(
   acknowledged: ReadonlySet<string>,
   found: ReadonlyMap<string, number>,
@@ -34,8 +34,8 @@ export function listMiscounted(
 }
 
 /**
- * How long a fault stopped acknowledgements: the longest time between two acknowledgements of which the second came after the
- * fault, and before `until`. Undefined if none came.
+ * How long a fault stopped acknowledgements: the longest gap between two acknowledgements of which the second came after the
+ * fault and before `until`. Undefined without one.
  * @param times the times of the acknowledgements, in milliseconds of one clock, in order
  */
 export function silenceAfter(times: readonly number[], faultMs: number, untilMs: number): number | undefined {

@@ -10,14 +10,14 @@ export interface Entry {
   readonly node: number | undefined
 }
 
-/** A time in which a server was away. Times are milliseconds of `performance.now()`. */
+/** The time of an outage of a server, in milliseconds of `performance.now()`. */
 export interface Outage {
   readonly node: number
-  /** When it was told to end. */
+  /** When it received the signal to end. */
   readonly fromMs: number
   /** When its last process had ended. Infinite until then. */
   downMs: number
-  /** Infinite while the server is away. */
+  /** Infinite while the server is down. */
   untilMs: number
 }
 
@@ -35,26 +35,24 @@ export interface SentRequest {
 
 export interface RequestTally {
   readonly sent: number
-  /** The number of failed requests, by status or cause. */
   readonly failed: ReadonlyMap<string, number>
 }
 
-/** Requests by what they met. */
 export interface Judgement {
-  /** Requests whose entry and merchant's server were there all the time. They must succeed. */
+  /** Requests whose entry and merchant's server were up all the time. They must succeed. */
   readonly undisturbed: RequestTally
   /**
-   * Requests of a process that enters by several servers, while none of these servers ended. The server of the merchant was there
-   * too. These requests must succeed, because a server that was there could serve them.
+   * Requests of a process that enters by several servers, while none of these servers ended. The server of the merchant was
+   * up too. These requests must succeed, because a running server could serve them.
    */
   readonly bySeveral: RequestTally
-  /** As `bySeveral`, but a server ended while the requests were under way. It may have been the entry of a request. */
+  /** As `bySeveral`, but a server ended during the request. It may have been the entry of the request. */
   readonly atKill: RequestTally
-  /** Requests whose entry or merchant's server was away for a part of the time. */
+  /** Requests whose entry or merchant's server was down for a part of the time. */
   readonly disturbed: RequestTally
 }
 
-/** Divides requests by whether a server that they needed was away. */
+/** Divides requests by whether a server that they needed was down. */
 export function judge(requests: readonly SentRequest[], outages: readonly Outage[]): Judgement {
   const wasAway = (node: number, { fromMs, untilMs }: SentRequest) =>
     outages.some((outage) => outage.node === node && outage.fromMs <= untilMs && outage.untilMs >= fromMs)
@@ -79,10 +77,10 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
   }
 }
 
-/** Clients that write for all merchants until they are told to stop. */
+/** Clients that write for all merchants until they are stopped. */
 export interface ClusterLoad {
   readonly acknowledged: ReadonlySet<string>
-  /** References of charges that the service gave up and reversed: what a repeat of theirs is told for ever. */
+  /** References of charges that the service gave up and reversed. Each repeat gets the same refusal. */
   readonly reversed: ReadonlySet<string>
   /** All requests, in the order of their ends. */
   readonly requests: readonly SentRequest[]
@@ -96,15 +94,13 @@ export interface ClusterLoad {
 const RETRY_MS = 500
 /** How often a write is sent again while others begin. */
 const TURNS_TO_AN_OLD_WRITE = 3
-/** So many writes may wait to be sent again before no other begins. The clients must get through them at the end. */
+/** How many writes may wait for their next attempt before no other begins. The clients must finish them at the end. */
 const WAITING_MAX = 300
-/** The pause of a client between two requests. */
 const PAUSE_MS = 20
-/** How long the clients go on, once they are told to stop, with writes that are not acknowledged yet. */
+/** How long the clients retry unacknowledged writes after the stop. */
 const END_MS = 30_000
 const CREATED = 201
 
-/** A write that is sent until it is acknowledged. */
 interface Write {
   readonly reference: string
   readonly merchant: number
@@ -115,15 +111,14 @@ interface Write {
 }
 
 /**
- * Each client sends one request after the other, each by any entry. A write that was not acknowledged is sent
- * again a while later, and other writes go on meanwhile: otherwise all clients would soon wait for the server
- * that is away.
+ * Each client sends one request after the other, each by any entry. It retries an unacknowledged write later, and continues
+ * with other writes. Otherwise all clients would soon wait for the stopped server.
  */
 export function startClusterLoad(options: {
   readonly shop: ClusterShop
-  /** Each request takes one of them. More may be added meanwhile. */
+  /** Each request takes one of them. More may be added during the load. */
   readonly entries: readonly Entry[]
-  /** The server that has the rows of a merchant, by its place in the list. */
+  /** The server with the rows of a merchant, by its number in the list. */
   readonly nodeOf: (merchant: number) => number
   readonly clients: number
 }): ClusterLoad {
@@ -179,21 +174,20 @@ export function startClusterLoad(options: {
 }
 
 const BAD_REQUEST = 400
-/** The failure of a request about a charge that was reversed. */
 const REVERSED = 'reversed'
 const ErrorBody = z.object({ code: z.literal(12) })
 
 /**
- * Whether the outcome of a charge got lost with its server, so that it is reversed (reference of payments:
- * Processing errors).
+ * Whether the outcome of a charge was lost with its server, so that it is reversed (reference of payments: Processing
+ * errors).
  */
 function isReversed({ status, body }: { readonly status: number; readonly body: string }): boolean {
   return status === BAD_REQUEST && ErrorBody.safeParse(JSON.parse(body)).success
 }
 
 /**
- * Undefined: the write is acknowledged. The status of a refusal that says that the service could not do it now; otherwise also
- * what it says, which shows a defect.
+ * Undefined: the write is acknowledged. For a refusal because of a temporary failure, the status; otherwise also the body,
+ * which shows a defect.
  */
 function describe({ status, body }: { readonly status: number; readonly body: string }): string | undefined {
   if (status === CREATED) return undefined

@@ -5,7 +5,6 @@ import type { Workplace } from '../../servers/workplace.ts'
 import { countReferences } from './acknowledgements.ts'
 import type { ClientRequest } from './send.ts'
 
-/** The database of payments on a cluster. */
 export const DATABASE = 'trestle'
 
 const SETTINGS = {
@@ -16,7 +15,7 @@ const SETTINGS = {
   PAYMENTS_ALLOW_SEED: 'yes',
 }
 
-/** Makes the database on the coordinator alone, with the merchants of a shop. Nothing is distributed yet. */
+/** Makes the database on the coordinator only, with the merchants of a shop. Nothing is distributed yet. */
 export async function deployPayments(
   workplace: Workplace,
   cluster: CitusCluster,
@@ -31,7 +30,7 @@ export async function deployPayments(
   return deployment
 }
 
-/** Distributes the database over the servers of the cluster. @returns what `payments distribute` printed */
+/** @returns the output of `payments distribute` */
 export async function distribute(cluster: CitusCluster, { runCommand }: Deployment): Promise<string> {
   await cluster.join(DATABASE)
   await cluster.introduceOwner(DATABASE)
@@ -44,14 +43,14 @@ const WRITES = ['trail_entries', 'transactions']
   )
   .join(' UNION ALL ')
 
-/** The writes of a load that are stored, by their references, and how often each is. */
+/** The number of stored rows of each write, by its reference. */
 export async function countWrites({ asSuperuser }: CitusCluster): Promise<ReadonlyMap<string, number>> {
   return countReferences(await asSuperuser(0, DATABASE, WRITES))
 }
 
 /**
  * Starts a process of the service that enters the cluster by some of its servers.
- * @param settings environment variables of the process besides
+ * @param settings further environment variables of the process
  */
 export function startPayments(
   cluster: CitusCluster,
@@ -69,16 +68,15 @@ export function startPayments(
 }
 
 /**
- * The objects that a drill on a cluster writes to: an app, and merchants with transactions that can be captured, refunded and
- * charged again.
+ * The objects that a drill on a cluster writes to: an app, and merchants with transactions to capture, refund and charge
+ * again.
  */
 export interface ClusterShop {
-  /** The input of `payments seed`. */
   readonly seed: object
   readonly merchantIds: readonly string[]
   /** The headers of requests by a member of every merchant. */
   readonly headers: Readonly<Record<string, string>>
-  /** A write of a random kind, for a merchant by its place in the list. The reference is stored with it. */
+  /** A random write for a merchant, by its number in the list. The reference is stored with the write. */
   nextWrite(merchant: number): (reference: string) => ClientRequest
 }
 
@@ -91,7 +89,7 @@ const AMOUNT = 10_000_000
 /** The tag of the first merchant. The ids of a merchant's objects end with its tag. */
 const FIRST_TAG = 0xdbd00000
 
-/** Makes a shop of so many merchants. The ids are the same in each run. */
+/** The ids are the same in each run. */
 export function createShop(merchantCount: number): ClusterShop {
   const tags = Array.from({ length: merchantCount }, (_, nth) => (FIRST_TAG + nth).toString(16))
   const merchantIds = tags.map((tag) => `55006bdf00000000${tag}`)

@@ -3,7 +3,7 @@ import type { Bench, BenchService } from '../../bench.ts'
 import { say } from '../../program.ts'
 import { type ClientAnswer, type ClientRequest, send } from './send.ts'
 
-/** The clients of a service that is killed, as they see it. */
+/** The clients' view of a service that is killed. */
 export interface CrashLoad {
   /** URL of the running server, or of the one that is about to run. */
   url(): Promise<string>
@@ -18,8 +18,8 @@ type Victim = 'the service' | 'PostgreSQL' | 'both'
 const RETRY_MS = 50
 
 /**
- * Kills a service, its PostgreSQL or both again and again while clients use it, and starts them again.
- * @param options `prepare` makes the data, and returns what a client does over and over; `describe` is printed after each kill
+ * Repeatedly kills a service, its PostgreSQL or both while clients use it, and starts them again.
+ * @param options `prepare` makes the data, and returns the repeated work of a client; `describe` is printed after each kill
  * @returns the load, after the last client has its answer
  */
 export async function crashRepeatedly(options: {

@@ -14,7 +14,7 @@ export interface ClientAnswer {
 /** A service answers within 30 s, with 503 at the latest. */
 const REQUEST_MS = 35_000
 
-/** Sends a request. @returns the answer, or in words why there is none */
+/** @returns the answer, or a text that says why there is none */
 export async function send(
   url: string,
   { method, path, headers, body }: ClientRequest,

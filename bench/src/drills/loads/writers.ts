@@ -10,9 +10,8 @@ import { type ClientRequest, send } from './send.ts'
 
 export interface Writer {
   readonly service: 'auth' | 'payments' | 'inventory'
-  /** Settings of the service under which no limit refuses a write. */
+  /** Settings under which no limit refuses a write. */
   readonly env: Readonly<Record<string, string>>
-  /** Makes the objects that are written to. */
   prepare(context: {
     readonly url: string
     readonly secrets: Secrets
@@ -101,7 +100,7 @@ export const writers: readonly Writer[] = [
   },
 ]
 
-/** Clients that write to one service until they are told to stop. */
+/** Clients that write to one service until they are stopped. */
 export interface WriteLoad {
   readonly acknowledged: ReadonlySet<string>
   /** When the writes were acknowledged, in milliseconds of `performance.now()`. */
@@ -114,9 +113,7 @@ export interface WriteLoad {
 
 const RETRY_MS = 100
 
-/**
- * Each client writes one reference after the other. It sends each reference until the write is acknowledged, or the load ends.
- */
+/** Each client sends one reference until the write is acknowledged or the load ends, then the next reference. */
 export function startWriteLoad({
   writer,
   url,
@@ -129,7 +126,6 @@ export function startWriteLoad({
   readonly url: string
   readonly request: (reference: string) => ClientRequest
   readonly clients: number
-  /** The pause of a client between two writes. */
   readonly pauseMs: number
 }): WriteLoad {
   const acknowledged = new Set<string>()
@@ -169,16 +165,14 @@ export function startWriteLoad({
   }
 }
 
-/** How the requests of clients ended. */
+/** The outcomes of requests. */
 export interface RequestCount {
   sent: number
-  /** Failed requests, by status or cause. */
   readonly failed: Map<string, number>
-  /** References of acknowledged writes. */
   readonly acknowledged: Set<string>
 }
 
-/** Requests to one service, three reads to a write. */
+/** Requests to one service, with three reads for each write. */
 interface RequestMix {
   readonly writer: Writer
   readonly requests: PreparedRequests
@@ -206,7 +200,7 @@ export async function sendAtRate(
   const over = work.finally(() => {
     isOver = true
   })
-  // The caller gets an error of the work, because it awaits the work too.
+  // The caller awaits the work too, and so gets its error.
   over.catch(() => {})
   while (!isOver) {
     const due = ((performance.now() - startMs) * perSecond) / MS_PER_SECOND
@@ -263,7 +257,7 @@ const COUNT = 2
 const SHUTDOWN_DELAY = '2s'
 const NOTICE_MS = 600
 
-/** Starts both processes with settings of their own. @throws Error for an unknown service */
+/** @throws Error for an unknown service */
 export async function startReplicas(
   deployment: Deployment,
   service: string,

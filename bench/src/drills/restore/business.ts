@@ -21,13 +21,12 @@ import { execute } from '../../servers/database.ts'
 import { type Deployment, deploy } from '../../servers/deployment.ts'
 import type { Server } from '../../servers/server.ts'
 
-/** The three services over one database. */
 export interface Business {
   readonly auth: Server
   readonly payments: Server
   readonly inventory: Server
   readonly deployments: Readonly<Record<Name, Deployment>>
-  /** From the start of the processes until the last was ready, in milliseconds. */
+  /** Milliseconds from the start of the processes until the last one was ready. */
   readonly readyMs: number
   stop(): Promise<void>
 }
@@ -44,7 +43,7 @@ interface Belongings {
 const NAMES = ['auth', 'payments', 'inventory'] as const
 type Name = (typeof NAMES)[number]
 
-/** Settings under which a single client may send as much as many clients. */
+/** Settings that let a single client send as much as many clients. */
 const ENV: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
   auth: {
     AUTH_MAILER_AUTOCONFIRM: 'true',
@@ -62,8 +61,8 @@ const CAPTURES_AT_ONCE = 16
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
 /**
- * Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder.
- * @throws Error when one of the services is missing in the checkout
+ * Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder. @throws
+ * Error when the checkout lacks a service
  */
 export async function open(folder: string, databaseUrl: string): Promise<Business> {
   const opened = await Promise.all(
@@ -131,7 +130,7 @@ export async function writeUntil(business: Business, belongings: Belongings, isO
   return writes
 }
 
-/** Asks each service for what only the old data can answer, and writes to each. @throws Error with the answer */
+/** Reads old data of each service, and writes to each. @throws Error with the answer */
 export async function askAll(business: Business, belongings: Belongings): Promise<readonly string[]> {
   const { auth, inventory } = business
   const { email, session, transactions, products } = belongings
@@ -158,17 +157,13 @@ async function capture({ payments }: Business, { headers }: Pick<Belongings, 'he
   await post(`${payments.url}/transactions/${id}/captures`, { amount: 100 }, headers)
 }
 
-/** The programs of one version of PostgreSQL: server, `pg_dump`, `pg_restore` and `psql`. */
 export interface Programs {
-  /** The folder with `bin`, `lib` and `share`. */
   readonly directory: string
   /** Runs a program, and returns its standard output. @throws Error with its standard error */
   run(name: string, args: readonly string[]): Promise<string>
 }
 
-/** A PostgreSQL server of the drill, on loopback and without a password. */
 export interface Cluster {
-  /** The URL of a database of the server. @param database its name */
   url(database: string): string
   end(): Promise<void>
 }
@@ -177,7 +172,7 @@ const USER = 'trestle'
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * Finds the newest installed PostgreSQL that has its client programs; the one of npm has none.
+ * Finds the newest installed PostgreSQL with client programs; the one of npm has none.
  * @param given a folder with `initdb` and `pg_dump`, from PG_BIN
  * @throws Error when no folder has `initdb` and `pg_dump`
  */

@@ -5,7 +5,6 @@ import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 
 /** The password of every account. No answer may contain it. */
 export const PASSWORD = 'canary-Horse-7-battery'
-/** An id that no object has. */
 const NOBODY = '7c0fd9a2-5f0e-4b55-9c53-0d1f0a6f3e11'
 const VERIFIER = 'v'.repeat(64)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
@@ -22,7 +21,6 @@ const pkce = { code_challenge: fc.constant(CHALLENGE), code_challenge_method: fc
 const mailTypes = ['signup', 'invite', 'magiclink', 'recovery', 'email_change', 'email', 'sms', 'phone_change']
 const linkTypes = ['signup', 'invite', 'magiclink', 'recovery', 'email_change_current', 'email_change_new']
 
-/** The values that mean something to the service, by member. */
 export const lexicon: Lexicon = {
   userId: fc.oneof({ weight: 6, arbitrary: known('userId', NOBODY) }, fc.uuid()),
   factorId: fc.oneof(
@@ -77,19 +75,17 @@ export const lexicon: Lexicon = {
   should_soft_delete: fc.boolean(),
 }
 
-/** A user with a factor and a session of theirs. */
+/** A user with a factor and a session of that user. */
 const ofOneAccount = knownTogether('account', (part) => ({
   params: { userId: part('userId', NOBODY), factorId: part('factorId', NOBODY), sessionId: part('sessionId', NOBODY) },
 }))
 
-/** The parts of paths that belong together. */
 export const together: PlanSources['together'] = {
   'DELETE /admin/users/{userId}/factors/{factorId}': ofOneAccount,
   'DELETE /operator/users/{userId}/factors/{factorId}': ofOneAccount,
   'DELETE /operator/users/{userId}/sessions/{sessionId}': ofOneAccount,
 }
 
-/** Whole bodies that use cases accept. */
 export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'POST /signup': fc.oneof(
     fc.record({ email: fresh, password, data }, { requiredKeys: ['email', 'password'] }),

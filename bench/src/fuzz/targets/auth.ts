@@ -25,7 +25,7 @@ const PROVIDER = {
   userinfo_url: 'https://issuer.example/userinfo',
 }
 
-/** Accounts with sessions, factors and outstanding links. Their owners and an operator send the requests. */
+/** Accounts with sessions, factors and outstanding links. Users and an operator send the requests. */
 export const authTarget: Target = {
   service: 'auth',
   actors: ACTORS,
@@ -81,7 +81,7 @@ export const authTarget: Target = {
         const passwordHash = await hash(PASSWORD)
         const prepared: string[] = []
         let turn = 0
-        // One request in three uses the newest session, which may belong to an account that has nothing yet.
+        // One request in three uses the newest session, whose account may still be empty.
         const own = (actor: number) => {
           turn += 1
           const token = turn % 3 === 0 ? memory.pick(actor, 'accessToken', 1) : prepared[actor % ACTORS]
@@ -119,7 +119,7 @@ export const authTarget: Target = {
   },
 }
 
-/** Switches everything on that can be switched on, and no limit that would keep requests from their use cases. */
+/** Turns every option on, and every limit off that would stop requests before their use cases. */
 function settings(peersUrl: string): Readonly<Record<string, string>> {
   const on = [
     ...[
@@ -163,7 +163,7 @@ function settings(peersUrl: string): Readonly<Record<string, string>> {
   }
 }
 
-/** Starts servers on loopback: an SMS gateway that accepts everything, and a provider that accepts every code. */
+/** Starts an SMS gateway that accepts everything, and a provider that accepts every code. */
 async function startPeers(stack: AsyncDisposableStack): Promise<string> {
   const peer = await startStubProvider(({ url, headers, body }) => {
     if (url.endsWith('/token')) {

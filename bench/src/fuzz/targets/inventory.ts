@@ -9,7 +9,7 @@ import { operatorSecrets, tokenOperators, trustOperators } from './operators.ts'
 const ISSUER = 'http://auth.fuzz.example'
 const AUDIENCE = 'authenticated'
 const ACTORS = 3
-/** The actor who uses the main routes as an operator. */
+/** The actor who calls the public routes as an operator. */
 const OPERATING = ACTORS
 const HOUR_S = 3_600
 

@@ -7,7 +7,6 @@ const ISSUER = 'https://auth.fuzz.example'
 const SECRET = 'canary-secret-of-the-tokens-of-operators'
 const DAY_S = 86_400
 
-/** The roles of an operator who may do everything, and of one who may only look. */
 export const OPERATORS = { operator: 'admin', viewer: 'viewer' } as const
 type OperatorRole = (typeof OPERATORS)[keyof typeof OPERATORS]
 
@@ -15,12 +14,11 @@ export type OperatorHeaders = Readonly<Record<'x-trestle-operator-key' | 'author
 
 export type Operators = Readonly<Record<keyof typeof OPERATORS, OperatorHeaders>>
 
-/** The settings by which a service accepts the tokens of `tokenOperators`. @param prefix such as `PAYMENTS_` */
 export function trustOperators(prefix: string): Readonly<Record<string, string>> {
   return { [`${prefix}OPERATOR_ISSUER`]: ISSUER, [`${prefix}OPERATOR_JWT_SECRET`]: SECRET }
 }
 
-/** The headers of both operators, with tokens such as auth signs. */
+/** The headers of both operators, with tokens like those of auth. */
 export function tokenOperators(secrets: Secrets): Operators {
   const headersOf = (role: OperatorRole) => operatorHeaders(secrets, role, signToken(SECRET, claimsOf(role)))
   return { operator: headersOf(OPERATORS.operator), viewer: headersOf(OPERATORS.viewer) }
@@ -31,7 +29,7 @@ export function operatorHeaders({ TRESTLE_OPERATOR_KEY }: Secrets, role: Operato
   return { 'x-trestle-operator-key': keyOf(TRESTLE_OPERATOR_KEY, role), authorization: `Bearer ${token}` }
 }
 
-/** The parts of the credentials of operators that no answer and no log may contain, by name. */
+/** The credentials of operators that no answer and no log may contain, by name. */
 export function operatorSecrets(operators: Operators): readonly (readonly [string, string])[] {
   return Object.values(operators).flatMap(({ 'x-trestle-operator-key': key, authorization }, at) => [
     [`operator key ${at}`, key] as const,

@@ -10,9 +10,8 @@ const ACQUIRER = 'fuzz'
 export const ACQUIRER_SECRET = 'canary-secret-of-the-acquirer'
 /** A live card. No log and no answer may contain its number. */
 export const LIVE_PAN = '4242424242424242'
-/** A card of which the acquirer never tells whether it authorized a payment. */
+/** A card for which the acquirer never reports whether it authorized a payment. */
 const LOST_PAN = '4000000000000002'
-/** The actor in whose name live merchants sell. */
 const ACTOR = 0
 
 const Asked = z.object({ kind: z.string().optional(), card: z.object({ number: z.string() }).optional() })
@@ -20,13 +19,15 @@ const NewApp = z.object({ app: z.object({ key: z.string() }) })
 const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
 const Exceptions = z.object({ exceptions: z.array(z.object({ merchantId: z.string(), id: z.string() })) })
 
-/** A merchant whose payments an acquirer takes. */
 export interface LiveMerchant {
   readonly id: string
   readonly key: string
 }
 
-/** Starts an acquirer that accepts captures alone: what it refuses becomes an exception. @returns the settings of payments */
+/**
+ * Starts an acquirer that accepts only captures: any other refused call becomes an exception.
+ * @returns the settings of payments
+ */
 export async function startAcquirer(stack: AsyncDisposableStack): Promise<Readonly<Record<string, string>>> {
   let count = 0
   const peer = await startStubProvider(({ method, url, body }) => {
@@ -47,7 +48,7 @@ export async function startAcquirer(stack: AsyncDisposableStack): Promise<Readon
   }
 }
 
-/** Makes a live merchant. A merchant is paid out once a day, so bank files need new ones. */
+/** A merchant is paid out once a day, so bank files need new merchants. */
 export async function openLiveMerchant({ ask, deployment }: World): Promise<LiveMerchant> {
   const post = (target: string, body: object, headers = {}) =>
     ask({ actor: ACTOR, method: 'POST', target, body, headers })
@@ -58,7 +59,7 @@ export async function openLiveMerchant({ ask, deployment }: World): Promise<Live
   return merchant
 }
 
-/** Pays out what a live merchant has, and leaves a payment with an exception, and an attempt whose outcome is unknown. */
+/** Pays out a live merchant's balance, and leaves a payment with an exception and an attempt with an unknown outcome. */
 export async function sellLive(
   { ask, memory }: World,
   { id, key }: LiveMerchant,

@@ -68,13 +68,12 @@ const ofException = knownTogether('exception', (part) => ({
   params: { merchantId: part('merchantId'), exceptionId: part('exceptionId') },
 }))
 const ofInvitation = fc.record({ params: fc.record({ token: known('invitation') }) })
-/** The return of a customer from the bank. The cookie is sealed for its page and its link. */
+/** The return of a customer from the bank. The cookie is encrypted for its page and its link. */
 const ofCustomerAtBank = knownTogether('atBank', (part) => ({
   params: { pageId: part('pageId') },
   headers: [['cookie', part('cookie')] as const],
   query: Object.keys(linkOf('')).map((name) => [name, part(name)] as const),
 }))
-/** The ids that later requests need, by name. */
 export const pooled = [
   'merchantId',
   'transactionId',
@@ -92,7 +91,6 @@ export const pooled = [
   'batchId',
 ]
 
-/** The values that mean something to the service, by member. */
 export const lexicon: Lexicon = {
   ...Object.fromEntries(pooled.map((pool) => [pool, known(pool)])),
   task: fc.constantFrom('delivery', 'mail', 'inquiry'),
@@ -128,7 +126,6 @@ export const lexicon: Lexicon = {
   returnUrl: fc.constant('https://shop.example/thanks'),
 }
 
-/** Whole bodies that use cases accept. */
 export const bodies: PlanSources['bodies'] = {
   'POST /merchants': merchant,
   'PUT /merchants/{merchantId}': fc.record(
@@ -166,7 +163,6 @@ export const bodies: PlanSources['bodies'] = {
   'POST /transactions/{transactionId}/voids': fc.record({ amount }),
 }
 
-/** Parts of requests that belong together. */
 export const together: PlanSources['together'] = {
   'GET /invitations/{token}': ofInvitation,
   'POST /invitations/{token}': ofInvitation,

@@ -8,9 +8,7 @@ import type { OperatorHeaders } from './operators.ts'
 /** A card whose bank asks for approval. No log and no answer may contain its number. */
 export const PAN = '1000000000000000'
 export const CODE = '271'
-/** The user who is invited to every merchant. */
 export const INVITED = 'ada@shop.example'
-/** The header of the checkout. */
 const VERSION = { 'accept-version': '1' }
 
 const NewApp = z.object({ app: z.object({ id: z.string(), key: z.string() }) })
@@ -24,7 +22,6 @@ const CARD = [
   ['pcn', PAN],
   ['pcsc', CODE],
 ] as const
-/** The values of every new merchant. */
 export const SHOP = {
   currency: 'EUR',
   test: true,
@@ -35,12 +32,11 @@ export const SHOP = {
   bank: { iban: 'DK5000400440116243' },
 }
 
-/** The credentials of an app. */
 export function basic(key: string | undefined): { readonly authorization: string } {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
-/** Opens the registration of apps again, which a request of an operator may have closed. */
+/** Opens the registration of apps, which a request of an operator may have closed. */
 export async function openRegistration(ask: Ask, operator: OperatorHeaders): Promise<void> {
   const headers = { ...operator, 'idempotency-key': randomUUID() }
   await ask({ actor: 0, method: 'PUT', target: '/operator/registration', body: { isClosed: false }, headers })
@@ -53,7 +49,7 @@ interface ActorMerchant {
   readonly shop: Readonly<Record<'merchantId' | 'userId' | 'appId' | 'webhookId', string>>
 }
 
-/** Makes a new app with a merchant, since the last app may have lost its keys or its merchant. */
+/** Makes a new app with a merchant, because the last app may have lost its keys or its merchant. */
 export async function createMerchant(ask: Ask, actor: number): Promise<ActorMerchant> {
   const createApp = async (body: object) =>
     NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
@@ -81,7 +77,7 @@ interface OrderShopping extends Shopping {
   readonly step: string
 }
 
-/** Leaves a merchant with a payment that is captured and disputed, and a customer with an unfinished order. */
+/** Makes a captured and disputed payment for a merchant, and a customer with an unfinished order. */
 export async function sell({ ask, memory, actor, publicKey: key, step }: OrderShopping): Promise<void> {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
   for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
@@ -96,12 +92,11 @@ export async function sell({ ask, memory, actor, publicKey: key, step }: OrderSh
   memory.keep(actor, 'order', { key, number, code, hints, step })
 }
 
-/** The parameters of a payment link of a merchant. */
 export function linkOf(key: string): Readonly<Record<'key' | 'test' | 'value', string>> {
   return { key, test: '1', value: '10' }
 }
 
-/** Leaves a customer who pays by a payment link at the bank, with the cookie of the page. */
+/** Leaves a customer of a payment link at the bank, with the cookie of the page. */
 export async function leaveAtBank({ ask, memory, actor, publicKey }: Shopping): Promise<void> {
   const parameters = linkOf(publicKey)
   const link = new URLSearchParams(parameters).toString()

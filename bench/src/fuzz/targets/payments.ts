@@ -52,7 +52,7 @@ export const paymentsTarget: Target = {
   errorsOf: 'POST /merchants',
   causedErrors: /^the acquirer did not accept an operation$/,
   pages: /^\/($|ready|health|docs|openapi\.json|pos|acs|invitations)(\/|$)/,
-  // A slash at the end is ignored, behind the root too.
+  // A slash at the end is ignored, after the root too.
   normalPath: (path) => (path === '//' ? '/' : path),
   raw: { get: '/me', post: '/merchants' },
   surround: async (stack) => {
@@ -69,7 +69,7 @@ export const paymentsTarget: Target = {
         ...trustOperators('PAYMENTS_'),
         ...(await startAcquirer(stack)),
         PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-        // The root of the address that the requests go to is the vault, and the page of payment links too.
+        // The root of the requested address is also the vault and the page of payment links.
         PAYMENTS_VAULT_HOST: '127.0.0.1',
         PAYMENTS_POS_URL: 'http://127.0.0.1/pos',
       },
@@ -95,7 +95,7 @@ export const paymentsTarget: Target = {
           await openRegistration(ask, operators.operator)
           if (live === undefined || round % ROUNDS_OF_A_LIVE_MERCHANT === 0) live = await openLiveMerchant(world)
           await sellLive(world, live, operators.operator)
-          // Mails of the last round, since they are sent in the background.
+          // Mails of the previous round, because they are sent in the background.
           for (const [actor, { text }] of mails.list().slice(0, ACTORS).entries()) {
             memory.keep(actor, 'invitation', /\/invitations\/([\w-]+)/.exec(text ?? '')?.[1] ?? '')
           }

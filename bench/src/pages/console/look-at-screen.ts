@@ -4,15 +4,14 @@ import type { ConsoleName, Screen } from './screens.ts'
 
 export type Cookies = Awaited<ReturnType<BrowserContext['storageState']>>
 
-/** The browser, and the consoles with the cookies of each. */
 export interface Looker {
   readonly browser: Browser
   readonly consoles: Map<ConsoleName, { readonly url: string; readonly cookies: Cookies | undefined }>
 }
 
-/** A machine that has other work to do answers late, and is not what is judged. */
+/** A busy machine answers late, which is not a fault of the page. */
 const PATIENCE_MS = 300_000
-/** The rule on the size of targets (WCAG 2.2), which axe-core leaves out by itself. */
+/** The rule on the size of targets (WCAG 2.2), which axe-core omits by default. */
 const AXE_OPTIONS = { rules: { 'target-size': { enabled: true } } }
 
 /**
@@ -42,7 +41,7 @@ export async function lookAtScreen(
   } catch (error) {
     return [...watched, error instanceof Error ? error.message : String(error)]
   } finally {
-    // The cookie of the page says when the session was used last. With the cookie of the sign-in, a long run would end after 30
+    // The page's cookie holds the last use of the session. With the cookie of the sign-in, a long run would end after 30
     // minutes.
     if (cookies !== undefined) looker.consoles.set(at, { url, cookies: await context.storageState() })
     await context.close()
@@ -56,7 +55,7 @@ export async function openOperatorWindow(browser: Browser, view: View, cookies?:
   return context
 }
 
-/** The work by keyboard: on a wide page the walk, the keys and the question; on a narrow one the menu. */
+/** On a wide page: Tab, the keys of the console, and the question. On a narrow page: the menu. */
 async function useKeyboard(page: Page, { width }: View, name: string): Promise<readonly string[]> {
   const isOfOperator = (await page.locator('header.top').count()) > 0
   const judgeWith = (state: string, part?: string) => async () => {
@@ -74,19 +73,15 @@ async function useKeyboard(page: Page, { width }: View, name: string): Promise<r
   ]
 }
 
-// The walks of an operator without a mouse. Each function returns what is wrong, a line each.
+// Checks of an operator without a mouse. Each function returns a line for each problem.
 
-/**
- * Everything that a reader may reach, as a program in the page sees it: what is shown, in no closed dialog, and not switched
- * off.
- */
+/** All elements that a program in the page can reach: visible, in no closed dialog, and not disabled. */
 const REACHABLE = `[...document.querySelectorAll('a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]')]
   .filter((element) => !element.disabled && element.getClientRects().length > 0 && element.checkVisibility({ visibilityProperty: true }))
   .filter((element) => !element.closest('dialog:not([open])') && !element.matches('details:not([open]) > :not(summary) *'))`
 
 const NAME = `(element) => (element.getAttribute('aria-label') ?? (element.innerText || element.name || element.id || element.localName)).trim().slice(0, 60)`
 
-/** The element that one press of Tab has led to. */
 interface Stop {
   /** Undefined: the browser's own buttons, or nothing. */
   readonly at: number | undefined
@@ -111,7 +106,7 @@ const STOP = `(() => {
   return { at, name: name(element), hasRing, cover: isSeen ? undefined : name(top) }
 })()`
 
-/** Walks once round a page with Tab, from where the focus is: everything is reached, and its focus is seen. */
+/** Presses Tab once round a page, from the current focus: each element is reached, and its focus is visible. */
 async function walkByKeyboard(page: Page): Promise<readonly string[]> {
   const problems: string[] = []
   const names = await page.evaluate<string[]>(`(globalThis.lookedAt = ${REACHABLE}, globalThis.lookedAt.map(${NAME}))`)
@@ -119,7 +114,7 @@ async function walkByKeyboard(page: Page): Promise<readonly string[]> {
   for (let presses = 0; presses < names.length + 3; presses += 1) {
     await page.keyboard.press('Tab')
     const { at, name, hasRing, cover } = await page.evaluate<Stop>(STOP)
-    // A field that is given the focus by its page is where the walk begins.
+    // The check begins at a field that the page has focused.
     if (at === undefined || reached.has(at)) continue
     reached.add(at)
     if (!hasRing) problems.push(`the focus is not seen on "${name}"`)
@@ -130,9 +125,8 @@ async function walkByKeyboard(page: Page): Promise<readonly string[]> {
 }
 
 /**
- * Follows the link that skips the navigation: it is the first stop of a page that was just opened, it is
- * seen, and it leads to the content. A page that gives the focus to its first field has skipped the
- * navigation already.
+ * Follows the link that skips the navigation: it is the first stop of a new page, visible, and leads to the content. A page
+ * that focuses its first field has already skipped the navigation.
  */
 async function skipNavigation(page: Page): Promise<readonly string[]> {
   if ((await page.locator('main :focus').count()) > 0) return []
@@ -153,9 +147,10 @@ const IS_INSIDE = `(document.activeElement === document.body || document.activeE
 const PRESSES_IN_DIALOG = 8
 
 /**
- * Opens the first question of a page by Enter. The focus goes into the dialog and stays there; Escape closes
- * it, and the focus is back where it was. @param judge looks at the open dialog @returns nothing where the
- * page asks no question
+ * Opens the first question of a page by Enter. The focus moves into the dialog and stays there. Escape closes it and restores
+ * the focus.
+ * @param judge checks the open dialog
+ * @returns nothing if the page asks no question
  */
 async function askByKeyboard(page: Page, judge: () => Promise<readonly string[]>): Promise<readonly string[]> {
   const link = page.locator('main a[data-ask]').first()
@@ -195,7 +190,6 @@ async function tryKeys(page: Page): Promise<readonly string[]> {
   return problems
 }
 
-/** Opens the menu of a narrow page by keyboard, and closes it by Escape. */
 async function tryMenu(page: Page, judge: () => Promise<readonly string[]>): Promise<readonly string[]> {
   await page.locator('.menu > summary').focus()
   await page.keyboard.press('Enter')

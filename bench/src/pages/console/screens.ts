@@ -1,16 +1,15 @@
 import type { Locator, Page } from 'playwright-core'
 
-/** A page of the console, or a state of it. */
 export interface Screen {
   readonly name: string
   /** Brings the page into its state. @param url the address of the console, without a slash at the end */
   readonly open: (page: Page, url: string) => Promise<unknown>
-  /** The console that shows the screen, and the operator who sees it. Undefined: the console of the stack, and an admin. */
+  /** Undefined: the console of the stack, and an admin. */
   readonly at?: ConsoleName
 }
 
 /**
- * `stranger`: nobody is signed in. `silent`: a console whose inventory does not answer. `strict`: one that asks for a second
+ * `stranger`: not signed in. `silent`: a console whose inventory does not answer. `strict`: a console that asks for a second
  * factor.
  */
 export type ConsoleName = 'operator' | 'stranger' | 'silent' | 'strict'
@@ -33,16 +32,13 @@ const first = (name: string, list: string, then = ''): Screen => ({
   },
 })
 
-/**
- * Presses a button of a form, as an operator without a mouse does. A click that comes so soon after its page is dropped by the
- * console.
- */
+/** Presses a button of a form by keyboard. The console drops a click that comes so soon after its page. */
 const press = (button: Locator) => button.press('Enter')
 
-/** The list of a payment that the demo has captured as a whole. */
+/** The list with the fully captured payment of the demo. */
 const CAPTURED = '/transactions?search=36.00'
 
-/** The first payment that can be refunded, with an amount that is refused. @param findRefusal what shows that it is refused */
+/** The first refundable payment, with an amount that is refused. @param findRefusal the element that shows the refusal */
 const refusedRefund = (name: string, amount: string, findRefusal: (page: Page) => Locator): Screen => ({
   name,
   open: async (page, url) => {
@@ -53,7 +49,7 @@ const refusedRefund = (name: string, amount: string, findRefusal: (page: Page) =
   },
 })
 
-/** Chooses a file of products and sends it, to be tried only. @returns once the page of its import is there */
+/** Sends a file of products as a trial. @returns once the page of its import is there */
 async function sendProducts(page: Page, url: string, { name, text }: { readonly name: string; readonly text: string }) {
   await page.goto(`${url}/imports`)
   await page.getByLabel('Only try, and store nothing').press('Space')
@@ -62,12 +58,11 @@ async function sendProducts(page: Page, url: string, { name, text }: { readonly 
   await page.waitForURL(/\/imports\/\d+/)
 }
 
-/** A new SKU, one that is there twice, and one that is too long. */
+/** A new SKU, a repeated one, and one that is too long. */
 const FAULTY_PRODUCTS = `sku,attributes.name\nNEW-1,Kettle\nNEW-1,Kettle\n${'SKU-'.repeat(100)},Pan\n`
-/** So many that the import still runs when its page is looked at. */
+/** Enough for the import to run while its page is inspected. */
 const MANY_PRODUCTS = `sku,attributes.name\n${Array.from({ length: 50_000 }, (_, at) => `MANY-${at},Mug`).join('\n')}\n`
 
-/** Pages of a stack that has nothing yet. */
 export const EMPTY_SCREENS: readonly Screen[] = [
   path('empty-overview', '/'),
   ...[
@@ -84,7 +79,6 @@ export const EMPTY_SCREENS: readonly Screen[] = [
   ...['/stock/low', '/movements', '/reservations', '/locations', '/imports'],
 ].map((screen) => (typeof screen === 'string' ? path(`empty${screen.replaceAll('/', '-')}`, screen) : screen))
 
-/** Pages of a stack with example data. */
 export const SCREENS: readonly Screen[] = [
   path('sign-in', '/sign-in', 'stranger'),
   path('sign-in-ended', '/sign-in?ended=1', 'stranger'),

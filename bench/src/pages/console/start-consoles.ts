@@ -15,17 +15,15 @@ import { MERCHANT } from '../payment-page/fixture.ts'
 import { START_MS_MAX } from '../start-stack.ts'
 import type { ConsoleName } from './screens.ts'
 
-/** Nothing listens there. */
 const SILENT_URL = 'http://127.0.0.1:1033'
 
-/** The settings that a console has of its own. */
 const CHANGES: Readonly<Partial<Record<ConsoleName, Readonly<Record<string, string>>>>> = {
   silent: { CONSOLE_INVENTORY_URL: SILENT_URL },
   strict: { CONSOLE_REQUIRE_MFA: 'yes' },
 }
 
 /**
- * Starts a console with other settings than that of the stack, where the name asks for one. Returns its address. Disposing of
+ * Starts a console with other settings than the stack's, if the name asks for one. Returns its address. Disposing of
  * `started` ends it.
  */
 export async function startConsole(
@@ -59,7 +57,7 @@ export async function startConsole(
   return url
 }
 
-/** Starts a server that takes every webhook. Returns its address. Disposing of `started` ends it. */
+/** Starts a server that accepts every webhook. Returns its address. Disposing of `started` ends it. */
 export async function startReceiver(started: AsyncDisposableStack): Promise<string> {
   const server = await listen((request, response) => {
     request.resume()
@@ -69,7 +67,7 @@ export async function startReceiver(started: AsyncDisposableStack): Promise<stri
   return `${server.url}/hooks/payments`
 }
 
-/** Longer than any column, and text that would be a tag if a page did not escape it. */
+/** Longer than any column, with text that would be a tag if a page did not escape it. */
 const LONG_NAME =
   'Det Kongelige Nordjyske Kaffe- og Teimportkompagni af 1847 <script>alert("name")</script> Aalborg–København–Tórshavn'
 const LONG_ADDRESS = 'augusta.ada.king.countess.of.lovelace@mail.analytical-engines.example.com'
@@ -78,8 +76,9 @@ const LONG_SKU = `SKU-${'WITHOUT-ANY-SPACE-'.repeat(5)}END`
 const Transactions = z.array(z.object({ id: z.string(), successful: z.boolean() }))
 
 /**
- * Fills the services with the shop of the demo, and with what pages find hard: long texts, tags in names, webhooks that are not
- * answered. What is there stays. @throws Error when a service refuses
+ * Fills the services with the shop of the demo, and with difficult values: long texts, tags in names, unanswered webhooks.
+ * Existing objects stay.
+ * @throws Error when a service refuses
  */
 export async function fillSamples({
   status,
@@ -88,7 +87,6 @@ export async function fillSamples({
 }: {
   readonly status: StackStatus
   readonly dataDirectory: string
-  /** A server that takes webhooks. */
   readonly receiver: string
 }): Promise<void> {
   const { AUTH_URL = '', SERVICE_ROLE_KEY = '', PAYMENTS_URL = '', INVENTORY_URL = '' } = status
@@ -112,8 +110,8 @@ export async function fillSamples({
 }
 
 /**
- * The statements that insert what only acquirers and banks cause: an answer that contradicts the books, an
- * authorization without a known outcome, and files for the bank.
+ * Inserts rows that only acquirers and banks cause: an answer that contradicts the books, an authorization without a known
+ * outcome, and files for the bank.
  */
 function rareRows(merchantId: string): readonly string[] {
   const said = JSON.stringify({ type: 'operation', acquirer: 'north', reason: `late <b>answer</b>: ${LONG_SKU}` })
@@ -130,7 +128,7 @@ function rareRows(merchantId: string): readonly string[] {
   ]
 }
 
-/** Makes a webhook that answers, and one that nobody answers, and a payment that both are told of. */
+/** Makes one webhook that answers, one that does not, and a payment with events for both. */
 async function sendEvents(
   call: ReturnType<typeof createDemoClient>,
   merchantId: string,

@@ -13,10 +13,11 @@ import {
   UNASKED,
 } from './steps.ts'
 
-/** The languages of the payment page. */
 export const LANGUAGES = ['en', 'da', 'de', 'sv', 'nb', 'fi', 'fr', 'es', 'it', 'nl', 'pl', 'pt'] as const
 
-/** Scenarios past the page of the bank: in each language, refused, declined, too late, by an app, in the shop of `examples/`. */
+/**
+ * Scenarios after the page of the bank: in each language, refused, declined, too late, by an app, in the shop of `examples/`.
+ */
 export const bankScenarios: readonly Scenario[] = [
   ...LANGUAGES.map(payInLanguage),
   {
@@ -96,7 +97,7 @@ export const bankScenarios: readonly Scenario[] = [
       await answerByKeyboard(page, 'Decline')
       await expectRefusal(session, english('refusedTds'))
       await page.goto(fixture.exampleUrl)
-      // Payments tells the shop of the decline by a webhook.
+      // Payments reports the decline to the shop by a webhook.
       await reloadUntil(page, 'Payment declined, and nothing was charged')
       await expectAccessible()
       await page.getByRole('button', { name: 'Pay Huila' }).click()
@@ -114,7 +115,7 @@ export const bankScenarios: readonly Scenario[] = [
 
 const RELOADS_MAX = 50
 
-/** Opens the page again until it shows a text. @throws Error when it never does */
+/** Reloads the page until it shows a text. @throws Error when it never does */
 async function reloadUntil(page: Page, text: string): Promise<void> {
   for (let reloads = 0; reloads < RELOADS_MAX; reloads++) {
     if (await page.getByText(text).isVisible()) return
@@ -123,7 +124,6 @@ async function reloadUntil(page: Page, text: string): Promise<void> {
   throw new Error(`the page does not show: ${text}`)
 }
 
-/** Pays in a language by keyboard, and checks each page for barriers. */
 function payInLanguage(language: (typeof LANGUAGES)[number]): Scenario {
   const texts = textsOf(language)
   return {

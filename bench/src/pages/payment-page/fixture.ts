@@ -9,11 +9,11 @@ import { openDatabaseServer } from '../../servers/database.ts'
 import { deploy } from '../../servers/deployment.ts'
 import { startServer } from '../../servers/server.ts'
 
-/** The needs of the scenarios: the service, two merchants, and a shop to return to. */
+/** The service, two merchants, and a shop to return to. */
 export interface Fixture {
   readonly url: string
   readonly keys: { readonly test: string; readonly live: string }
-  /** The address that links of a shop return to. */
+  /** The address to which links of a shop return. */
   readonly shopUrl: string
   /** The shop of `examples/`, which uses all three services. */
   readonly exampleUrl: string
@@ -34,10 +34,9 @@ const Transaction = z.object({
   reference: z.string().optional(),
   error: z.union([z.literal(false), z.object({ code: z.int() })]),
 })
-/** A transaction as the API shows it. */
 export type Transaction = z.infer<typeof Transaction>
 
-/** Starts everything. Disposing of `started` ends it. */
+/** Disposing of `started` ends all of it. */
 export async function createFixture(folder: string, started: AsyncDisposableStack): Promise<Fixture> {
   const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
@@ -84,7 +83,7 @@ export async function createFixture(folder: string, started: AsyncDisposableStac
   }
 }
 
-/** A merchant, but for whether it is a test merchant. */
+/** A merchant without the member `test`. */
 export const MERCHANT = {
   name: 'Nordhavn Coffee Roasters',
   currency: 'EUR',
@@ -112,7 +111,6 @@ export function createCaller(url: string): Caller {
   }
 }
 
-/** A page of another origin. */
 async function startShop(started: AsyncDisposableStack): Promise<string> {
   const server = await listen((_request, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8')

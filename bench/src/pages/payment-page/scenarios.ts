@@ -4,7 +4,6 @@ import { english } from './fixture.ts'
 import type { BrowserSession, Scenario } from './session.ts'
 import { enterCard, expectReceipt, expectRefusal, fillCard, linkOf, UNASKED } from './steps.ts'
 
-/** Scenarios of browsers that run no script. */
 const plainScenarios: readonly Scenario[] = [
   {
     name: 'pays without script, through the page of the bank',
@@ -82,7 +81,7 @@ const plainScenarios: readonly Scenario[] = [
   },
 ]
 
-/** The scenarios of customers whose browser runs the script of the page, and all others. */
+/** The scenarios with script, and all others. */
 export const scenarios: readonly Scenario[] = [
   ...bankScenarios,
   ...plainScenarios,
@@ -253,7 +252,7 @@ export const scenarios: readonly Scenario[] = [
   },
 ]
 
-/** The page repeats its request this often before it asks the customer. */
+/** How often the page repeats its request before it asks the customer. */
 const ANSWERS_LOST = 3
 
 const UNAVAILABLE = {
@@ -269,7 +268,7 @@ async function silenceScripts({ page }: BrowserSession): Promise<void> {
   await page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
 }
 
-/** Declines, is refused, and pays with a third card, only by redirects. */
+/** Pays by redirects only: a decline, a refusal, and a third card that pays. */
 async function payPlainly(session: BrowserSession, look: () => Promise<void>): Promise<void> {
   const { page, fixture } = session
   await page.goto(linkOf(fixture, { reference: 'plain' }))

@@ -2,7 +2,6 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { findBarriers, watchPage } from '../watch.ts'
 import type { Fixture } from './fixture.ts'
 
-/** The acts of a customer, and the result that must follow. */
 export interface Scenario {
   readonly name: string
   readonly browser?: BrowserContextOptions
@@ -11,7 +10,7 @@ export interface Scenario {
   readonly run: (session: BrowserSession) => Promise<void>
 }
 
-/** A browser window of a customer, in which nothing was opened before. */
+/** A new browser window of a customer. */
 export interface BrowserSession {
   readonly page: Page
   readonly fixture: Fixture
@@ -22,7 +21,7 @@ export interface BrowserSession {
   close(): Promise<void>
 }
 
-/** The console reports every answer that failed or was withheld. The scenarios check how pages react. */
+/** The browser's console reports every failed or blocked answer. The scenarios check how pages react. */
 const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responded with a status of (4|502|503))/
 const PATIENCE_MS = 20_000
 

@@ -26,7 +26,6 @@ export async function fillCard(page: Page, changes: Partial<typeof CARD> = {}): 
   await page.keyboard.type(code)
 }
 
-/** Sends a card with the Enter key. */
 export async function enterCard(page: Page, changes: Partial<typeof CARD> = {}): Promise<void> {
   await fillCard(page, changes)
   await page.keyboard.press('Enter')
@@ -38,7 +37,6 @@ async function replaceFocused(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text)
 }
 
-/** The page of the bank in the dialog, once it is there. */
 export async function findBankFrame(page: Page): Promise<FrameLocator> {
   const frame = page.frameLocator('#approval-frame iframe:not([hidden])')
   await frame.locator('button[value="approve"]').waitFor()
@@ -46,8 +44,8 @@ export async function findBankFrame(page: Page): Promise<FrameLocator> {
 }
 
 /**
- * Answers the bank in the dialog by keyboard: Tab leads into the frame, and from one button to the next. `answer` is the text of
- * a button in the language of the page.
+ * Answers the bank in the dialog by keyboard: Tab leads into the frame, and from button to button. `answer` is the text of a
+ * button in the language of the page.
  * @throws Error when Tab does not lead to the button
  */
 export async function answerByKeyboard(page: Page, answer: string): Promise<void> {
@@ -68,10 +66,7 @@ async function pressByKeyboard(page: Page, button: Locator): Promise<void> {
   throw new Error(`Tab does not lead to ${button}`)
 }
 
-/**
- * Waits for the receipt, and checks that it is true: the newest transaction is paid.
- * @throws Error when there is no transaction
- */
+/** Waits for the receipt, and checks that the newest transaction is paid. @throws Error when there is no transaction */
 export async function expectReceipt(
   { page, fixture }: BrowserSession,
   expected: Partial<Transaction> = {},

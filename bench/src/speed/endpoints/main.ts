@@ -16,7 +16,6 @@ import { atLeast, boundRow, sampleRow, spread } from '../report.ts'
 
 const load: Load = { method: 'GET', path: '/', connections: 64 }
 
-/** The output of table.ts. */
 const TableFigures = z.object({
   /** Paths that are resolved and bound with two positionals per second, by the number of routes. */
   perSecond: z.object({ few: z.number(), many: z.number() }),
@@ -48,7 +47,7 @@ async function startWay(way: string, cores: Cores | undefined): Promise<Server> 
 }
 
 /**
- * Loads both servers in turn, so that a change on the machine changes both. The first round only warms up.
+ * Loads both servers in turn, so that a disturbance of the machine affects both. The first round only warms up.
  * @returns the lines of both
  */
 async function comparePair(

@@ -26,8 +26,8 @@ class Item extends Controller {
 }
 
 /**
- * Takes processor time and the best of some batches, so that other work on the machine does not count. Each table is asked for
- * the same number of URLs, spread over it, so that the result shows the table and not the processor's cache.
+ * Takes processor time and the best of some batches, so that other work on the machine does not count. Each table gets the
+ * same number of URLs, spread over it, so that the result measures the table and not the processor's cache.
  */
 function resolutionsPerSecond(routes: number): number {
   const modules = Array.from({ length: routes / CLASSES }, (_, i) => ({
@@ -77,7 +77,7 @@ async function measureHeapGrowth(): Promise<number> {
     globalThis.gc?.()
     return process.memoryUsage().heapUsed / 2 ** 20
   }
-  // What is compiled and cached on the way is no leak, so a first batch warms up.
+  // Code and caches grow at first, which is no leak, so a first batch warms up.
   const before = await ask(REQUESTS / 10)
   return (await ask(REQUESTS)) - before
 }

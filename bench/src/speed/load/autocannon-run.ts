@@ -15,7 +15,7 @@ const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))
 const tokens = [...(load.tokens ?? [])]
 let sequence = Date.now() * 1_000
 
-/** Sends the requests in turn. A chained request is replaced by its successor. */
+/** Takes the tokens in order. A chained token is replaced by its successor. */
 function nextToken(): string {
   const token = tokens.shift() ?? ''
   if (load.chain === undefined && token !== '') tokens.push(token)
@@ -50,7 +50,7 @@ const options: autocannon.Options = {
   url,
   connections: load.connections,
   duration: seconds,
-  // autocannon knows no pause between requests of a connection, but a rate for all connections together.
+  // autocannon supports no pause between requests of a connection, but a rate for all connections together.
   ...(load.pauseMs !== undefined && { overallRate: Math.round((load.connections * 1_000) / load.pauseMs) }),
   requests: [
     {
