@@ -21,7 +21,7 @@ interface Argon2Cost {
   readonly m: number
   /** Passes. */
   readonly t: number
-  /** The number of pools. */
+  /** Lanes. */
   readonly p: number
 }
 
