@@ -23,9 +23,13 @@ import { createMailer, createTemplateLoader, type Mailer } from './messages/mail
 import { createSmsGateway, type SmsGateway } from './messages/sms-gateway.ts'
 import { tasks } from './migrations.ts'
 import { expectMigrations, openAuthDatabase, openAuthJobs } from './open-database.ts'
-import { observeDatabase } from './open-telemetry.ts'
-import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
-import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
+import { countHashing, observeDatabase } from './open-telemetry.ts'
+import {
+  createPasswordHasher,
+  type PasswordHasher,
+  type RunHashTasks,
+  runHashTasks,
+} from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import {
   createEncryptionKeys,

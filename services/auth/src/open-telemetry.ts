@@ -8,6 +8,7 @@ import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
+import type { PasswordHasherOptions } from './passwords/password-hasher.ts'
 import { VERSION } from './version.ts'
 
 /** The release stands in `service.version` and, as those of supabase/auth have it, in `auth.version` (reference: Traces). */
@@ -35,4 +36,19 @@ export function observeProcess(meter: Meter): void {
   running.addCallback((result) => result.observe(1))
   const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })
   version.addCallback((result) => result.observe(1, { version: VERSION }))
+}
+
+/** Counts hashes that are made and verified: when they are submitted, and when they are completed. */
+export function countHashing(meter: Meter): NonNullable<PasswordHasherOptions['onWork']> {
+  const counters = {
+    hash: {
+      submitted: meter.createCounter('auth_password_hash_submitted_total', { description: 'Hashes asked for' }),
+      completed: meter.createCounter('auth_password_hash_completed_total', { description: 'Hashes made' }),
+    },
+    verify: {
+      submitted: meter.createCounter('auth_password_compare_submitted_total', { description: 'Comparisons asked for' }),
+      completed: meter.createCounter('auth_password_compare_completed_total', { description: 'Comparisons made' }),
+    },
+  }
+  return ({ kind, alg }, stage) => counters[kind][stage].add(1, { alg })
 }

@@ -1,4 +1,4 @@
-import { type HashOutcome, type HashTask, runHashTasks } from '../src/passwords/hash-threads.ts'
+import { type HashOutcome, type HashTask, runHashTasks } from '../src/passwords/password-hasher.ts'
 
 const outcomes = new Map<string, HashOutcome>()
 const passwords = new Map<string, string>()

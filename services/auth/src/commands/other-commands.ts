@@ -34,7 +34,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     'warm-up': async () => {
       const { warmUpCommand } = await import('@trestle/common/commands/warm-up-command.ts')
       const { loadLibraries } = await import('@trestle/jobs/queue.ts')
-      const { runHashTasks } = await import('../passwords/hash-threads.ts')
+      const { runHashTasks } = await import('../passwords/password-hasher.ts')
       return warmUpCommand(() =>
         Promise.all([
           import('./serve.ts'),

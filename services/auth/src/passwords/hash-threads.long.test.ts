@@ -11,7 +11,7 @@ import {
   loadRustArgon2,
   runHashTask,
   runHashTasks,
-} from './hash-threads.ts'
+} from './password-hasher.ts'
 import { isOutdated, parseStoredHash } from './stored-hash.ts'
 
 const run = promisify(execFile)
@@ -31,7 +31,7 @@ const BROKEN: HashTask = {
 const PROGRAM = `
   import { readdirSync } from 'node:fs'
   import { getPriority } from 'node:os'
-  import { runHashTasks } from '${import.meta.resolve('./hash-threads.ts')}'
+  import { runHashTasks } from '${import.meta.resolve('./password-hasher.ts')}'
   const behind = () => readdirSync('/proc/self/task').filter((thread) => getPriority(Number(thread)) > getPriority())
   const twice = () => Promise.all([1, 2].map(() => runHashTasks([{ kind: 'hash', alg: 'argon2id', password: 'secret' }])))
   const results = [behind()]

@@ -1,8 +1,14 @@
 import { argon2i, hash as hashByReference } from 'argon2'
 import { describe, expect, it } from 'vitest'
 import { serverBusy } from '../errors.ts'
-import { type HashOutcome, type HashTask, runHashTasks } from './hash-threads.ts'
-import { createHashQueue, createPasswordHasher, type HashWork } from './password-hasher.ts'
+import {
+  createHashQueue,
+  createPasswordHasher,
+  type HashOutcome,
+  type HashTask,
+  type HashWork,
+  runHashTasks,
+} from './password-hasher.ts'
 import { parseStoredHash, toStoredFirebaseHash } from './stored-hash.ts'
 
 const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'

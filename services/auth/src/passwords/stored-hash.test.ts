@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { verifySync } from '@node-rs/bcrypt'
 import { describe, expect, it } from 'vitest'
-import { loadArgon2 } from './hash-threads.ts'
+import { loadArgon2 } from './password-hasher.ts'
 import { hashOfUnknownPassword, isOutdated, parseStoredHash } from './stored-hash.ts'
 
 const SALT = 'GJKc8fEj4AoR/PTojbIYew'
