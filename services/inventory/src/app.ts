@@ -11,10 +11,10 @@ import { createEndpoints, refusalOfMethod } from './plugins/mapped-controllers.t
 
 /** The document of the controllers. `pnpm openapi` writes it. */
 const API_DOCUMENT = new URL('../../../docs/openapi/inventory.json', import.meta.url)
-/** Headers of every answer, also to requests that reach no route. A route may set them to other values. */
+/** Headers of every answer, even without a route. A route may set them to other values. */
 const RESPONSE_HEADERS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
-/** Builds the HTTP side of the inventory: the server with the controllers behind it. It does not listen yet. */
+/** Builds the server with its controllers. It does not listen yet. */
 export async function buildApp(deps: InventoryDeps): Promise<Server> {
   const { config, logger, meter, tracing, timeouts } = deps
   const app = createServer({
@@ -48,13 +48,12 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   return app
 }
 
-/** The text of the API document for a service that checks tokens, or for one that does not. */
+/** The API document, without tokens if the service checks none. */
 async function readDocumentFor({ tokenVerifier }: Pick<InventoryDeps, 'tokenVerifier'>): Promise<Buffer> {
   const text = await readApiDocument(API_DOCUMENT)
   return tokenVerifier === undefined ? withoutTokens(text) : text
 }
 
-/** Sets the headers of every answer, and writes the size of the answer into the log line. */
 const responseHeaders = fp(
   async (app) => {
     app.addHook('onRequest', (_request, reply, done) => {

@@ -54,15 +54,10 @@ export interface InventoryConfig {
   readonly requireIfMatch: boolean
   readonly rateLimits: LimiterStoreSettings & { readonly requestsPerMinute: number }
   readonly cleanUpEveryMs: number
-  /** Warnings for the operator. */
   readonly warnings: readonly string[]
 }
 
-/**
- * Returns the settings of the inventory, from the environment and an env file under it.
- * @param file with more variables; by default none is read
- * @throws ConfigError with every problem at once
- */
+/** @param file further variables; by default none is read @throws ConfigError with every problem at once */
 export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): InventoryConfig {
   const values = loadConfig(settings, {
     prefix: PREFIX,
@@ -107,7 +102,6 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
 
 type InventoryValues = SettingValues<typeof settings>
 
-/** How the process listens, logs and reports metrics. */
 interface ServerConfig extends TelemetryConfig {
   readonly port: number
   readonly host: string

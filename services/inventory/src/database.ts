@@ -19,10 +19,10 @@ export interface InventoryTables {
 export const appendOnlyTables = ['movements', 'operator_audit'] as const
 /** Tables that the service's role may only read: no endpoint changes a user. */
 export const readOnlyTables = ['users'] as const
-/** Tables whose rows the service's role may change, but never delete: movements point at them. */
+/** Tables whose rows the service's role may change, but never delete: movements refer to them. */
 export const undeletableTables = ['products', 'locations', 'stock_levels', 'reservations'] as const
 
-/** A product. A deleted one stays for the movements that point at it. */
+/** A deleted product stays for the movements that refer to it. */
 export interface ProductTable {
   readonly id: Generated<bigint>
   readonly sku: string
@@ -39,7 +39,6 @@ export interface ProductTable {
   readonly deleted_at: Date | null
 }
 
-/** A user of `GET /users`. Users are never deleted. */
 export interface UserTable {
   readonly id: Generated<bigint>
   readonly username: string
@@ -47,7 +46,6 @@ export interface UserTable {
   readonly last_name: string
 }
 
-/** A place that keeps stock. A deleted one stays for the movements that point at it. */
 export interface LocationTable {
   readonly id: Generated<bigint>
   readonly code: string
@@ -60,7 +58,7 @@ export interface LocationTable {
   readonly deleted_at: Date | null
 }
 
-/** The stock of a product at a location, in units: the sum of its movements. */
+/** The stock of a product at a location: the sum of its movements. */
 export interface StockLevelTable {
   readonly product_id: bigint
   readonly location_id: bigint
@@ -90,7 +88,7 @@ export interface MovementTable {
   readonly created_at: Date
 }
 
-/** Stock that is kept for a customer (see reservations/README.md). */
+/** Reserved stock (see reservations/README.md). */
 export interface ReservationTable {
   readonly id: bigint
   readonly product_id: bigint
@@ -114,7 +112,7 @@ export interface IdempotencyKeyTable {
   readonly created_at: Generated<Date>
 }
 
-/** Counters of the rate limit, when processes share them. */
+/** Counters of the rate limit, if processes share them. */
 export interface RateLimitTable {
   readonly key: string
   readonly points: Generated<number>
@@ -122,7 +120,7 @@ export interface RateLimitTable {
   readonly expire: bigint | null
 }
 
-/** The changes of operators, a row each (console reference: Audit of operators). */
+/** One row for each change of an operator (console reference: Audit of operators). */
 export interface OperatorAuditTable {
   readonly id: GeneratedAlways<bigint>
   readonly created_at: Generated<Date>
@@ -130,9 +128,7 @@ export interface OperatorAuditTable {
   /** `sub` of the operator's token. */
   readonly actor_id: string
   readonly actor_email: string
-  /** The name of the operator key. */
   readonly key_name: string
-  /** The role that counted. */
   readonly role: string
   /** The address of the operator's browser. */
   readonly address: string
@@ -146,8 +142,6 @@ export interface OperatorAuditTable {
   readonly changes: string
 }
 
-/** A connection to the tables, or an open transaction on them. */
 export type Db = Kysely<InventoryTables>
 
-/** An open transaction on the tables. */
 export type Trx = Transaction<InventoryTables>

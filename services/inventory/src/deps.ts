@@ -25,7 +25,7 @@ import { openTurns, type Turns } from './rate-limits/turns.ts'
 import { CleanUpWatch } from './reservations/clean-up-watch.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
 
-/** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */
+/** `serve` builds them once. A test builds its own, and may replace members. */
 export interface InventoryDeps extends Turns {
   readonly config: InventoryConfig
   /** For queries that are put together for one request. */
@@ -43,9 +43,9 @@ export interface InventoryDeps extends Turns {
   readonly readiness: Readiness
   /** Has connections of its own, because clients of imports and exports may be slow and their statements may take any time. */
   readonly transferDatabase: TransferDatabase
-  /** Exports that read the database, and the space for what they read ahead of their clients. */
+  /** Exports that read the database, and the space for pieces that their clients have not taken yet. */
   readonly exportReading: ReadingAhead
-  /** Counts records of an import by what became of them. */
+  /** Counts records of an import by outcome. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Undefined when authentication is off. */
   readonly tokenVerifier: TokenVerifier | undefined
@@ -70,7 +70,7 @@ interface RequestTimeouts {
 
 const TIMEOUTS: RequestTimeouts = { handlerTimeoutMs: 15_000, silenceMs: 30_000 }
 
-/** The dependencies of a serving process, and what ends them. */
+/** The dependencies of a serving process, and their end. */
 export interface ProcessDeps extends InventoryDeps {
   readonly cleanUpWatch: CleanUpWatch
   readonly metrics: Metrics
@@ -78,10 +78,10 @@ export interface ProcessDeps extends InventoryDeps {
   close(): Promise<void>
 }
 
-/** A call of the database that takes this much longer than a statement may is stuck. */
+/** A database call that takes this much longer than the limit of statements is stuck. */
 const STUCK_MS = 60_000
 
-/** Opens what a serving process needs. The database is expected to answer and to be migrated. */
+/** Expects a database that answers and is migrated. */
 export async function createDeps(
   config: InventoryConfig,
   { logger }: ServiceLogger,
@@ -141,7 +141,7 @@ export async function createDeps(
   }
 }
 
-/** Makes the queue of the imports of operators, and reports it where there are operators. */
+/** Creates the queue of the imports of operators, and reports its metrics if there are operators. */
 function openImportJobs(
   config: InventoryConfig,
   { meter, logger, now, db, names }: Pick<InventoryDeps, 'meter' | 'logger' | 'now' | 'db' | 'names'>,
@@ -152,8 +152,8 @@ function openImportJobs(
 }
 
 /**
- * Opens the check of access tokens. Warns at once when every token will be refused. Keys that cannot be read now are read for the
- * first token.
+ * Opens the verifier of access tokens. Warns at once if every token would be refused. If the keys cannot be read now, the
+ * first token reads them.
  */
 async function openTokenVerifier(
   { access }: InventoryConfig,

@@ -51,7 +51,7 @@ export function errorBody({ status, code, message, details }: HttpError): z.outp
   return { statusCode: status, error: { type: code, description: message, ...details } }
 }
 
-/** The errors and the envelope with which the shared error handler answers in this service. */
+/** The errors and the envelope of this service for the shared error handler. */
 export const errorVocabulary = {
   envelope: errorBody,
   invalid: ({ issues }) => invalidBySchema(toIssues(issues)),
@@ -66,15 +66,11 @@ export const errorVocabulary = {
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),
-  // The database is away, too slow or too contended. Each of these passes.
+  // The database is unavailable, too slow or too contended. Each of these passes.
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 } satisfies ErrorVocabulary
 
-/**
- * An error of the framework, in the words of this service.
- *
- * @param contentType of the request
- */
+/** Maps an error of the framework to an error of this service. @param contentType of the request */
 export function fromCallError(error: CallError, contentType: string | undefined): HttpError {
   const { status, message, headers } = error
   const issues = error instanceof ValidationError ? error.issues : []
@@ -87,8 +83,8 @@ export function fromCallError(error: CallError, contentType: string | undefined)
 }
 
 /**
- * The error for values that a schema refuses: of the framework for controllers, or of the service for other routes. Both share
- * this line, because an error is made on one line.
+ * The error for values that a schema refuses: of the framework for controllers, or of the service for other routes. Both
+ * share this line, because an error is created on one line.
  */
 function invalidBySchema(issues: readonly [Issue, ...Issue[]]): HttpError {
   return validationError(issues)
@@ -97,8 +93,8 @@ function invalidBySchema(issues: readonly [Issue, ...Issue[]]): HttpError {
 const JSON_AS_FORM: Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
 
 /**
- * Whether a client, such as curl, sent JSON without its content type. Then the names of the form are the JSON, with its values,
- * which an error must not repeat.
+ * Whether a client, such as curl, sent JSON without its content type. Then the names of the form are the JSON, with its
+ * values, which an error must not repeat.
  */
 function isJsonAsForm(issues: readonly Issue[], contentType = ''): boolean {
   if (!/^application\/x-www-form-urlencoded\b/i.test(contentType)) return false
@@ -132,18 +128,18 @@ function toIssues(issues: InvalidInput['issues']): readonly [Issue, ...Issue[]] 
   return [first, ...others]
 }
 
-/** An operation and a status, by which the example of an error is chosen. */
+/** An operation and a status, which select the example of an error. */
 interface FailedOperation {
   readonly operationId: string
   readonly status: string
 }
 
-/** An error that an operation may answer, and the ids of these operations. */
+/** The pattern of the ids of operations that may answer this error. */
 type Example = readonly [operations: RegExp, error: () => HttpError]
 
 const ANY = /^/
 
-/** Examples by status. The first one whose operations have the id counts. */
+/** Examples by status. The first entry with a matching pattern counts. */
 const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   400: [
     [/^get(?:Products|Stock|Movements|Reservations|Locations|Users)$/, () => limitTooHigh(500)],
@@ -199,7 +195,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   ],
 }
 
-/** An error that an operation answers with a status. @throws Error when this file has no example of the status */
+/** The example of an operation's error with this status. @throws Error when this file has no example of the status */
 export function exampleOfError({ operationId, status }: FailedOperation): HttpError {
   const [, error] = EXAMPLES[status]?.find(([operations]) => operations.test(operationId)) ?? []
   if (error === undefined) throw new Error(`there is no example of an error with the status ${status}`)

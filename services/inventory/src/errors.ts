@@ -6,7 +6,6 @@ import { ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 // The errors that a client can see: status, `error.type` and `error.description` (reference: Error descriptions). field-errors.ts
 // has the texts about one value, and packages/endpoints/src/error-texts.ts the errors that the framework finds.
 
-/** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
 /** @param problem what the framework could not read, in its words */
 export const malformedRequest = defineError(
@@ -35,15 +34,14 @@ export const writeScopeMissing = defineError(
 )
 export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'This origin is not allowed.')
 
-/** A path that nothing answers, and what helps its client on. */
+/** A path without a controller, with a hint for its client. */
 export interface UnknownPath {
-  /** A path that exists and is spelt nearly so. */
+  /** An existing path with a similar name. */
   readonly meant?: string | undefined
   /** The page that shows all paths. */
   readonly page?: string | undefined
 }
 
-/** Nothing is at the path, or it is switched off. */
 export const notFound = defineError(
   404,
   'RESOURCE_NOT_FOUND',
@@ -71,14 +69,14 @@ export const productInStock = defineError(409, 'CONFLICT', 'The product still ha
 export const duplicateCode = defineError(409, 'CONFLICT', 'A location with this code already exists.')
 export const locationHasStock = defineError(409, 'CONFLICT', 'The location still has stock.')
 export const locationInactive = defineError(409, 'CONFLICT', 'The location is not active: it takes no stock.')
-/** Less stock is available than the request takes; `details.available` says how much there is. */
+/** `details.available` is the available quantity. */
 export const insufficientStock = defineError(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.')
 export const insufficientStockForLine = defineError(
   409,
   'INSUFFICIENT_STOCK',
   'There is not enough stock available for this line, after the lines before it.',
 )
-/** A count would leave less on hand than is reserved; `details.reserved` says how much that is. */
+/** A count would leave less on hand than is reserved; `details.reserved` is the reserved quantity. */
 export const countBelowReserved = defineError(
   409,
   'INSUFFICIENT_STOCK',
@@ -114,7 +112,7 @@ export const unsupportedMediaType = defineError(
 )
 export const keyMismatch = defineError(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.')
 export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.')
-/** `Retry-After` is what remains of the window. */
+/** `Retry-After` is the remaining time of the window. */
 export const tooManyRequests = defineError(429, 'TOO_MANY_REQUESTS', 'Too many requests came from this address.')
 export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
 
@@ -125,14 +123,14 @@ export const serverError = defineError(
   'An internal error has occurred while processing your request.',
 )
 export const notImplemented = defineError(501, 'NOT_IMPLEMENTED', 'The method is not implemented.')
-/** The database is away, too slow or too contended. */
+/** The database is unavailable, too slow or too contended. */
 export const serviceUnavailable = defineError(
   503,
   'SERVICE_UNAVAILABLE',
   'The service is not available at the moment. Please try again.',
   { 'Retry-After': '1' },
 )
-/** Answers `GET /ready`, and names what is missing. */
+/** The answer of `GET /ready`. It names the missing part. */
 export const notReady = defineError(
   503,
   'SERVICE_UNAVAILABLE',
@@ -164,10 +162,9 @@ export const operatorUnauthorized = defineError(
 /** `details` has the action and the role that counts. */
 export const operatorForbidden = defineError(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this.')
 
-// Errors about wrong values of a request that no schema refuses (reference: Error members): the path of the value, a colon, and the
-// problem.
+// Errors about wrong values of a request that no schema refuses (reference: Error members): the path of the value, a colon,
+// and the problem.
 
-/** One value of a request that is not valid. */
 export interface Issue {
   /** Keys joined with dots; empty for the request as a whole. */
   readonly path: string
@@ -185,13 +182,11 @@ export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError
   return invalidValues({ text }, { details: { issues: issues.slice(0, ISSUES_MAX) } })
 }
 
-/** Attributes that cannot be stored (reference: Attributes). */
 export const attributesInvalid = (reason: string): HttpError =>
   validationError([{ path: 'attributes', message: reason }])
-/** Paths that cannot be columns of a file. */
 export const flattenInvalid = (reason: string): HttpError => validationError([{ path: 'flatten', message: reason }])
 
-/** The error about one value. @param text the path of the value, a colon, and what is wrong with it */
+/** The error about one value. @param text the path of the value, a colon, and the problem */
 function invalidValue(text: string): HttpError {
   const colon = text.indexOf(': ')
   const path = text.slice(0, colon)
@@ -221,7 +216,7 @@ export const mergedTooManyKeys = (keysMax: number): HttpError =>
 
 // Errors of files of products, and of the records in a report.
 
-/** `details.report` says what became of each record. */
+/** `details.report` has the outcome of each record. */
 export const importRefused = defineError(
   400,
   'VALIDATION_ERROR',
@@ -241,13 +236,12 @@ export const columnTwice = defineError(
   'BAD_REQUEST',
   ({ column }: { readonly column: string }) => `The file has the column "${column}" twice.`,
 )
-/** A column that is not known, and the column that its name may mean. `stock`: it would fill the stock. */
+/** An unknown column, and the known column that its name may mean. `stock`: it would fill the stock. */
 export interface UnknownColumn {
   readonly column: string
   readonly meant: string | undefined
   readonly stock: boolean
 }
-/** Names all columns of the header that are not known. */
 export const columnsUnknown = defineError(
   400,
   'BAD_REQUEST',
@@ -282,7 +276,7 @@ export const unsupportedFileType = defineError(
   'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
 )
 
-/** The lines of a record. `quoteLine`: where the quote opened that made it go over several lines. */
+/** The lines of a record. `quoteLine`: where the quote opened that extended it over several lines. */
 interface LineSpan {
   readonly line: number
   readonly quoteLine: number
@@ -293,14 +287,13 @@ function openQuote({ quoteLine, lastLine }: Pick<LineSpan, 'quoteLine' | 'lastLi
   return `The quote that opens on line ${quoteLine} takes in everything up to line ${lastLine}.`
 }
 
-/** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */
+/** The texts of records of an import, in its report. Nothing throws them. */
 export const RECORD_TEXTS = {
-  /** A member of a record, and what is wrong with it. */
   member: (path: string, text: string) => `${path}: ${text}`,
   noJson: 'The line is not JSON.',
   noObject: 'The line must be a JSON object.',
   quotes: 'The record has misplaced quotes.',
-  /** Behind the text of a broken record of several lines. */
+  /** Appended to the text of a broken record of several lines. */
   openQuote,
   namelessValue: ({ place }: { readonly place: number }) =>
     `The record has a value in column ${place}, which has no name.`,
@@ -310,7 +303,7 @@ export const RECORD_TEXTS = {
   notStored: 'The product could not be stored.',
 } as const
 
-/** The texts of imports of operators that have failed. Nothing throws them: an import shows why it has failed. */
+/** The texts of failed imports of operators. Nothing throws them: an import shows the reason of its failure. */
 export const IMPORT_TEXTS = {
   givenUp: 'The import could not be finished. The report counts what was stored.',
 } as const

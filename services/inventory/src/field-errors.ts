@@ -13,7 +13,7 @@ interface Limit {
 /** The most issues that an error names. */
 export const ISSUES_MAX = 20
 
-/** The texts of issues. A function names limits and words of the schema, never a value of the request. */
+/** A text that is a function names limits and words of the schema, never a value of the request. */
 export const FIELD_TEXTS = {
   invalid: 'is not valid',
   unprefixed: ({ name }: { readonly name: string }) =>
@@ -63,8 +63,8 @@ export const FIELD_TEXTS = {
 } as const
 
 /**
- * The texts for a request that the framework could not read, by the text of its problem. A search for the
- * name of a problem, such as `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
+ * The texts for a request that the framework could not read, by its problem. A search for the name of a problem, such as
+ * `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
  */
 export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
   [PROBLEM_TEXTS.malformedUrl]: 'The URL is malformed.',

@@ -35,7 +35,6 @@ export function openInventoryDatabase(
   })
 }
 
-/** Opens the database for imports and exports, with connections of its own. */
 export function openTransferDatabase(
   config: InventoryConfig,
   onConnectionError: (error: Error) => void,
@@ -54,9 +53,8 @@ export function openTransferDatabase(
 }
 
 /**
- * Opens the database for a command of an operator.
- * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would
- * drop the role and the search path
+ * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role
+ * and the search path
  */
 export async function openOperatorDatabase(
   config: InventoryConfig,
@@ -68,8 +66,8 @@ export async function openOperatorDatabase(
 }
 
 /**
- * Opens the database for a command, with the role of the service. Statements have no timeout, because they read whole tables and
- * no client waits for them.
+ * Opens the database for a command, with the role of the service. Statements have no timeout, because they read whole tables
+ * and no client waits for them.
  */
 export function openCommandDatabase(config: InventoryConfig, command: string): Database<InventoryTables> {
   return openDatabase<InventoryTables>({
@@ -82,7 +80,7 @@ export function openCommandDatabase(config: InventoryConfig, command: string): D
   })
 }
 
-/** The job queue of the service. It connects when it is opened, and its payloads carry no secret. */
+/** Connects when it is opened. Its payloads carry no secret. */
 export function openInventoryJobs(
   config: InventoryConfig,
   options: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
@@ -92,7 +90,7 @@ export function openInventoryJobs(
     ...connection,
     schema: names.jobSchema,
     applicationName: 'inventory-jobs',
-    // No task is sealed. One that were would fail in the next process, instead of showing its payloads.
+    // No task is encrypted. An encrypted one would fail in the next process, instead of showing its payloads.
     sealKeys: [randomBytes(SEAL_KEY_BYTES)],
     ...options,
   })
@@ -107,7 +105,7 @@ function connectionOf(config: InventoryConfig): Pick<DatabaseConfig, 'url' | 'na
   }
 }
 
-/** Resolves when the tables are as this release needs them. @throws Error when migrations are pending */
+/** @throws Error when migrations are pending */
 export async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: inventoryMigrations, files: inventoryFunctions })
   if (!migrated) throw new Error('migrations are pending')

@@ -9,18 +9,17 @@ import type { InventoryTables } from './database.ts'
 import { observeOverdue } from './reservations/stock-metrics.ts'
 import { VERSION } from './version.ts'
 
-/** Starts metrics and traces. */
 export function openInventoryTelemetry({ server }: Pick<InventoryConfig, 'server'>): Promise<Telemetry> {
   const resource = { 'service.name': 'inventory', 'service.version': VERSION }
   return openTelemetry(server, { resource })
 }
 
-/** The log of a process. @throws Error naming the file when it cannot be written */
+/** @throws Error naming the file when the log cannot be written */
 export function createInventoryLog({ server }: Pick<InventoryConfig, 'server'>): ServiceLogger {
   return createServiceLog({ level: server.logLevel, file: server.logFile, stdout: server.logStdout })
 }
 
-/** Reports what only the database knows: its connections and overdue reservations. */
+/** Reports figures of the database: its connections and overdue reservations. */
 export function observeDatabase(
   meter: Metrics['meter'],
   database: Database<InventoryTables>,

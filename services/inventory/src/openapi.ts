@@ -7,7 +7,6 @@ import { ErrorView, errorBody, exampleOfError } from './error-body.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
 import { VERSION } from './version.ts'
 
-/** The folder of the controllers, and what else the OpenAPI document depends on. */
 export const endpointOptions = {
   controllerPrefix: new URL('controllers/', import.meta.url),
   errorSchema: ErrorView,
@@ -20,7 +19,7 @@ export const endpointOptions = {
   strict: true,
 } as const
 
-/** The OpenAPI document of the service. It is made from the controllers alone, without a database. */
+/** Made from the controllers only, without a database. */
 export async function buildOpenApi(): Promise<OpenApiDocument> {
   const endpoints = await new Application(endpointOptions).ready()
   const document = endpoints.openapi()
@@ -42,7 +41,7 @@ const Operation = z.object({
   responses: z.record(z.string(), z.looseObject({})),
 })
 
-/** Says what no controller does: files, JSON in forms, examples of errors, and what the server refuses before any controller. */
+/** Describes facts that no controller states: files, JSON in forms, examples of errors, and refusals before any controller. */
 function describe(operation: object): void {
   const { operationId, security, tags, requestBody, responses } = Operation.parse(operation)
   Object.assign(operation, {
@@ -62,7 +61,7 @@ function describe(operation: object): void {
     Object.assign(operation, { requestBody: { ...requestBody, content: movementContent(requestBody.content, form) } })
     return
   }
-  // A form has texts only: attributes are JSON in a text, and there are more words for a boolean.
+  // A form has only texts: attributes are JSON in a text, and there are more words for a boolean.
   const properties = Object.fromEntries(
     Object.entries(form.properties).map(([name, member]) => [name, describeField(name, member)]),
   )
@@ -96,18 +95,17 @@ function addFiles(operationId: string, { content }: { readonly content?: unknown
 
 const Secured = z.object({ security: z.array(z.looseObject({})).default([]) })
 
-/** Says of each operation that it needs no token, for a service that checks none. @param text of the document */
+/** Marks each operation as one without a token, for a service that checks none. @param text of the document */
 export function withoutTokens(text: Buffer): Buffer {
   const document = z.looseObject({}).parse(JSON.parse(text.toString()))
   for (const { part } of listOperations(document)) {
     const { security } = Secured.parse(part)
-    // Operators call with a key of their own, whether or not the service checks the tokens of others.
+    // Operators call with a key of their own, whether or not the service checks other tokens.
     if (!security.some((scheme) => 'operator' in scheme)) Object.assign(part, { security: [] })
   }
   return Buffer.from(JSON.stringify(document))
 }
 
-/** A member of a form. */
 function describeField(name: string, member: Member): object {
   if (name === 'attributes') {
     return {
@@ -135,7 +133,6 @@ function movementContent(content: object, { properties: { lines } = {} }: z.outp
   }
 }
 
-/** Operations that take a file. */
 const IMPORTS: ReadonlySet<string> = new Set(['postProductsImport', 'postOperatorImports'])
 
 const IMPORT_BODY = {
@@ -149,7 +146,7 @@ const IMPORT_BODY = {
   },
 }
 
-/** Files that are answered, by operation and media type. They are compared by test/document-examples.long.test.ts. */
+/** Files as examples of answers, by operation and media type. test/document-examples.long.test.ts compares them. */
 const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   getProductsExport: {
     'application/x-ndjson': '{"id":1,"sku":"TSHIRT-RED-L","attributes":{"color": "red", "price": 17.5}}\n',
@@ -177,13 +174,12 @@ const tags = [
 /** The ends of the ids of operations on one record with an entity tag (reference: Versions and preconditions). */
 const TAGGED = /(?:ProductsWithProductId|LocationsWithLocationId|StockWithProductIdLocationId)$/
 const DOCUMENTS: ReadonlySet<string> = new Set(['getOpenapiJson', 'getDocs'])
-/** Lists with pages. */
 const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|Operator(?:Imports|LowStock|Audit))$/
 /** Operations that take an Idempotency-Key (reference: Idempotency keys). */
 const REPEATABLE =
   /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId|OperatorImports)$/
 
-/** The notes of the API document beside the controllers. Its examples are compared by test/document-examples.long.test.ts. */
+/** The notes of the API document beside the controllers. test/document-examples.long.test.ts compares its examples. */
 const documentNotes: DocumentNotes = {
   servers: [{ url: '/', description: 'This process' }],
   tags,

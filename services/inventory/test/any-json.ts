@@ -1,12 +1,12 @@
 import { anyText } from '@trestle/testing/any-text.ts'
 import fc from 'fast-check'
 
-/** Text without U+0000 and without halves of surrogate pairs: what PostgreSQL can store. */
+/** PostgreSQL stores only text without U+0000 and without halves of surrogate pairs. */
 const text = anyText({ maxLength: 20 }).filter((value) => !value.includes('\0'))
 /** A key that attributes may have. */
 export const key = text.filter((value) => value !== '__proto__' && value !== 'constructor')
 const digits = fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n })
-/** A number's literal beside what must come back: exponents written out, all else as it was. */
+/** A number's literal and its expected form: exponents written out, otherwise unchanged. */
 const number = fc.oneof(
   fc
     .tuple(digits, fc.constantFrom('', '.0', '.10', '.000000000000000000001'))

@@ -5,22 +5,18 @@ import { expect } from 'vitest'
 /** Any number, such as an id. */
 export const anyNumber: unknown = expect.any(Number)
 
-/** The seconds that a client is to wait, as text. */
+/** The seconds that a client must wait, as text. */
 export const anySeconds: unknown = expect.stringMatching(/^[1-9]\d*$/)
 
 /** The differences from a whole body, or from all headers. */
 export type Differences = Readonly<Record<string, unknown>>
 
-/**
- * The body of a refusal with 400 for one problem, whole.
- * @param path where the problem is; '' for the request itself
- */
+/** The body of a refusal with 400 for one problem, whole. @param path of the value; '' for the request itself */
 export function invalidBody(path: string, message: string): object {
   const description = `${path === '' ? 'The request' : path}: ${message}`
   return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues: [{ path, message }] } }
 }
 
-/** The body of an answer, whose status it compares. */
 export function expectBody(status: number, answer: LightMyRequestResponse) {
   expect(answer.statusCode, answer.body).toBe(status)
   return answer.json()
@@ -33,7 +29,10 @@ export function envelopeOf(answer: LightMyRequestResponse) {
   return envelope
 }
 
-/** The headers of an answer in JSON, whole, as `withoutConnection` leaves them. `undefined` stands for a header that is not sent. */
+/**
+ * The headers of an answer in JSON, whole, as `withoutConnection` leaves them. `undefined` stands for a header that is not
+ * sent.
+ */
 export const jsonHeaders = (differences: Differences = {}): object => ({
   'x-request-id': anyUuid,
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -44,12 +43,11 @@ export const jsonHeaders = (differences: Differences = {}): object => ({
   ...differences,
 })
 
-/** Headers without those of the connection, and without what caches compare: these depend on how a request came. */
+/** Headers without those of the connection, and without the validators of caches: these depend on how a request arrived. */
 export function withoutConnection({ connection, date, vary, ...headers }: Differences): object {
   return headers
 }
 
-/** The body of a refusal, whole. */
 export const refusedBody = (statusCode: number, type: string, description: string, details: object = {}): object => ({
   statusCode,
   error: { type, description, ...details },

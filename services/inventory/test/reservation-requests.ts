@@ -1,13 +1,11 @@
 import type { TestInventory } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
-/** A product of which ten are at a location. */
 export interface StockedProduct {
   readonly productId: number
   readonly locationId: number
 }
 
-/** Adds a product, and receives ten of it at the location. */
 export async function addStockedProduct(inventory: TestInventory, locationId: number): Promise<StockedProduct> {
   const requests = stockRequests(inventory)
   const productId = await requests.addProduct()
@@ -15,7 +13,6 @@ export async function addStockedProduct(inventory: TestInventory, locationId: nu
   return { productId, locationId }
 }
 
-/** Requests that tests of reservations send to a service about one product. */
 export function reservationRequests(inventory: TestInventory, product: StockedProduct) {
   const requests = stockRequests(inventory)
   const reserve = (body: object, headers?: Record<string, string>) => requests.reserve({ ...product, ...body }, headers)
@@ -26,7 +23,7 @@ export function reservationRequests(inventory: TestInventory, product: StockedPr
     release: (id: number) => requests.send('DELETE', `/reservations/${id}`),
     /** Reserves, by default four, and answers the id. */
     begin: async (body: object = { quantity: 4 }): Promise<number> => (await reserve(body)).json().data.id,
-    /** Makes a reservation due, which no clean-up has seen. */
+    /** Makes a reservation due, before clean-up expires it. */
     expire: (id: number) => inventory.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [id]),
     stock: async () => {
       const { onHand, reserved, available } = (await requests.get(`/stock/${product.productId}`)).json().data

@@ -7,7 +7,6 @@ import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../../auth/src/main.ts', import.meta.url))
 
-/** Runs the authentication service of this repository as a separate process. */
 export interface AuthService {
   readonly url: string
   readonly stop: () => Promise<void>

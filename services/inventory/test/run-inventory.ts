@@ -7,14 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { programEnvironment } from '@trestle/testing/command-server.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
-/** The file of the program. */
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-/** Runs the program in a new working directory. */
 export interface InventoryProcess {
   readonly directory: string
   readonly child: ChildProcess
-  /** Returns what the program has written so far. */
   readonly stdout: () => string
   readonly stderr: () => string
   /** Resolves with the match once standard output holds it. */
@@ -70,7 +67,6 @@ export function runInventory(
   }
 }
 
-/** The address that a serving process has logged. */
 export async function addressOf(inventory: InventoryProcess): Promise<string> {
   return (await inventory.waitFor(/"address":"([^"]+)"/))[1] ?? ''
 }

@@ -56,13 +56,13 @@ const readNumbers: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
 /** A caller without an Idempotency-Key. */
 export const NOBODY: Caller = { actor: null, repeat: undefined }
 
-/** A request with a key; `content` is what it asks for. */
+/** A request with a key; `content` is its body. */
 export function withKey(key: string, content: unknown, actor: string | null = null): Caller {
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest()
   return { actor, repeat: { key, path: '/test', fingerprint } }
 }
 
-/** Adds products, answers their ids. */
+/** Returns their ids. */
 export async function addProducts({ query }: Pick<StockDatabase, 'query'>, count: number): Promise<number[]> {
   const rows = await query(
     `INSERT INTO inventory.products (sku, attributes)
@@ -72,7 +72,7 @@ export async function addProducts({ query }: Pick<StockDatabase, 'query'>, count
   return rows.map(({ id }) => Number(id))
 }
 
-/** Adds locations that take stock, answers their ids. */
+/** Adds locations that take stock. Returns their ids. */
 export async function addLocations({ query }: Pick<StockDatabase, 'query'>, count: number): Promise<number[]> {
   const rows = await query(
     `INSERT INTO inventory.locations (code, name)

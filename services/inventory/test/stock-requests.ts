@@ -2,7 +2,6 @@ import type { TestInventory } from './inventory-app.ts'
 
 let serial = 0
 
-/** Requests about stock to a service. */
 export function stockRequests({ app }: Pick<TestInventory, 'app'>) {
   const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
   const send = (

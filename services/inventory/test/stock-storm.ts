@@ -5,20 +5,18 @@ import { stockRequests } from './stock-requests.ts'
 
 /** Parallel clients with different operations on the same products and locations. */
 export interface StormOptions {
-  /** The same seed gives every worker the same operations. Their order in time is left to chance. */
+  /** The same seed gives every worker the same operations. Their order in time is random. */
   readonly seed: number
   readonly operations: number
   readonly workers: number
   readonly products: readonly number[]
   readonly locations: readonly number[]
-  /** Makes a reservation due. */
   readonly passTime: (reservationId: number) => Promise<void>
   /** How many times `look` runs during the storm. */
   readonly moments: number
   readonly look: () => Promise<void>
 }
 
-/** The state at the end, as the clients know it. */
 export interface StormResult {
   /** How often each answer came: `move 201`. */
   readonly answers: Map<string, number>

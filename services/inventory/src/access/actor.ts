@@ -5,14 +5,12 @@ import { z } from 'zod'
 import { idempotencyKeyMalformed, idempotencyKeyMissing } from '../errors.ts'
 import type { Caller } from '../idempotency/idempotent-request.ts'
 
-/** The owner of a token. */
 export interface Identity {
   /** `sub` of the token. */
   readonly actor: string
   readonly scopes: ReadonlySet<Scope>
 }
 
-/** The operator who sends a request. */
 export interface OperatorIdentity extends Pick<Identity, 'actor'> {
   readonly operator: Operator
 }
@@ -22,13 +20,13 @@ export function actorOf({ identity }: { readonly identity: unknown }): string | 
   return isIdentity(identity) ? identity.actor : null
 }
 
-/** The operator of a request. @throws Error for a request that no guard has recognized as an operator's */
+/** @throws Error for a request that no guard has recognized as an operator's */
 export function operatorOf({ identity }: { readonly identity: unknown }): Operator {
   if (!isOperatorIdentity(identity)) throw new Error('the request has no operator')
   return identity.operator
 }
 
-/** The operator of a request; undefined for one of another client. */
+/** Undefined for a request of another client. */
 export function findOperator({ identity }: { readonly identity: unknown }): Operator | undefined {
   return isOperatorIdentity(identity) ? identity.operator : undefined
 }
@@ -46,7 +44,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 /**
  * The sender of a request, with its Idempotency-Key.
  * @param path of the request; the same for every spelling of the URL
- * @param content the request as it was understood
+ * @param content the parsed request
  * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyMissing for an operator without a key
  */
 export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
@@ -62,12 +60,9 @@ export function callerOf(request: EndpointRequest, path: string, content: unknow
 }
 
 export const SCOPES = ['inventory:read', 'inventory:write'] as const
-/** A right that a token gives (reference: Authentication). */
 export type Scope = (typeof SCOPES)[number]
 
-/** The scopes that a token has by its role. */
 export interface ScopeRules {
-  /** Roles that have every scope. */
   readonly adminRoles: readonly string[]
   /** Scopes of other roles. Ordinary sign-in tokens carry a role but no scope. */
   readonly roleScopes: ReadonlyMap<string, readonly Scope[]>
@@ -84,7 +79,6 @@ const Claims = z.object({
     .catch(undefined),
 })
 
-/** The scopes that the claims of a verified token give. */
 export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules): ReadonlySet<Scope> {
   const { scope = '', role = '', is_anonymous: isAnonymous, app_metadata: metadata } = Claims.parse(claims)
   if (adminRoles.includes(role) && !isAnonymous) return new Set(SCOPES)

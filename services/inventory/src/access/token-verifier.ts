@@ -7,7 +7,6 @@ import {
 import { serviceUnavailable } from '../errors.ts'
 import { type Identity, type ScopeRules, scopesOf } from './actor.ts'
 
-/** The rules by which tokens are good, and the scopes of roles. */
 export interface TokenRules extends ScopeRules {
   /** `https://auth.example.com/.well-known/jwks.json` */
   readonly jwksUrl: string
@@ -15,7 +14,6 @@ export interface TokenRules extends ScopeRules {
   readonly audience: string
 }
 
-/** Checks access tokens by the keys that the authentication service publishes. */
 export interface TokenVerifier extends Pick<TokenIssuer, 'countKeys'> {
   /** Undefined for an invalid token. @throws serviceUnavailable while there are no keys to check it with */
   verify(token: string): Promise<Identity | undefined>
@@ -23,7 +21,7 @@ export interface TokenVerifier extends Pick<TokenIssuer, 'countKeys'> {
 
 const FIXED = { algorithms: ['RS256', 'ES256', 'EdDSA'], leewaySeconds: 30, keptMs: 86_400_000 } as const
 
-/** Creates a verifier of access tokens of the authentication service (reference: Access tokens, Signing keys). */
+/** Verifies access tokens (reference: Access tokens, Signing keys). */
 export function createTokenVerifier(rules: TokenRules, options: TokenIssuerOptions): TokenVerifier {
   const issuer = openTokenIssuer({ ...rules, ...FIXED }, options)
   return {

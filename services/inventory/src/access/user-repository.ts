@@ -4,7 +4,6 @@ import { type Selectable, sql } from 'kysely'
 import { z } from 'zod'
 import type { Db, UserTable } from '../database.ts'
 
-/** A user in an answer (reference: Users). */
 export const UserView = z
   .object({
     id: z.int().min(1).meta({ description: 'The id of the user' }),
@@ -14,13 +13,11 @@ export const UserView = z
   })
   .meta({ id: 'InventoryUser' })
 
-/** A user, as answers show it. `id` is at least 1. */
 export type User = z.infer<typeof UserView>
 
-/** There are few users, so a page of them is always large. */
+/** There are few users, so a page of users is always large. */
 export const USER_PAGES = { defaultLimit: 500, limitMax: 500 } as const
 
-/** The JSON text of a user, as answers show it. */
 export function userJson({ id, username, firstName, lastName }: User): string {
   return JSON.stringify({ id, username, firstName, lastName })
 }
@@ -41,7 +38,7 @@ const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, 
     .limit(sql<number>`${p.limit}`),
 )
 
-/** The user with an id; undefined when there is none. Users are never deleted. */
+/** Users are never deleted. */
 export async function findUser(pools: Pools, id: number): Promise<User | undefined> {
   const row = await pools.read.first(findQuery, { id })
   return row && toUser(row)

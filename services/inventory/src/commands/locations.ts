@@ -11,7 +11,6 @@ import { readValues } from './stock.ts'
 
 type LocationCommand = common.OperatorCommand<Database<InventoryTables>>
 
-/** `inventory locations …`: where stock is kept. */
 export function locationsCommand(operator: common.Operator<Database<InventoryTables>>): Command {
   return common.commandGroup(operator, 'locations', 'list and create locations', commands)
 }
@@ -43,7 +42,6 @@ async function create(
   return viewLocation({ ...body, ...location })
 }
 
-/** The members of the API. */
 function viewLocation({ id, code, name, active }: Location): Location {
   return { id, code, name, active }
 }

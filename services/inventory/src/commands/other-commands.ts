@@ -10,7 +10,6 @@ interface OtherCommandsOptions {
   readonly process: NodeJS.Process
 }
 
-/** All commands of the service except `serve`. */
 export function otherCommands({ load, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const operatorOf = async (command: string) => {

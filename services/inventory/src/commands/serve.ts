@@ -57,7 +57,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       if (config.operators) await startImports({ ...deps, stopping: stopping.signal })
     },
     stop: async (remainingMs) => {
-      // A running import stops after its present batch, and another process goes on with it.
+      // A running import stops after its present batch, and another process continues it.
       stopping.abort()
       await Promise.all([stopCleanUp?.(), deps.jobs.close(remainingMs - CLOSE_MS)])
       await deps.close()

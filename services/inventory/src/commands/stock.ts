@@ -16,7 +16,6 @@ import { type MoveStockByNameInput, moveStockByName, type StockPlace } from '../
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
-/** `inventory stock …`: what is where, and what comes, goes and is counted. */
 export function stockCommand(operator: common.Operator<Database<InventoryTables>>): Command {
   const description = 'what is in stock and where: list, history, receive, adjust, count and transfer'
   const group = common.commandGroup(operator, 'stock', description, commands)
@@ -115,7 +114,7 @@ async function list(
   return format === 'json' ? levels : levels.map(describeLevel)
 }
 
-/** For programs, movements as the API answers them, with the sku and the code of the location. */
+/** The movements as the API shows them, with SKU and code of the location. */
 async function showHistory(
   { db }: Database<InventoryTables>,
   { words: [sku = ''], options: { location, limit }, format }: common.CommandInput,
@@ -149,7 +148,6 @@ function withChange(after: number, change: number): string {
   return `${after} (${change > 0 ? '+' : ''}${change})`
 }
 
-/** The options of each member of a movement. */
 const MEMBER_NAMES: Readonly<Record<string, string>> = {
   quantity: 'the quantity',
   delta: 'the delta',
@@ -213,7 +211,7 @@ async function operate(
   return others.length === 0 ? first : rows
 }
 
-/** @throws Error saying how much there is, as far as the details of a refusal say it; else the error itself */
+/** @throws Error with the available quantity, if the details of a refusal have it; otherwise the error itself */
 function explain(
   error: unknown,
   { expectedOnHand, place }: { readonly expectedOnHand: unknown; readonly place: string },
@@ -227,7 +225,7 @@ function explain(
   throw new Error(`${text}: ${available} ${place}`, { cause: error })
 }
 
-/** The number that a text is; NaN, which every schema refuses, for any other text. */
+/** NaN for a text that is not a number; every schema refuses NaN. */
 function numberOf(text: unknown): number {
   return /^[+-]?\d{1,16}$/.test(String(text)) ? Number(text) : Number.NaN
 }
@@ -237,7 +235,7 @@ function describeLevel({ sku, location, onHand, reserved, available, updatedAt }
 }
 
 /**
- * Judges values by the schema of the request that has the same effect.
+ * Validates values by the schema of the request with the same effect.
  * @param names the argument or option of each member
  * @throws Error naming the argument or option of the first member that the schema refuses
  */

@@ -33,7 +33,7 @@ interface ExportFlags {
 
 type Streams = Pick<NodeJS.Process, 'stdout' | 'stderr'>
 
-/** The command `import`. It does the same as the endpoint of this name. */
+/** Has the same effect as the endpoint of this name. */
 export function importCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('import')
     .exitOverride()
@@ -50,7 +50,7 @@ export function importCommand(load: () => InventoryConfig, streams: Streams): Co
     .action((file: string, flags: ImportFlags) => runImport(load(), file, flags, streams))
 }
 
-/** The command `export`. It does the same as the endpoint of this name. */
+/** Has the same effect as the endpoint of this name. */
 export function exportCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('export')
     .exitOverride()
@@ -108,8 +108,8 @@ async function runImport(
 }
 
 /**
- * A line for each problem, but one line for all records whose sku is taken: a file that is imported a second
- * time has a problem in each record.
+ * A line for each problem, but one line for all records whose SKU is taken: a file that is imported a second time has a
+ * problem in each record.
  */
 function describeProblems({ errors, failed }: ImportReport): readonly string[] {
   const lines = errors.filter(({ type }) => type !== 'CONFLICT').map(describeProblem)
@@ -187,9 +187,7 @@ function formatOf(file: string): ImportFormat {
 
 const WIDTH = 30
 
-/** Shows how much of a file has passed. */
 export interface ProgressBar {
-  /** Passes bytes on, and counts them. */
   readonly watch: (source: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>
   /** @param rows how many there were so far */
   readonly show: (rows: number) => void

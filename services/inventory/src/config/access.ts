@@ -6,7 +6,6 @@ import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { parseRoleScopes } from '../access/actor.ts'
 import type { TokenRules } from '../access/token-verifier.ts'
 
-/** Stands before the name of each setting of the service. */
 export const PREFIX = 'INVENTORY_'
 
 /** The settings that say who may call: tokens, their keys and their roles. */
@@ -39,22 +38,20 @@ export const accessRules: readonly Rule<AccessValues>[] = (
       : undefined,
 )
 
-/** The rules of access tokens; undefined when authentication is off. */
 export function toAccess(values: AccessValues): TokenRules | undefined {
   const { AUTH_ENABLED, AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = values
   if (!AUTH_ENABLED || jwksUrl === undefined || issuer === undefined || audience === undefined) return undefined
   return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
 }
 
-/** The settings by which others than this machine reach the service. */
 interface ReachValues {
   readonly HOST: string
   readonly TRUSTED_PROXIES: TrustedProxies
 }
 
 /**
- * Returns a warning when authentication is off and others than this machine reach the service, or when settings describe tokens
- * that nobody asks for. There is none while the service listens on loopback alone: `npm start` runs it so.
+ * Warns if authentication is off and the service is reachable from other machines, or if token settings are unused. No
+ * warning while the service listens on loopback only: `npm start` runs it so.
  */
 export function openDoorWarnings(values: AccessValues & ReachValues): readonly string[] {
   const reasons = [
@@ -74,7 +71,6 @@ function trustsNobody(trusted: TrustedProxies): boolean {
   return typeof trusted === 'number' ? trusted === 0 : trusted.length === 0
 }
 
-/** The names of the settings that say which tokens are good. */
 function givenTokenRules(values: AccessValues): readonly string[] {
   const isGiven = {
     AUTH_JWKS_URL: values.AUTH_JWKS_URL !== undefined,

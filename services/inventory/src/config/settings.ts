@@ -9,7 +9,6 @@ import { accessSettings } from './access.ts'
 const BODY_BYTES_MAX = 104_857_600
 const LIMIT_MAX = 10_000
 
-/** The settings that bound requests: their number, size and time, and the rows that they may ask for. */
 const limitSettings = group('Limits', {
   RATE_LIMIT: integer(0, 1_000_000).prefault('0').describe('Requests of an address in a minute. 0 lifts the limit.'),
   ...limitStoreSettings,
@@ -66,7 +65,6 @@ const stockSettings = group('Products and stock', {
     .describe('Answer 428 to changes of products and locations that carry no If-Match.'),
 })
 
-/** Every setting of the service, by its name without the prefix INVENTORY_. */
 export const settings = {
   ...processSettings,
   ...storageSettings,

@@ -17,7 +17,7 @@ const frontPage = renderServicePage({
   readme: 'services/inventory/README.md',
 })
 
-/** /: the name and version of the service; for a browser, a page with links. */
+/** The name and version of the service; for a browser, a page with links. */
 export class Default extends OpenController {
   static GET = accepts({
     returns: Service,
@@ -31,7 +31,6 @@ export class Default extends OpenController {
   }
 }
 
-/** /openapi.json: the document that describes this API. */
 export class Openapi_json extends OpenController {
   static GET = accepts({
     returns: z.looseObject({ openapi: z.literal('3.1.0') }),

@@ -33,7 +33,6 @@ const ListKeywords = PageKeywords.extend({
   }),
 })
 
-/** /locations, /locations/{locationId} */
 export class Default extends InventoryController {
   static override use = guardsFor({
     GET: 'stock.read',

@@ -38,7 +38,6 @@ const ListKeywords = PageKeywords.extend({
   to: p.date().optional().meta({ description: 'Only movements before this time' }),
 })
 
-/** /movements, /movements/{movementId}: the ledger, and what is added to it. */
 export class Default extends InventoryController {
   static override use = guardsFor({ GET: 'stock.read', POST: 'stock.receive' })
 

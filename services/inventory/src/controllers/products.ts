@@ -67,10 +67,9 @@ const Attributes = z
     examples: [{ color: 'red', price: 19.9 }],
   })
 
-/** The body of a request that creates or replaces a product. */
 const ProductBody = z.object({ sku: Sku, attributes: Attributes })
 
-/** The body of a request that changes a product. An object of attributes is a merge patch (RFC 7396). */
+/** An object of attributes is a merge patch (RFC 7396). */
 const ProductPatch = z
   .object({ sku: Sku.optional(), attributes: Attributes.optional() })
   .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, FIELD_TEXTS.noProductMember)
@@ -84,7 +83,6 @@ const changeResponses = {
   ...withBody,
 } as const
 
-/** /products, /products/{productId} */
 export class Default extends InventoryController {
   static override use = guardsFor({
     GET: 'products.read',

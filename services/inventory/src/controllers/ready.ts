@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { notReady } from '../errors.ts'
 import { OpenController } from '../plugins/inventory-controller.ts'
 
-/** /ready: whether the process should get requests. */
+/** Whether the process can serve requests. */
 export class Default extends OpenController {
   static GET = accepts({
     returns: z.object({ status: z.literal('ready') }),

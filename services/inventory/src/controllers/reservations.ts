@@ -56,7 +56,6 @@ const ReservationBody = z.object({
   }),
 })
 
-/** /reservations, /reservations/{reservationId}: made, shown, listed and released. */
 export class Default extends InventoryController {
   static override use = guardsFor({ GET: 'stock.read', DELETE: 'reservations.release' })
 

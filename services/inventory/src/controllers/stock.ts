@@ -35,7 +35,6 @@ const ListKeywords = PageKeywords.extend({
 
 const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]
 
-/** /stock, /stock/{productId}, /stock/{productId}/{locationId}: the levels of stock. */
 export class Default extends InventoryController {
   static override use = guardsFor({ GET: 'stock.read' })
 

@@ -7,7 +7,6 @@ import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, outage, recordBody, recordEnvelope } from '../requests/answers.ts'
 import { PageKeywords, RecordId } from '../requests/fields.ts'
 
-/** /users, /users/{userId}: the users that the database has. */
 export class Default extends InventoryController {
   static override use = guardsFor({})
 

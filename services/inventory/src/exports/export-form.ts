@@ -4,7 +4,7 @@ import { CELL_TYPES, writeCell } from '../json/json-object.ts'
 import type { Product } from '../products/product.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/product-filter.ts'
 
-/** A product whose attributes are split into columns of their own and the rest. */
+/** A product with some attributes in columns of their own. */
 export interface ExportedProduct extends Product {
   /** JSON of each value that has a column of its own; null for a missing value. */
   readonly flattened: readonly (string | null)[]
@@ -12,7 +12,6 @@ export interface ExportedProduct extends Product {
   readonly rest: string
 }
 
-/** How products are written into a file. */
 export interface ExportForm {
   readonly header: string
   readonly write: (product: ExportedProduct) => string
@@ -27,11 +26,9 @@ export const jsonLines: ExportForm = {
   },
 }
 
-/** How a CSV file is written. */
 export interface CsvOptions {
-  /** The values that get columns of their own. */
   readonly flatten: readonly AttributePath[]
-  /** Whether spreadsheets must not take a cell for a formula. The file then differs from the data. */
+  /** Whether spreadsheets must not treat a cell as a formula. The file then differs from the data. */
   readonly spreadsheetSafe: boolean
 }
 
@@ -39,7 +36,7 @@ export interface CsvOptions {
 export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
   const toCell = spreadsheetSafe ? withoutFormula : (text: string) => text
   const names = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
-  // The end of such a name would state a type. Then the name states one itself, behind that end.
+  // The end of such a name would state a type. Then the name states a type itself, after that end.
   const isTyped = names.map((name) => CELL_TYPES.some((type) => name.endsWith(`:${type}`)))
   const columns = names.map((name, at) => (isTyped[at] ? `${name}:json` : name))
   return {
@@ -57,12 +54,10 @@ function emptyWithoutMembers(json: string): string {
   return json === '{}' ? '' : json
 }
 
-/** A key as it is written in a path. */
 function writeKey(key: string): string {
   return /^[^."[\]]+$/.test(key) ? key : JSON.stringify(key)
 }
 
-/** A row of CSV (RFC 4180). */
 function writeRow(cells: readonly string[]): string {
   return `${cells.map(writeCsvCell).join(',')}\r\n`
 }
@@ -70,12 +65,11 @@ function writeRow(cells: readonly string[]): string {
 /** An import takes at most 100 columns, and the file also has `id`, `sku` and `attributes`. */
 export const PATHS_MAX = 97
 
-/** The paths of the values that get columns of their own, or why a file cannot have these columns. */
+/** The paths of the values with columns of their own, or why a file cannot have these columns. */
 export type ReadPaths =
   | { readonly verdict: 'accepted'; readonly paths: readonly AttributePath[] }
   | { readonly verdict: 'refused'; readonly problem: string }
 
-/** Reads the paths of the values that get columns of their own, or says why a file cannot have these columns. */
 export function readColumnPaths(texts: readonly string[]): ReadPaths {
   if (texts.length > PATHS_MAX) return { verdict: 'refused', problem: FIELD_TEXTS.tooManyPaths({ max: PATHS_MAX }) }
   const paths = texts.map(parseAttributePath).filter((path) => path !== undefined)

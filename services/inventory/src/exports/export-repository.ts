@@ -6,19 +6,18 @@ import { type AttributePath, toJsonPath } from '../products/product-filter.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
 import type { ExportedProduct, ExportForm } from './export-form.ts'
 
-/** Characters that are fetched at a time, roughly. Attributes may have 64 KiB each, and several exports run at once. */
+/** The approximate number of characters in a fetch. Attributes may have 64 KiB each, and several exports run at once. */
 const FETCH_LENGTH = 65_536
-/** Rows that are fetched first, and at most. */
+/** The number of rows of the first fetch, and the maximum. */
 const [FIRST_ROWS, ROWS_MAX] = [20, 500]
 
-/** The products to export, and the form in which to write them. */
 export interface ExportOrder {
   readonly selection: ProductSelection
   readonly flatten: readonly AttributePath[]
   readonly form: ExportForm
 }
 
-/** Writes the products of a selection as a file. Each piece is made when it is asked for. */
+/** Writes the products of a selection as a file. Each piece is made on demand. */
 export async function* exportProducts(
   { db }: { readonly db: Db },
   { selection, flatten, form }: ExportOrder,
@@ -30,8 +29,8 @@ export async function* exportProducts(
 }
 
 /**
- * Reads all live products of a selection from one snapshot, many at a time. The generator holds a connection until it ends, or
- * until `return` is called.
+ * Reads all live products of a selection from one snapshot, many at a time. The generator holds a connection until it ends,
+ * or until `return` is called.
  */
 async function* streamExport(
   db: Db,
@@ -55,7 +54,7 @@ async function* streamExport(
 
 interface ExportedRow extends Omit<ExportedProduct, 'id' | 'rest'> {
   readonly id: bigint
-  /** Null when no value has a column of its own. The rest would then be all attributes, read twice. */
+  /** Null when no value has a column of its own. Otherwise all attributes would be read twice. */
   readonly rest: string | null
 }
 
@@ -68,7 +67,7 @@ async function declareCursor(
     (path) => sql`jsonb_path_query_first(attributes, ${toJsonPath(path)}::jsonpath, '{}', true)`,
   )
   const flattened = found.map((value) => sql`${value}::text`)
-  // Remove a value only where the path has found one: `#-` would take a key for a place in an array.
+  // Remove a value only where the path has found one: `#-` would use a key as an index of an array.
   const rest = found.reduce(
     (left, value, at) => sql`${left} #- CASE WHEN ${value} IS NULL THEN '{}' ELSE ${flatten[at]}::text[] END`,
     sql`attributes`,

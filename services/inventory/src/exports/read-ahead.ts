@@ -6,15 +6,18 @@ import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy } from '../errors.ts'
 import { EXPORT_READS, READ_WAIT_MS } from '../rate-limits/turns.ts'
 
-/** An export keeps so many bytes in memory before it uses a file. */
+/** How many bytes an export keeps in memory before it uses a file. */
 const MEMORY_BYTES = 65_536
 const READ_BYTES = 32_768
-/** How long an export waits for its client in all, once the space is used up (reference: Turns). */
+/** How long an export waits for its client in total, once the space is full (reference: Turns). */
 const SLOW_CLIENT_MS = 60_000
 
-/** The space on disk that all exports share. The exports of one client have at most half of it, so that others have some too. */
+/**
+ * The disk space that all exports share. The exports of one client have at most half of it, so that other clients have space
+ * too.
+ */
 export class SpoolSpace {
-  /** How long an export waits for its client in all, once the space is used up. */
+  /** How long an export waits for its client in total, once the space is full. */
   readonly patienceMs: number
   readonly #clientBytesMax: number
   readonly #taken = new Map<string, number>()
@@ -42,7 +45,7 @@ export class SpoolSpace {
   }
 }
 
-/** The space of all exports for pieces that clients have not taken yet, and their turns to read the database. */
+/** The space for pieces that clients have not taken yet, and the slots to read the database. */
 export interface ReadingAhead {
   readonly space: SpoolSpace
   readonly turns: FairGate
@@ -83,8 +86,8 @@ export function openReadingAhead(bytesMax: number): ReadingAhead {
 }
 
 /**
- * A queue of pieces in memory and in a file. Pieces in memory come before pieces in the file. While the file
- * holds any, new pieces go into the file.
+ * A queue of pieces in memory and in a file. Pieces in memory come before pieces in the file. While the file holds any, new
+ * pieces go into the file.
  */
 class Spool {
   readonly #space: SpoolSpace
@@ -113,7 +116,6 @@ class Spool {
     }
   }
 
-  /** No further piece will come. */
   end(): void {
     this.#isFilled = true
     this.#notify()
@@ -144,7 +146,7 @@ class Spool {
     await this.#file?.close()
   }
 
-  /** Adds a piece. Returns false when there was no space: the piece then is the only one in memory. */
+  /** Returns false if there was no space: the piece is then the only one in memory. */
   async #write(piece: Uint8Array): Promise<boolean> {
     if (this.#read === this.#written) this.#empty()
     const isFileEmpty = this.#written === 0
@@ -166,7 +168,7 @@ class Spool {
     this.#memoryBytes += piece.byteLength
   }
 
-  /** Returns false when the disk refuses the piece. The spool then waits for the client, as when the space is used up. */
+  /** Returns false if the disk refuses the piece. The spool then waits for the client, as when the space is full. */
   async #writeFile(piece: Uint8Array): Promise<boolean> {
     try {
       this.#file ??= await openNameless()
@@ -191,8 +193,8 @@ class Spool {
   }
 
   /**
-   * Frees the space of a file that was read to its end. Only the writer may do so, because a piece it is
-   * writing has its place.
+   * Frees the space of a file that was read to its end. Only the writer may do so, because a piece that it is writing
+   * occupies that space.
    */
   #empty(): void {
     this.#space.give(this.#client, this.#written)
@@ -202,7 +204,7 @@ class Spool {
 
   /** Waits until the client has taken everything. */
   async #awaitClient(): Promise<void> {
-    // The client may wait for the piece that was kept last.
+    // The client may wait for the last piece.
     this.#notify()
     while (!this.#isAbandoned && (this.#memoryBytes > 0 || this.#read < this.#written)) {
       const left = this.#space.patienceMs - this.#waitedMs

@@ -5,7 +5,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Answer, Caller, KeyRefusal } from './idempotent-request.ts'
 
-/** Returns SQL that selects the answer of a call of such a function. */
+/** SQL that selects the answer of a call of such a function. */
 export function answerOf<Body extends object, Refusal extends string>(
   call: RawBuilder<unknown>,
 ): RawBuilder<Answer<Body, Refusal>> {
@@ -20,13 +20,13 @@ export interface CallerColumns {
   readonly fingerprint: Buffer | null
 }
 
-/** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), id }`. */
+/** The input of a prepared query: `{ ...callerColumns(caller), id }`. */
 export function callerColumns({ actor, repeat }: Caller): CallerColumns {
   const { path = null, key = null, fingerprint = null } = repeat ?? {}
   return { actor, path, idempotencyKey: key, fingerprint }
 }
 
-/** The argument of type `caller` that SQL functions take. */
+/** The argument of type `caller` of SQL functions. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
   return sql`ROW(${p.actor}::text, ${p.idempotencyKey}::text, ${p.path}::text, ${p.fingerprint}::bytea)::${sql.table('caller')}`
 }
@@ -39,10 +39,10 @@ interface Claim<Body extends object> {
 }
 
 /**
- * Runs a write once for an Idempotency-Key (reference: Idempotency keys). The key is claimed in the transaction of the write, so
- * a write that throws leaves no trace of the key. A write that loses a conflict runs again. Hot writes do this in a SQL function
- * instead.
- * @throws the error of `make` when it is no lost conflict, or when the write has lost too many conflicts
+ * Runs a write once for an Idempotency-Key (reference: Idempotency keys). The key is claimed in the transaction of the write,
+ * so a write that throws leaves no trace of the key. A write that loses a conflict runs again. Hot writes do this in a SQL
+ * function instead.
+ * @throws the error of `make` unless it is a lost conflict, or when the write has lost too many conflicts
  */
 export async function runOnce<Body extends object>(
   db: Db,
@@ -80,8 +80,8 @@ const deleteQuery = prepare(
 )
 
 /**
- * Deletes keys that are older than a day, at most `limit`. Resolves to how many it deleted. Lock order: none is needed, because
- * the statement skips keys that a request holds.
+ * Deletes at most `limit` keys that are older than a day. Resolves to how many it deleted. Lock order: none is needed,
+ * because the statement skips keys that a request holds.
  */
 export async function deleteOldKeys(pools: Pools, limit: number): Promise<number> {
   return (await pools.write.one(deleteQuery, { limit })).deleted

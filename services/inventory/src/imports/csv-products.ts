@@ -15,10 +15,10 @@ import { type AttributePath, findClash, parseAttributePath } from '../products/p
 import type { CsvRecord } from './csv-reader.ts'
 import { brokenRecord, type RawProduct, type RecordProblem } from './import-record.ts'
 
-/** The meaning of a column. One without a name has no values. */
+/** A column without a name has no values. */
 type Column = 'id' | 'sku' | 'attributes' | 'nameless' | AttributeColumn
 
-/** A value inside the attributes. Its cells are read by the type that its name states, else by how they are written. */
+/** A value inside the attributes. The name of the column or the form of a cell decides its type. */
 interface AttributeColumn {
   readonly path: AttributePath
   readonly type: CellType | undefined
@@ -28,13 +28,13 @@ const NAMED_COLUMNS = ['id', 'sku', 'attributes'] as const
 const COLUMNS_MAX = 100
 /** Columns with which a shop would fill its stock. */
 const STOCK_COLUMN = /^ *(?:stock|quantity|qty|on[ _-]?hand|available|inventory)(?:[ _-]?(?:level|quantity|qty))? *$/i
-/** How much of a name an error repeats. */
+/** How many characters of a name an error repeats. */
 const NAME_MAX = 64
 const ATTRIBUTE_PREFIX = 'attributes.'
 /** The type that a name states. Any other suffix is a part of the name. */
 const TYPED = /^(.*):(text|number|boolean|json)$/s
 
-/** Reads the records of a file, whose header is known. */
+/** Reads a record of a file with a known header. */
 export type RecordReader = (record: CsvRecord) => RawProduct | RecordProblem
 
 /**
@@ -57,7 +57,7 @@ export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesByt
   return (record) => readRecord(columns, record, attributesBytesMax)
 }
 
-/** Undefined for a name that is not known. */
+/** Undefined for an unknown name. */
 function readColumn(name: string): Column | undefined {
   if (name === 'id' || name === 'sku' || name === 'attributes') return name
   if (name === 'sku:text') return 'sku'
@@ -75,7 +75,9 @@ function describeUnknown(name: string): UnknownColumn {
   return { column, meant: stock ? undefined : findMeant(name), stock }
 }
 
-/** The column that a wrong name may mean: a known one in other letters or without its last `s`, or an attribute of this name. */
+/**
+ * The column that a wrong name may mean: a known one in other letters or without its last `s`, or an attribute of this name.
+ */
 function findMeant(name: string): string | undefined {
   const given = name.trim()
   const known = NAMED_COLUMNS.find((column) => column === given.toLowerCase() || column === `${given.toLowerCase()}s`)
@@ -120,7 +122,7 @@ function readRecord(
   return { line, sku, attributes: writeMembers(members ?? new Map()) }
 }
 
-/** The problem of a cell that is not of the type of its column. Every cell is a text. */
+/** The problem of a cell with another type than its column. Every cell is a text. */
 const MISFITS: Readonly<Record<CellType, string>> = {
   text: FIELD_TEXTS.notString,
   number: VALUE_TEXTS.notNumber,
@@ -128,7 +130,7 @@ const MISFITS: Readonly<Record<CellType, string>> = {
   json: FIELD_TEXTS.notJson,
 }
 
-/** Why a record cannot be read; undefined when it can. Empty cells may stand behind the last column. */
+/** Why a record cannot be read; undefined when it can. Empty cells may follow the last column. */
 function findBreak(columns: readonly Column[], { fields, isWellFormed }: CsvRecord): string | undefined {
   if (!isWellFormed) return RECORD_TEXTS.quotes
   if (fields.length < columns.length || fields.slice(columns.length).some((field) => field !== '')) {
@@ -138,17 +140,17 @@ function findBreak(columns: readonly Column[], { fields, isWellFormed }: CsvReco
   return nameless === -1 ? undefined : RECORD_TEXTS.namelessValue({ place: nameless + 1 })
 }
 
-/** A broken record. Where it goes over several lines, an open quote may have swallowed others, so each of them counts. */
+/** A broken record. If it spans several lines, an open quote may have swallowed other records, so each line counts. */
 function brokenLines({ line, quoteLine, lastLine }: CsvRecord, text: string): RecordProblem {
   if (lastLine === line) return brokenRecord(line, text)
   const broken = brokenRecord(line, `${text} ${RECORD_TEXTS.openQuote({ quoteLine, lastLine })}`)
   return { ...broken, lines: lastLine - line + 1 }
 }
 
-/** The members of an object by their keys. A value is JSON text, or an object that was opened to set a member. */
+/** The members of an object. A value is JSON text, or an object that was opened to set a member. */
 type Members = Map<string, string | Members>
 
-/** Sets the value at a path. Returns false when a value on the way is not an object. */
+/** Returns false when a value on the way is not an object. */
 function setMember(members: Members, [key = '', ...rest]: AttributePath, value: string): boolean {
   if (rest.length === 0) {
     members.set(key, value)
@@ -160,7 +162,7 @@ function setMember(members: Members, [key = '', ...rest]: AttributePath, value: 
   return setMember(branch, rest, value)
 }
 
-/** The members of an object; none for a missing value, undefined for a value that is not an object. */
+/** The members of an object; none for a missing value, undefined for another value. */
 function openMembers(value: string | Members | undefined): Members | undefined {
   if (typeof value !== 'string') return value ?? new Map()
   return value.trimStart().startsWith('{') ? memberTexts(value) : undefined

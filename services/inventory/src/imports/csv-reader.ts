@@ -6,10 +6,10 @@ export interface CsvRecord {
   readonly line: number
   /** Physical line on which it ends. */
   readonly lastLine: number
-  /** Physical line on which the quote opened that made it go over several lines; that of the record without one. */
+  /** Physical line of the opening quote that extended it over several lines; otherwise that of the record. */
   readonly quoteLine: number
   readonly fields: readonly string[]
-  /** Whether its quotes are in order. If not, the fields may be wrong. */
+  /** Whether its quotes are valid. If not, the fields may be wrong. */
   readonly isWellFormed: boolean
 }
 
@@ -17,8 +17,7 @@ export interface CsvRecord {
 const RECORD_LENGTH_MAX = 1_048_576
 
 /**
- * Bounds what is held of a record that has not ended. `line` is the line where it begins, counted from 1;
- * `length` is in characters.
+ * Limits a record that has not ended. `line` is its first line, counted from 1; `length` is in characters.
  * @throws recordTooLong for a longer record than is allowed
  */
 export function checkRecordLength(length: number, { line, quoteLine = line, lastLine = line }: Place): void {
@@ -32,9 +31,9 @@ interface Place {
 }
 
 /**
- * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without
- * quotes. `quoted`: inside a quoted field. `quote`: directly after a quote that either ends the field or is
- * the first of a pair. `closed`: after a quoted field and something else, which is misplaced.
+ * The state of the reader. `start`: before the first character of a field. `plain`: inside a field without quotes. `quoted`:
+ * inside a quoted field. `quote`: directly after a quote that either ends the field or is the first of a pair. `closed`:
+ * after a quoted field and a misplaced character.
  */
 type State = 'start' | 'plain' | 'quoted' | 'quote' | 'closed'
 
@@ -49,12 +48,10 @@ export class CsvReader {
   #isWellFormed = true
   #line = 1
   #startLine = 1
-  /** The line on which the last quote has opened. */
   #openedLine = 1
-  /** The line on which the first quote has opened that is closed on another line, or not at all. */
   #quoteLine: number | undefined
   #length = 0
-  /** Whether the last character was a CR, with which an LF ends the same line. */
+  /** Whether the last character was a CR. An LF then ends the same line. */
   #isAfterReturn = false
 
   /** @param separator one character */
@@ -62,14 +59,14 @@ export class CsvReader {
     this.#separator = separator.charCodeAt(0)
   }
 
-  /** The line that is read now; at the end, the last line. */
+  /** The current line; at the end, the last line. */
   get line(): number {
     return this.#line
   }
 
   /**
    * The records that end in this piece.
-   * @param records gets them, also those in front of a record that is too long
+   * @param records receives them, also those before a record that is too long
    * @throws recordTooLong for a longer record than is allowed
    */
   push(text: string, records: CsvRecord[] = []): CsvRecord[] {
@@ -159,7 +156,7 @@ export class CsvReader {
   }
 
   #endRecord(records: CsvRecord[], lastLine: number): void {
-    // A row of separators alone has no value, as an empty line has none.
+    // A row with only separators has no value, like an empty line.
     if (!this.#isWellFormed || this.#fields.some((field) => field !== '')) {
       const [line, fields, isWellFormed] = [this.#startLine, this.#fields, this.#isWellFormed]
       records.push({ line, lastLine, quoteLine: this.#quoteLine ?? line, fields, isWellFormed })
@@ -172,11 +169,10 @@ export class CsvReader {
   }
 }
 
-/** The separators that spreadsheets write, the most usual first. */
 const SEPARATORS = [',', ';', '\t', '|']
 
 /**
- * The separator that a line of Excel such as `sep=;` names. Cells behind it show the one of a file that was saved again.
+ * The separator in a line of Excel such as `sep=;`. Cells after it show the separator of a file that was saved again.
  * Undefined for any other line.
  */
 export function readSeparatorLine(line: string): string | undefined {
@@ -188,7 +184,7 @@ export function readSeparatorLine(line: string): string | undefined {
   return cells === undefined ? undefined : (cells.replaceAll(' ', '').at(-1) ?? named[0])
 }
 
-/** The separator by which the header has a column `sku`, else the one that makes the most columns. */
+/** The separator that gives the header a column `sku`, otherwise the one that gives the most columns. */
 export function findSeparator(text: string): string {
   const judged = SEPARATORS.map((separator) => {
     const reader = new CsvReader(separator)

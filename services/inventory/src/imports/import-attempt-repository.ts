@@ -6,23 +6,22 @@ import type { ImportOrder } from './operator-import-repository.ts'
 const importsTable = sql.table('operator_imports')
 const piecesTable = sql.table('import_pieces')
 
-/** An import that an attempt has claimed. */
 export interface ClaimedImport extends ImportOrder {
   readonly actorId: string
   /** The report of earlier attempts; null for none. */
   readonly report: ImportReport | null
 }
 
-/** An attempt at an import. Its id is stored with the import, so an attempt that has lost its import changes nothing more. */
+/** Its id is stored with the import, so an attempt that has lost its import changes nothing more. */
 export interface ImportAttempt {
   readonly importId: number
   readonly attemptId: string
 }
 
 /**
- * Claims an import for an attempt, from an earlier attempt too. Waits for a transaction of the earlier
- * attempt, whose report it then finds.
- * @returns undefined when the import has ended, or is gone
+ * Claims an import for an attempt, even from an earlier attempt. Waits for a transaction of the earlier attempt, and then
+ * finds its report.
+ * @returns undefined when the import has ended or was deleted
  */
 export async function claimImport(db: Db, { importId, attemptId }: ImportAttempt): Promise<ClaimedImport | undefined> {
   const { rows } = await sql<ClaimedImport>`
@@ -34,7 +33,7 @@ export async function claimImport(db: Db, { importId, attemptId }: ImportAttempt
   return rows[0]
 }
 
-/** Thrown when another attempt has claimed the import, or the import is gone. Its transaction then stores nothing. */
+/** Thrown when another attempt has claimed the import, or the import was deleted. Its transaction then stores nothing. */
 export class SupersededError extends Error {
   override readonly name = 'SupersededError'
 }
@@ -44,12 +43,12 @@ export function updateProcessed(db: Db, attempt: ImportAttempt, processed: numbe
   return updateHeld(db, attempt, sql`processed = ${processed}`)
 }
 
-/** Writes the report of what is stored, in the transaction that stores it. @throws SupersededError */
+/** Writes the report in the transaction that stores the counted records. @throws SupersededError */
 export function updateReport(trx: Db, attempt: ImportAttempt, report: ImportReport): Promise<void> {
   return updateHeld(trx, attempt, sql`processed = ${report.received}, report = ${JSON.stringify(report)}::json`)
 }
 
-/** How an import ends. `report` null: it stays as it is. */
+/** `report` null: it stays unchanged. */
 export interface ImportEnd {
   readonly state: 'done' | 'failed'
   readonly report: ImportReport | null
@@ -79,8 +78,8 @@ async function updateHeld(db: Db, { importId, attemptId }: ImportAttempt, change
 }
 
 /**
- * Adds a row to the audit log for the products that this transaction has written, in the name of the operator who has started the
- * import. Adds none when it has written no product.
+ * Adds a row to the audit log for the products that this transaction has written, in the name of the operator who has started
+ * the import. Adds none when it has written no product.
  */
 export async function insertImportAudit(
   trx: Trx,

@@ -1,17 +1,16 @@
 import { defineTask } from '@trestle/jobs/task.ts'
 import { IMPORT_TEXTS } from '../errors.ts'
 
-/** An attempt may take this long. A file of 256 MiB takes minutes. */
+/** The limit of an attempt. A file of 256 MiB takes minutes. */
 const TIMEOUT_SECONDS = 4 * 3_600
-/** Attempts that import. With their delays they outlast an outage of an hour. */
+/** With their delays, these attempts outlast an outage of an hour. */
 export const IMPORT_ATTEMPTS = 20
 
-/** The import that a job runs. */
 export interface ImportJob {
   readonly importId: number
 }
 
-/** Imports the file of an operator. The attempt behind the last one that imports only reports that the import has failed. */
+/** Imports the file of an operator. One further attempt only reports that the import has failed. */
 export const importTask = defineTask<ImportJob>('import_products', {
   retryLimit: IMPORT_ATTEMPTS,
   firstDelaySeconds: 2,
@@ -19,5 +18,5 @@ export const importTask = defineTask<ImportJob>('import_products', {
   timeoutSeconds: TIMEOUT_SECONDS,
 })
 
-/** The error of an import whose attempts have all failed, or which no worker has taken up again. */
+/** The error of an import whose attempts have all failed, or that no worker has continued. */
 export const GIVEN_UP = { type: 'SERVER_ERROR', description: IMPORT_TEXTS.givenUp } as const

@@ -3,7 +3,6 @@ import { duplicateSku, RECORD_TEXTS } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { checkAttributes, findSkuProblem } from '../products/product.ts'
 
-/** A valid product of a file. */
 export interface ReadProduct {
   /** Physical line of the file, from 1. */
   readonly line: number
@@ -12,10 +11,9 @@ export interface ReadProduct {
   readonly attributes: string
 }
 
-/** Why a record of a file fails. */
 export interface RecordProblem {
   readonly line: number
-  /** How many lines it takes up, where that is known to be more than it should: what follows an open quote is lost with it. */
+  /** How many lines it spans, if that may be too many: an open quote swallows the records after it. */
   readonly lines?: number
   readonly sku: string | null
   readonly type: 'BAD_REQUEST' | 'VALIDATION_ERROR' | 'CONFLICT' | 'SERVER_ERROR'
@@ -27,10 +25,8 @@ export function countLines(record: ImportRecord): number {
   return 'lines' in record ? (record.lines ?? 1) : 1
 }
 
-/** A record of a file: a product, or why it is none. */
 export type ImportRecord = ReadProduct | RecordProblem
 
-/** A product of a file that was not checked yet. */
 export interface RawProduct {
   readonly line: number
   readonly sku: unknown
@@ -38,7 +34,7 @@ export interface RawProduct {
   readonly attributes: string | undefined
 }
 
-/** Checks a product by the rules for new products. */
+/** Validates a product by the rules for new products. */
 export function judgeProduct({ line, sku, attributes }: RawProduct, attributesBytesMax: number): ImportRecord {
   if (typeof sku !== 'string')
     return invalidRecord(line, null, 'sku', sku === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString)
@@ -59,28 +55,25 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
   }
 }
 
-/** The problem of a record that cannot be read. `line` is the line where it begins, counted from 1. */
+/** The problem of a record that cannot be read. `line` is its first line, counted from 1. */
 export function brokenRecord(line: number, description: string): RecordProblem {
   return { line, sku: null, type: 'BAD_REQUEST', description }
 }
 
-/** The problem of a record whose SKU is taken. */
 export function takenProblem({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordProblem {
   return { line, sku, type: 'CONFLICT', description: duplicateSku.message }
 }
 
-/** The problem of a record that PostgreSQL refuses alone. */
 export function unstorableProblem({ line, sku }: ReadProduct): RecordProblem {
   return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
 }
 
-/** The products that one statement stores, and the records of the same part of the file that cannot be stored. */
+/** The products of one statement, and the invalid records of the same part of the file. */
 export interface RecordBatch {
   readonly products: readonly ReadProduct[]
   readonly problems: readonly RecordProblem[]
 }
 
-/** A batch that still takes records. */
 interface OpenBatch {
   readonly products: ReadProduct[]
   readonly problems: RecordProblem[]
@@ -90,16 +83,16 @@ interface OpenBatch {
 }
 
 const RECORDS_MAX = 500
-/** Characters. Long attributes make small batches. */
+/** In characters. Long attributes make small batches. */
 const ATTRIBUTES_LENGTH_MAX = 4_194_304
 /** A batch of a slow file is stored, and reported, after this time. */
 const WAIT_MS_MAX = 1_000
 
 /**
- * Gathers the records of a file until a batch is full, or has waited for long enough. The last batch may be empty. When the file
- * breaks off, the records in front of that place are the last batch, so each record that was read is in the report.
- * @param now milliseconds since any time; asked only when records arrive
- * @throws what the records throw, behind the last batch
+ * Gathers the records of a file until a batch is full, or has waited for long enough. The last batch may be empty. If the
+ * file breaks off, the records before that place are the last batch, so each record that was read is in the report.
+ * @param now milliseconds since any time; read only when records arrive
+ * @throws the error of the records, after the last batch
  */
 export async function* gatherBatches(
   records: AsyncIterable<readonly ImportRecord[]>,
@@ -125,7 +118,7 @@ export async function* gatherBatches(
   yield batch
 }
 
-/** Takes a batch apart into batches of one record, in the order of the file. */
+/** Splits a batch into batches of one record, in the order of the file. */
 export function splitBatch({ products, problems }: RecordBatch): readonly RecordBatch[] {
   const singles = [
     ...products.map((product) => ({ line: product.line, products: [product], problems: [] })),
@@ -134,7 +127,7 @@ export function splitBatch({ products, problems }: RecordBatch): readonly Record
   return singles.sort((one, other) => one.line - other.line)
 }
 
-/** Leaves out the first records, which an earlier attempt has dealt with. */
+/** Skips the first records, which an earlier attempt has handled. */
 export async function* skipRecords(
   records: AsyncIterable<readonly ImportRecord[]>,
   count: number,

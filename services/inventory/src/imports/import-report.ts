@@ -5,14 +5,14 @@ import { importRefused } from '../errors.ts'
 import { countLines, type RecordProblem } from './import-record.ts'
 import { IMPORT_FORMATS, type ReadPlace } from './read-records.ts'
 
-/** Counts the records of a file by what became of them (reference: Import report). */
+/** Counts the records of a file by outcome (reference: Import report). */
 export interface ImportReport {
   readonly received: number
   readonly created: number
   readonly updated: number
   readonly skipped: number
   readonly failed: number
-  /** The line of the file at which the import has ended, or is; its last line when all of it was read. */
+  /** The current line of the file; after the import, the line at which it has ended. */
   readonly line: number
   readonly durationMs: number
   /** The first 100. */
@@ -29,7 +29,6 @@ const ProblemView = z.object({
   description: z.string().meta({ description: 'What is wrong, for people' }),
 })
 
-/** The report of an import, as its answer shows it (reference: Import). */
 export const ImportReportView = z
   .object({
     received: Count.meta({ description: 'Records of the file, and each line that a broken record takes in' }),
@@ -54,7 +53,6 @@ export interface BatchOutcome {
   readonly problems: readonly RecordProblem[]
 }
 
-/** Counts records while a file is imported. */
 export class ImportTally {
   readonly #now: () => number
   readonly #place: ReadPlace
@@ -63,8 +61,8 @@ export class ImportTally {
 
   /**
    * @param now milliseconds since any time
-   * @param place where the reader of the file is
-   * @param before the report of an earlier attempt, which this one goes on with
+   * @param place of the reader of the file
+   * @param before the report of an earlier attempt, which this one continues
    */
   constructor(now: () => number, place: ReadPlace, before: ImportReport = NOTHING_YET) {
     const { durationMs, line: _, ...report } = before
@@ -92,7 +90,7 @@ export class ImportTally {
     return { ...counts, line, durationMs: Math.round(this.#now() - this.#startedAtMs), errors }
   }
 
-  /** The report as it will be once the outcome is added. */
+  /** The report with the outcome added. */
   reportWith(outcome: BatchOutcome): ImportReport {
     return sumOf(this.report(), outcome)
   }
@@ -124,7 +122,7 @@ function sumOf<Report extends Counted>(report: Report, outcome: BatchOutcome): R
   }
 }
 
-/** Leaves out the number of lines of a record, which its description says. */
+/** Omits the number of lines of a record, because the description states it. */
 function toShown({ line, sku, type, description }: RecordProblem): ImportReport['errors'][number] {
   return { line, sku, type, description }
 }
@@ -153,7 +151,6 @@ export function refusalOf({
 /** The states of an import that operators see (console reference: Routes of inventory). */
 const IMPORT_STATES = ['waiting', 'running', 'done', 'failed'] as const
 
-/** An import of an operator, as a list shows it. */
 export const OperatorImportView = z
   .object({
     id: z.int(),
@@ -170,7 +167,7 @@ export const OperatorImportView = z
   })
   .meta({ id: 'OperatorImport' })
 
-/** An import of an operator with what has become of its records. */
+/** An import with the outcome of its records. */
 export const ReportedImportView = OperatorImportView.extend({
   report: ImportReportView.nullable().meta({
     description: 'What has become of the records; null until some are stored, or all are judged',
@@ -181,24 +178,19 @@ export const ReportedImportView = OperatorImportView.extend({
     .meta({ description: 'Why the import has failed' }),
 }).meta({ id: 'ReportedImport' })
 
-/** An import of an operator, as the database returns it. */
 export type OperatorImport = z.output<typeof OperatorImportView>
-/** An import of an operator with its report, as the database returns it. */
 export type ReportedImport = z.output<typeof ReportedImportView>
 
-/**
- * How an import stores its records. `batches`: each batch when it has arrived. `all-or-nothing`: atomic.
- * `nothing`: a dry run.
- */
+/** How an import stores its records. `batches`: each batch on arrival. `all-or-nothing`: atomic. `nothing`: a dry run. */
 export type Storing = 'batches' | 'all-or-nothing' | 'nothing'
 
-/** The options by which a client chooses, in the query of the endpoint and as flags of the command. */
+/** The options of the endpoint's query and of the command's flags. */
 interface StoringOptions {
   readonly atomic?: boolean | undefined
   readonly dryRun?: boolean | undefined
 }
 
-/** How to store what a client imports (reference: Import). A dry run stores nothing, atomic or not. */
+/** How to store an import (reference: Import). A dry run stores nothing, atomic or not. */
 export function storingOf({ atomic, dryRun }: StoringOptions): Storing {
   if (dryRun) return 'nothing'
   return atomic ? 'all-or-nothing' : 'batches'

@@ -9,13 +9,13 @@ import { serviceUnavailable } from '../errors.ts'
 import type { ImportTurns } from '../rate-limits/turns.ts'
 import type { ReadProduct } from './import-record.ts'
 
-/** The database for imports and exports, with the turns of imports. */
+/** The database for imports and exports, with the slots of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
 
 /** The outcome for a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
-/** Whether a product whose SKU comes again keeps its attributes, or gets the attributes of the file. */
+/** Whether a product keeps its attributes if its SKU appears again, or gets the attributes of the file. */
 type Existing = 'keep' | 'replace'
 
 interface VerdictRow extends NumberedRow {
@@ -23,8 +23,8 @@ interface VerdictRow extends NumberedRow {
 }
 
 /**
- * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. When a SKU
- * comes twice, `replace` stores its last product, and `keep` its first.
+ * Stores products in one statement. The verdicts are the same as for products stored one after the other. If a SKU appears
+ * twice, `replace` stores its last product, and `keep` its first.
  * @throws pg.DatabaseError when PostgreSQL refuses the statement, or when the statement has lost too many conflicts
  */
 export async function callImportProducts(
@@ -53,7 +53,7 @@ async function insertImport(db: Db): Promise<string> {
   return row.id
 }
 
-/** Adds products behind the rows that the file has. Neither locks nor reads products of the service. */
+/** Adds products after the existing rows of the file. Neither locks nor reads products of the service. */
 async function insertImportRows(
   db: Db,
   { id, staged }: { readonly id: string; readonly staged: number },
@@ -69,7 +69,6 @@ async function insertImportRows(
 
 /** How many rows of a file would create or change a product if they were stored one after the other. */
 interface JudgedRows {
-  /** All rows of the file. */
   readonly staged: number
   /** Different SKUs of the file. */
   readonly skus: number
@@ -101,7 +100,7 @@ async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
   return judged
 }
 
-/** Deletes all rows of a file but those whose SKU is taken, by a product or by an earlier row. */
+/** Deletes all rows of a file except those whose SKU is taken, by a product or by an earlier row. */
 async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
   await sql`
     WITH numbered AS (
@@ -119,7 +118,7 @@ interface StagedRow {
   readonly sku: string
 }
 
-/** Rows of a file that come after a place, in their order, at most `limit`. */
+/** Rows of a file after a position, in their order, at most `limit`. */
 async function listImportRows(
   db: Db,
   id: string,
@@ -132,9 +131,9 @@ async function listImportRows(
 }
 
 /**
- * Stores the rows of a file in one statement. When a SKU comes twice, `replace` stores its last row, and `keep` its first.
- * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`: two
- * files at the same time could deadlock.
+ * Stores the rows of a file in one statement. If a SKU appears twice, `replace` stores its last row, and `keep` its first.
+ * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`:
+ * two concurrent files could deadlock.
  */
 async function upsertImportRows(
   trx: Trx,
@@ -201,7 +200,7 @@ const deleteOldQuery = prepare(
 )
 
 /**
- * Deletes rows of files that got no row for an hour, because their process has ended; at most `limit`. Resolves to how many it
+ * Deletes at most `limit` rows of files that got no row for an hour, because their process has ended. Resolves to how many it
  * deleted. Lock order: the file, its rows. Skips a file that another process deletes.
  */
 export async function deleteOldImportRows(pools: Pools, limit: number): Promise<number> {
@@ -221,7 +220,7 @@ export interface StagedCounts {
 type KeepCounts = (trx: Trx, counts: StagedCounts) => Promise<void> | undefined
 
 const PAGE_ROWS = 500
-/** How often storing a file starts again because other requests have created some of its products meanwhile. */
+/** How often storing a file starts again because other requests have created some of its products. */
 const ATTEMPTS_MAX = 5
 
 /** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
@@ -245,15 +244,15 @@ export class StagedImport implements AsyncDisposable {
     return products.map(() => 'staged')
   }
 
-  /** Counts what would become of the rows, and stores nothing. */
+  /** Counts the outcomes of the rows, and stores nothing. */
   async judge(mode: Mode): Promise<StagedCounts> {
     return toCounts(this.#expectAllRows(await countImportRows(this.#db, this.#id)), mode)
   }
 
   /**
    * Stores all rows in one transaction, or none of them if `taken` is not 0.
-   * @param keep keeps the counts in the transaction that stores the rows
-   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again; the error
+   * @param keep stores the counts in the same transaction
+   * @throws serviceUnavailable when rows are missing, or when other requests take SKUs of the file again and again; the error
    * of `keep`
    */
   async apply(mode: Mode, keep: KeepCounts): Promise<StagedCounts> {
@@ -273,7 +272,7 @@ export class StagedImport implements AsyncDisposable {
       if (counts.taken > 0) return counts
       const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert' ? 'replace' : 'keep')
       if (mode === 'insert' && created < judged.staged) return undefined
-      // One row is stored of a SKU that comes twice. Only the counts of the judgement include the other rows.
+      // Only one row is stored if a SKU appears twice. Only the counts of the judgement include the other rows.
       const stored =
         judged.skus < judged.staged
           ? counts
@@ -304,8 +303,8 @@ export class StagedImport implements AsyncDisposable {
   }
 
   /**
-   * Rows may be gone: the tables are not logged, so a crash empties them, and clean-up deletes files after an hour.
-   * @throws serviceUnavailable when rows are gone
+   * Rows may be missing: the tables are not logged, so a crash empties them, and clean-up deletes files after an hour.
+   * @throws serviceUnavailable when rows are missing
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged

@@ -9,14 +9,13 @@ import type { ImportFormat } from './read-records.ts'
 const importsTable = sql.table('operator_imports')
 const piecesTable = sql.table('import_pieces')
 
-/** How the file of an operator is imported. */
 export interface ImportOrder {
   readonly format: ImportFormat
   readonly mode: OperatorImport['mode']
   readonly storing: Storing
 }
 
-/** Adds an import whose file arrives. Nobody sees it yet. @throws Error when the database returns no row */
+/** Adds an import while its file arrives. No list shows it yet. @throws Error when the database returns no row */
 export async function insertOperatorImport(
   db: Db,
   { operator, key }: { readonly operator: Operator; readonly key: string | undefined },
@@ -34,9 +33,9 @@ export async function insertOperatorImport(
 }
 
 /**
- * Adds a piece of the file, which comes behind the pieces that are there.
+ * Adds a piece of the file after the existing pieces.
  * @param place of the piece, from 0
- * @returns whether the import is there still
+ * @returns whether the import still exists
  */
 export async function insertImportPiece(db: Db, id: number, place: number, bytes: Uint8Array): Promise<boolean> {
   const { rows } = await sql`
@@ -47,7 +46,7 @@ export async function insertImportPiece(db: Db, id: number, place: number, bytes
   return rows.length > 0
 }
 
-/** The pieces of a file in their order. One of them is in memory at a time. */
+/** The pieces of a file in their order. Only one of them is in memory at a time. */
 export async function* listImportPieces(db: Db, id: number): AsyncGenerator<Uint8Array, void> {
   for (let place = 0; ; place++) {
     const { rows } = await sql<{ bytes: Buffer }>`
@@ -57,7 +56,6 @@ export async function* listImportPieces(db: Db, id: number): AsyncGenerator<Uint
   }
 }
 
-/** Deletes an import with its file. */
 export async function deleteOperatorImport(db: Db, id: number): Promise<void> {
   await sql`DELETE FROM ${importsTable} WHERE id = ${id}`.execute(db)
 }
@@ -67,7 +65,10 @@ const shown = sql`
   total::float8, processed::float8, json_build_object('id', actor_id, 'email', actor_email) AS "createdBy",
   ${sql.table('rfc3339')}(created_at) AS created, ${sql.table('rfc3339')}(ended_at) AS ended`
 
-/** Lets the import of a file that has arrived wait for its job. Undefined: it is gone. @param total records of the file */
+/**
+ * Marks an import whose file has arrived as waiting for its job. Undefined: it was deleted.
+ * @param total records of the file
+ */
 export async function updateArrived(trx: Db, id: number, total: number): Promise<ReportedImport | undefined> {
   const { rows } = await sql<ReportedImport>`
     UPDATE ${importsTable} SET state = 'waiting', total = ${total}, touched_at = now() WHERE id = ${id}
@@ -75,7 +76,7 @@ export async function updateArrived(trx: Db, id: number, total: number): Promise
   return rows[0]
 }
 
-/** Lists imports whose file has arrived. @param after the id of the import that comes before; 0 for the first part */
+/** Lists imports whose file has arrived. @param after the id of the previous import; 0 for the first part */
 export async function listOperatorImports(
   db: Db,
   order: 'asc' | 'desc',
@@ -107,7 +108,7 @@ const cleanUpQuery = prepare(
 )
 
 /**
- * Deletes imports of more than 30 days, and files that have broken off an hour ago, at most `limit`. Resolves to how many it
+ * Deletes at most `limit` imports of more than 30 days, and files that broke off an hour ago. Resolves to how many it
  * deleted. Skips an import that another process changes.
  */
 export async function deleteOldOperatorImports(pools: Pools, limit: number): Promise<number> {
@@ -129,8 +130,8 @@ const failQuery = prepare(
 )
 
 /**
- * Ends imports as failed that nobody has gone on with for a day: their jobs are lost, or no process works on
- * jobs any more. At most `limit`. Resolves to how many it ended.
+ * Ends at most `limit` imports as failed that no process has continued for a day: their jobs are lost, or no process works on
+ * jobs any more. Resolves to how many it ended.
  */
 export async function updateAbandonedImports(
   pools: Pools,

@@ -7,29 +7,26 @@ import { type RecordReader, readCsvHeader } from './csv-products.ts'
 import { CsvReader, type CsvRecord, checkRecordLength, findSeparator, readSeparatorLine } from './csv-reader.ts'
 import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordProblem } from './import-record.ts'
 
-/** The formats of a file of products. */
 export const IMPORT_FORMATS = ['csv', 'ndjson'] as const
-/** The format of a file that is imported or exported. */
 export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 
 /** The bounds of a file, in bytes. */
 export interface ReadLimits {
-  /** Bytes of the whole file. */
   readonly bytesMax: number
   readonly attributesBytesMax: number
 }
 
-/** The place of the reader of a file. It changes while the file is read. */
+/** The position of the reader in a file. It changes while the file is read. */
 export interface ReadPlace {
-  /** The line that is read, from 1; 0 before the first. At the end of the file, its last line. */
+  /** The current line, from 1; 0 before the first. At the end of the file, its last line. */
   line: number
 }
 
 /**
- * Reads the records of a file while it comes, and checks each. When it breaks off, those in front of that place come first.
+ * Reads the records of a file while it arrives, and checks each. If the file breaks off, the records before that place come
+ * first.
  * @param place is kept up to date, also when the file breaks off
- * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header;
- * headerBroken, tooManyColumns, columnsUnknown, columnTwice, skuColumnMissing, attributesColumnMissing for a wrong header of CSV
+ * @throws fileNotUtf8, fileTooLarge, recordTooLong, headerMissing; the errors of `readCsvHeader` and of the bytes
  */
 export async function* readRecords(
   bytes: AsyncIterable<Uint8Array>,
@@ -53,20 +50,18 @@ export async function* readRecords(
   yield* take(splitter.end())
 }
 
-/** The settings that bound a file. */
 export interface ImportBounds {
   readonly importBytesMax: number
   readonly attributesBytesMax: number
 }
 
-/** The bounds of a file that comes over HTTP, by the settings of the service. */
 export function importLimits(config: ImportBounds): ReadLimits {
   return { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
 }
 
 type Read = RawProduct | RecordProblem
 
-/** Runs work that adds to a list until it fails. @returns the fault, which is thrown once the list is given on */
+/** Runs work that adds to a list until it fails. @returns the fault, which is thrown once the list was passed on */
 function catchFault(work: () => unknown): { readonly error: unknown } | undefined {
   try {
     work()
@@ -76,14 +71,14 @@ function catchFault(work: () => unknown): { readonly error: unknown } | undefine
   }
 }
 
-/** Takes a file in pieces, and gives the records that are complete, those in front of an error too. */
+/** Takes a file in pieces, and returns the complete records, including those before an error. */
 interface Splitter {
   readonly push: (text: string) => Iterable<Read>
   readonly end: () => Iterable<Read>
   readonly line: () => number
 }
 
-/** Reads bytes as UTF-8. What stands in front of a bad byte is read before the file is refused, so that its line is known. */
+/** Reads bytes as UTF-8. Text before a bad byte is read before the file is refused, so that its line is known. */
 async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let rest: Uint8Array = new Uint8Array()
@@ -105,7 +100,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
   if (rest.byteLength > 0) throw fileNotUtf8()
 }
 
-/** How many bytes at the end begin a character that goes on in the next piece: at most three. */
+/** How many bytes at the end begin a character that continues in the next piece: at most three. */
 function openCharacter(bytes: Uint8Array): number {
   for (let length = 1; length <= 3; length++) {
     const byte = bytes.at(-length) ?? 0
@@ -115,7 +110,7 @@ function openCharacter(bytes: Uint8Array): number {
   return 0
 }
 
-/** How many bytes stand in front of the line with the first bad byte. */
+/** How many bytes precede the line with the first bad byte. */
 function goodLines(bytes: Uint8Array): number {
   let start = 0
   for (const [at, byte] of bytes.entries()) {
@@ -132,7 +127,7 @@ function splitCsv(attributesBytesMax: number): Splitter {
   let reader: CsvReader | undefined
   let read: RecordReader | undefined
   let headerLine: number | undefined
-  // The separator is known once the header is there. A quote outside of pairs keeps the header open.
+  // The separator is known once the header is complete. A quote outside of pairs keeps the header open.
   const head = { text: '', length: 0, quotes: 0, hasName: false, isComplete: false }
   function* readAll(split: (records: CsvRecord[]) => unknown): Generator<Read, void> {
     const records: CsvRecord[] = []
@@ -196,7 +191,8 @@ function splitLines(): Splitter {
       // The second half of a CRLF, whose CR has ended the line already.
       const piece = isAfterReturn && text.startsWith('\n') ? text.slice(1) : text
       if (text !== '') isAfterReturn = text.endsWith('\r')
-      // Search the new piece alone for line ends. Searching the unfinished line again for each piece would take quadratic time.
+      // Search only the new piece for line ends. Searching the unfinished line again for each piece would take quadratic
+      // time.
       const [first = '', ...others] = piece.split(/\r\n|\n|\r/)
       const lines = [rest + first, ...others]
       rest = lines.pop() ?? ''
@@ -225,7 +221,7 @@ function readJsonLine(line: number, text: string): RawProduct | RecordProblem {
   }
   if (typeof attributes === 'string') return { line, sku, attributes }
   if (attributes === undefined) return { line, sku, attributes: undefined }
-  // Take the text that was sent, because numbers keep their digits. `judgeProduct` checks it.
+  // Take the sent text, because numbers keep their digits. `judgeProduct` checks it.
   const sent = typeof attributes === 'object' && attributes !== null ? memberTexts(text).get('attributes') : undefined
   if (sent !== undefined) return { line, sku, attributes: sent }
   const description = RECORD_TEXTS.member('attributes', FIELD_TEXTS.notAttributes)

@@ -11,11 +11,10 @@ import {
 /** An object or array with the text that was sent, because parsing loses digits of large numbers. */
 export interface JsonText {
   readonly jsonText: string
-  /** The result of `JSON.parse`. */
   readonly parsed: object
 }
 
-/** Whether a member of a body is an object or array. A client cannot send a JsonText itself: it would be wrapped again. */
+/** Whether a member of a body is an object or array. A client cannot send a JsonText: it would be wrapped again. */
 export function isJsonText(value: unknown): value is JsonText {
   return typeof value === 'object' && value !== null && 'jsonText' in value && typeof value.jsonText === 'string'
 }
@@ -47,8 +46,8 @@ const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const LITERAL_LENGTH_MAX = 1_000
 
 /**
- * Whether a JSON number is whole, as `1.0` and `1.5e1` are (reference: Request bodies). A number of more than 1,000 characters
- * is not. `JSON.parse` reads `1.00000000000000000001` as 1, and a schema could not tell the two apart afterwards.
+ * Whether a JSON number is whole, such as `1.0` and `1.5e1` (reference: Request bodies). A number of more than 1,000
+ * characters is not. `JSON.parse` reads `1.00000000000000000001` as 1, and a schema could not distinguish the two afterwards.
  */
 function isWhole(literal: string): boolean {
   if (literal.length > LITERAL_LENGTH_MAX) return false
@@ -71,15 +70,14 @@ const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** The types that the name of a column may state. */
 export const CELL_TYPES = ['text', 'number', 'boolean', 'json'] as const
-/** The type of the cells of a column. */
 export type CellType = (typeof CELL_TYPES)[number]
 
-/** The JSON of a cell of a CSV file: the cell itself when it is JSON, else the cell as a JSON text. */
+/** The JSON of a cell of a CSV file: the cell itself if it is JSON, otherwise the cell as a JSON text. */
 export function readCell(cell: string): string {
   return NUMBER_OR_WORD.test(cell) || (/^["[{]/.test(cell) && isJson(cell)) ? cell : JSON.stringify(cell)
 }
 
-/** The JSON of a cell whose column states its type; undefined when the cell is not of this type. */
+/** The JSON of a cell whose column states its type; undefined if the cell has another type. */
 export function readTypedCell(cell: string, type: CellType): string | undefined {
   switch (type) {
     case 'text':
@@ -94,7 +92,10 @@ export function readTypedCell(cell: string, type: CellType): string | undefined 
   }
 }
 
-/** The cell that `readCell` reads as this JSON. A text keeps its quotes only when it would be read as another value without. */
+/**
+ * The cell that `readCell` reads as this JSON. A text keeps its quotes only if it would be read as another value without
+ * them.
+ */
 export function writeCell(json: string): string {
   if (!json.startsWith('"')) return json
   const text = String(JSON.parse(json))
@@ -116,7 +117,7 @@ export function isJson(text: string): boolean {
 // They expect a text that `JSON.parse` has accepted. A reviver of `JSON.parse` could do the same, but takes
 // fifty times as long.
 
-/** The text of each value of an object. For a repeated key the last one counts. */
+/** The text of each value of an object. Of a repeated key, the last value counts. */
 export function memberTexts(text: string): Map<string, string> {
   return new Map(
     itemTexts(text).map((member) => {

@@ -16,9 +16,9 @@ export interface JsonScan {
   readonly keys: number
   /** Whether a string holds U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
   readonly unstorableText: boolean
-  /** How many characters the text grows by when every number is written out. */
+  /** By how many characters the text grows when every number is written out. */
   readonly numberGrowth: number
-  /** The most digits that a number has behind its point. */
+  /** The largest number of digits after a point. */
   readonly fractionDigits: number
 }
 
@@ -104,26 +104,24 @@ function scanNumber(state: ScanState, start: number): number {
   return end
 }
 
-/** A digit or one of `+ - . e E`. */
 function isNumberCharacter(code: number): boolean {
   return (
     (code >= ZERO && code <= NINE) || code === 0x2b || code === MINUS || code === 0x2e || code === 0x45 || code === 0x65
   )
 }
 
-/** The size of a JSON number whose exponent is written out, as PostgreSQL prints it. */
 interface NumberSize {
   /** Characters, with sign and point. */
   readonly length: number
-  /** Digits behind the point. */
+  /** Digits after the point. */
   readonly fractionDigits: number
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /**
- * The size of a JSON number that is written out: `1e2` is `100`, `1.5e-3` is `0.0015`. It is computed,
- * because `1e100000000` would become a hundred million characters.
+ * The size of a JSON number that is written out: `1e2` is `100`, `1.5e-3` is `0.0015`. It is computed, because `1e100000000`
+ * would become a hundred million characters.
  */
 export function numberSize(literal: string): NumberSize {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []

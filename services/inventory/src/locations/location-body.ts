@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { FreeText } from '../requests/fields.ts'
 
-/** The code of a location. */
 export const LocationCode = z
   .string({ error: FIELD_TEXTS.notString })
   .regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
@@ -11,10 +10,9 @@ export const LocationCode = z
 const Name = FreeText.meta({ description: 'The name of the location, for people' })
 const Active = p.bool().meta({ description: 'Whether the location takes stock in' })
 
-/** The members of a new location (reference: Locations). */
 export const LocationBody = z.object({ code: LocationCode, name: Name, active: Active.default(true) })
 
-/** The members of a location that change, at least one. */
+/** At least one member. */
 export const LocationPatch = z
   .object({ code: LocationCode.optional(), name: Name.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)

@@ -54,15 +54,14 @@ const deleteQuery = prepare(
 const CODE_TAKEN = { constraint: 'locations_code_key', verdict: 'duplicate-code' } as const
 const HAS_STOCK = { constraint: 'locations_stock_check', verdict: 'has-stock' } as const
 
-/** The location with an id, active or not; undefined when there is none. */
+/** Active or not. Undefined: there is no such location. */
 export function findLocation(pools: Pools, id: number): Promise<VersionedLocation | undefined> {
   return pools.read.first(findQuery, { id })
 }
 
-/** How many codes an error names. */
 const CODES_MAX = 10
 
-/** The id of the location with a code. @throws Error with the codes that exist when there is none */
+/** @throws Error with the codes that exist, when there is no such location */
 export async function getLocationId(db: Db, code: string): Promise<number> {
   const row = await db
     .selectFrom('locations')
@@ -77,7 +76,7 @@ export async function getLocationId(db: Db, code: string): Promise<number> {
   throw new Error(`there is no location ${code}; there are ${joinCodes(codes)}`)
 }
 
-/** The code of the only location. @throws Error with the codes that exist when there are several, or when there is none */
+/** @throws Error with the codes that exist, when there are several locations or none */
 export async function getOnlyCode(db: Db): Promise<string> {
   const codes = await listCodes(db, CODES_MAX + 1)
   const [only] = codes
@@ -90,7 +89,6 @@ function joinCodes(codes: readonly string[]): string {
   return `${codes.slice(0, CODES_MAX).join(', ')}${codes.length > CODES_MAX ? ' and more' : ''}`
 }
 
-/** The codes of the first locations, at most `limit`. */
 async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('locations')
@@ -102,7 +100,7 @@ async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
   return rows.map(({ code }) => code)
 }
 
-/** The codes of locations by their ids, deleted ones too. */
+/** The codes of locations by their ids, including deleted ones. */
 export async function listLocationCodes(db: Db, ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db
@@ -123,7 +121,7 @@ export function listLocations(
   return pools.lagging.all(listQuery, { afterId, limit })
 }
 
-/** Adds a location. The unique index alone decides whether its code is taken. */
+/** Only the unique index decides whether the code is taken. */
 export function insertLocation(
   { db, names }: { readonly db: Db; readonly names: Names },
   caller: Caller,
@@ -141,7 +139,7 @@ interface WriteDeps {
   readonly names: Names
 }
 
-/** Changes a location. The version is compared under the lock of the row. */
+/** The version is compared under the lock of the row. */
 export async function callChangeLocation(
   { pools, names }: WriteDeps,
   target: LocationTarget,
@@ -154,10 +152,7 @@ export async function callChangeLocation(
   return { id: target.id, code, name, active, version }
 }
 
-/**
- * Deletes a location. `done` when it is deleted, `has-stock` when it has stock and stays, `not-found` when there is no such
- * location, `stale` when it has another version than the deletion is based on.
- */
+/** `has-stock`: the location stays. `stale`: it has another version than the deletion expects. */
 export async function callDeleteLocation(
   { pools, names }: WriteDeps,
   target: LocationTarget,

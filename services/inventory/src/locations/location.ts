@@ -2,31 +2,28 @@ import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
 import { z } from 'zod'
 import { duplicateCode, locationChanged, locationNotFound } from '../errors.ts'
 
-/** The fields of a new location. */
 export interface NewLocation {
   readonly code: string
   readonly name: string
-  /** Whether it takes stock. */
   readonly active: boolean
 }
 
-/** The members of a location that change; undefined keeps a member. */
+/** A change of a location; undefined keeps a member. */
 export type LocationChange = { readonly [Member in keyof NewLocation]?: NewLocation[Member] | undefined }
 
-/** The location of a change or deletion. */
 export interface LocationTarget {
   readonly id: number
-  /** The versions that the change may be based on; undefined accepts any version. */
+  /** The expected versions; undefined accepts any version. */
   readonly versions: readonly number[] | undefined
 }
 
-/** Why a location is not changed or deleted. `stale`: it has another version. */
+/** `stale`: the location has another version. */
 export type LocationRefusal = 'not-found' | 'stale'
 
 /**
- * Requires that a query has found a location, or that the verdict of a SQL function does not say that there is none.
- * @param details what the error says beside its text, such as the line of a batch
- * @returns `found` as it is
+ * @param found a location of a query, or the verdict of a SQL function
+ * @param details further members of the error, such as the line of a batch
+ * @returns `found`
  * @throws locationNotFound
  */
 export function requireLocation<Found>(
@@ -39,8 +36,8 @@ export function requireLocation<Found>(
 }
 
 /**
- * The verdict of a change or deletion that may be based on certain versions only.
- * @throws locationNotFound when there is no such location, locationChanged when it has another version
+ * @param found the verdict of a change or deletion that expects certain versions
+ * @throws locationNotFound, or locationChanged when the location has another version
  */
 export function requireSameLocation<Found>(found: Found | 'not-found' | 'stale'): Found {
   const current = requireLocation(found)
@@ -48,16 +45,12 @@ export function requireSameLocation<Found>(found: Found | 'not-found' | 'stale')
   return current
 }
 
-/**
- * The verdict on a write of a code, or what was written.
- * @throws duplicateCode when another location has the code
- */
+/** @throws duplicateCode when another location has the code */
 export function requireFreeCode<Written>(written: Written | 'duplicate-code'): Written {
   if (written === 'duplicate-code') throw duplicateCode()
   return written
 }
 
-/** A location in an answer, as `locationJson` writes it. */
 export const LocationView = z
   .object({
     id: z.int().min(1).meta({ description: 'The id of the location' }),
@@ -67,7 +60,6 @@ export const LocationView = z
   })
   .meta({ id: 'Location' })
 
-/** A location, as answers show it. */
 export type Location = z.infer<typeof LocationView>
 
 /** A location with its version, which starts at 1 and grows by one with each change. */
@@ -75,12 +67,10 @@ export interface VersionedLocation extends Location {
   readonly version: number
 }
 
-/** The JSON text of a location, without its version. */
 export function locationJson({ id, code, name, active }: Location): string {
   return JSON.stringify({ id, code, name, active })
 }
 
-/** The record in the answer to POST /locations. */
 export const LocationCreatedView = z
   .object({
     id: z.int().min(1).meta({ description: 'The id of the new location' }),

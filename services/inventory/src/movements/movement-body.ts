@@ -25,7 +25,7 @@ const common = {
 }
 const place = { productId: ProductId, locationId: LocationId }
 
-/** One line of a body. Its `type` decides which members it has. */
+/** Its `type` decides which members it has. */
 export const LineBody = z
   .discriminatedUnion(
     'type',
@@ -72,7 +72,7 @@ const MEMBERS_INSTEAD: Readonly<Record<MovementLine['type'], Readonly<Record<str
   transfer: { delta: 'quantity', locationId: 'fromLocationId and toLocationId' },
 }
 
-/** The members of a line that belong to other types of movements, and what is wrong with each. */
+/** The members of a line that belong to other types of movements, each with its problem. */
 function findMisplaced(line: object): readonly { readonly name: string; readonly message: string }[] {
   const type = LINE_TYPES.find((each) => 'type' in line && line.type === each)
   if (type === undefined) return []
@@ -128,7 +128,7 @@ export const MovementBody = z
       description: `1 to ${LINES_MAX} movements, all or none, in place of the other members`,
     }),
   })
-  // The rules below refuse a body without members. The API document can only say so by a count.
+  // The rules below refuse a body without members. The API document can only express this by a count.
   .meta({ minProperties: 1 })
   .transform(({ lines, ...single }, context): readonly MovementLine[] => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })

@@ -7,15 +7,14 @@ import { answerOf, type CallerColumns, callerColumns, callerRow } from '../idemp
 import type { MoveRefusal } from '../stock/level.ts'
 import { effectOf, type MovedStock, type Movement, type MovementLine, type MovementType } from './movement.ts'
 
-/** A movement must meet all of these. */
 export interface MovementFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
   readonly type?: MovementType | undefined
   readonly reference?: string | undefined
-  /** Not before this time. */
+  /** Inclusive. */
   readonly from?: Date | undefined
-  /** Before this time. */
+  /** Exclusive. */
   readonly to?: Date | undefined
 }
 
@@ -32,14 +31,13 @@ const findQuery = prepare(
   (p: { id: number }) => sql<Movement>`SELECT ${MOVEMENT} FROM ${sql.table('movements')} WHERE id = ${p.id}`,
 )
 
-/** The row of the ledger with an id; undefined when there is none. */
 export function findMovement(pools: Pools, id: number): Promise<Movement | undefined> {
   return pools.read.first(findQuery, { id })
 }
 
 /**
- * Movements, newest first, at most `limit`. With `after`, the movements that are older than the movement with
- * that id; 0 for all.
+ * Movements, newest first, at most `limit`. With `after`, the movements that are older than the movement with that id; 0 for
+ * all.
  */
 export async function listMovements(
   db: Db,

@@ -2,13 +2,11 @@ import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts
 import { z } from 'zod'
 import { LevelView, PLACE_NAMES, QUANTITY_MAX, QuantityView } from '../stock/level.ts'
 
-/** Types of the movements that a client asks for (reference: Movements). */
 export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as const
 
-/** Types of the rows of the ledger: the types of movements, and what reservations do to stock. */
+/** Types of the rows of the ledger: the types of movements, and the effects of reservations on stock. */
 export const MOVEMENT_TYPES = [...LINE_TYPES, 'reserve', 'release', 'expire'] as const
 
-/** The type of a row of the ledger (reference: Movements). */
 export type MovementType = (typeof MOVEMENT_TYPES)[number]
 
 /** One line of a request. Quantities are whole numbers up to `QUANTITY_MAX`. */
@@ -38,7 +36,7 @@ export type MovementLine = (
 /** The effect of a line on `onHand` of a level. Exactly one of `onHandDelta` and `counted` is set. */
 interface LineEffect {
   readonly locationId: number
-  /** Takes in what leaves the location. */
+  /** Receives the quantity that leaves the location. */
   readonly toLocationId?: number | undefined
   /** Added to `onHand`. */
   readonly onHandDelta?: number
@@ -71,7 +69,6 @@ export function actionOf(lines: readonly MovementLine[]): OperatorAction {
 const Id = z.int().min(1)
 const Delta = z.int().min(-QUANTITY_MAX).max(QUANTITY_MAX)
 
-/** A row of the ledger in an answer (reference: Ledger rows). */
 export const MovementView = z
   .object({
     id: Id.meta({ description: 'The id of the row' }),
@@ -94,10 +91,9 @@ export const MovementView = z
   })
   .meta({ id: 'Movement' })
 
-/** A row of the ledger in a list, with what `include` asked for. */
 export const ListedMovementView = MovementView.extend(PLACE_NAMES).meta({ id: 'ListedMovement' })
 
-/** A row of the ledger, as the database has it. Quantities are units of the product. */
+/** A row of the ledger. Quantities are units of the product. */
 export interface Movement {
   readonly id: number
   readonly productId: number
@@ -124,10 +120,8 @@ export const MovedView = z
   })
   .meta({ id: 'Moved' })
 
-/** The answer to a movement: the ids of the rows that were written, and the levels afterwards. */
 export type MovedStock = z.infer<typeof MovedView>
 
-/** The JSON of a row of the ledger. */
 export function movementJson(movement: Movement): string {
   return JSON.stringify(movement)
 }

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { Db, Trx } from '../database.ts'
 import type { AuditedChange, OperatorChange } from './operator-change.ts'
 
-/** The database that a change works with: that of the process, or a transaction. */
+/** The database of a change: that of the process, or a transaction. */
 export interface ChangeDeps {
   readonly db: Db
   readonly pools: Pools
@@ -59,7 +59,6 @@ async function insertOperatorAudit(
     .execute()
 }
 
-/** The entries of a list, and their order. */
 interface AuditSelection {
   /** Only changes of this product and of its stock. */
   readonly productId?: number | undefined
@@ -67,15 +66,13 @@ interface AuditSelection {
   readonly order: 'asc' | 'desc'
 }
 
-/** A part of a list. */
 interface AuditBounds {
-  /** The id of the entry that comes before; 0 for the first part. */
+  /** The id of the previous entry; 0 for the first part. */
   readonly after: number
-  /** How many entries at most. */
   readonly limit: number
 }
 
-/** Lists entries of the audit log of operators (console reference: Audit of operators). */
+/** Lists the audit log of operators (console reference: Audit of operators). */
 export async function listOperatorAudit(
   db: Db,
   { productId, order }: AuditSelection,
@@ -97,7 +94,6 @@ export async function listOperatorAudit(
   return rows
 }
 
-/** A change of an operator, as the audit log shows it (console reference: Audit of operators). */
 export const AuditEntryView = z
   .object({
     id: z.int(),
@@ -113,7 +109,6 @@ export const AuditEntryView = z
   })
   .meta({ id: 'AuditEntry' })
 
-/** A row of the audit log. */
 interface AuditEntry extends Omit<z.output<typeof AuditEntryView>, 'created'> {
   readonly created: Date
 }

@@ -3,7 +3,7 @@ import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { JsonText } from '../json/json-object.ts'
 import type { MovementLine } from '../movements/movement.ts'
 
-/** A change that an operator asks for: who asks, and by which key. */
+/** An operator's request for a change. */
 export interface OperatorChange {
   readonly operator: Operator
   /** The Idempotency-Key; undefined for a change that `If-Match` guards. */
@@ -16,7 +16,7 @@ export interface Audited {
   readonly operatorChange?: OperatorChange | undefined
 }
 
-/** The entry of a change in the audit log, without the operator who made it (console reference: Audit of operators). */
+/** The entry of a change in the audit log, without its operator (console reference: Audit of operators). */
 export interface AuditedChange {
   readonly action: OperatorAction
   readonly object: {
@@ -29,26 +29,25 @@ export interface AuditedChange {
   readonly changes: object
 }
 
-// An entry of the audit log names what was changed, and a page has many entries. So an entry has no value of any length
+// An entry of the audit log names the changed object, and a page has many entries. So the length of an entry is limited
 // (console reference: Audit of operators).
 
-/** The longest value that an entry has whole, in bytes of JSON. */
+/** The longest value that an entry contains unchanged, in bytes of JSON. */
 const WHOLE_BYTES_MAX = 4_096
 const NAMES_MAX = 50
 const NAME_LENGTH_MAX = 100
 
 /** Attributes that are too long for an entry of the audit log. */
 interface LongAttributes {
-  /** How long they are as JSON. */
   readonly bytes: number
   /** The names of the first members, each cut to 100 characters. Absent for attributes that are no object. */
   readonly names?: readonly string[]
 }
 
 /**
- * Attributes as an entry of the audit log has them.
+ * Attributes in an entry of the audit log.
  * @param attributes JSON that `storableAttributes` has accepted
- * @returns the JSON text as it was sent, so that numbers keep their digits, or what stands in the place of a long one
+ * @returns the JSON text as it was sent, so that numbers keep their digits, or a summary of long ones
  */
 export function auditedAttributes(attributes: string | JsonText): string | LongAttributes {
   const text = typeof attributes === 'string' ? attributes : attributes.jsonText
@@ -61,8 +60,8 @@ export function auditedAttributes(attributes: string | JsonText): string | LongA
 }
 
 /**
- * The lines of a request as an entry of the audit log has them. Many lines are without `reason` and
- * `reference`, which the rows of the ledger keep.
+ * The lines of a request in an entry of the audit log. Many lines are without `reason` and `reference`, which the rows of the
+ * ledger keep.
  */
 export function auditedLines(lines: readonly MovementLine[]): readonly object[] {
   if (Buffer.byteLength(JSON.stringify(lines)) <= WHOLE_BYTES_MAX) return lines

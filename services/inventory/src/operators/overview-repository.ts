@@ -14,10 +14,9 @@ const InventoryCounts = z.object({
   lowStock: Count.meta({ description: 'Levels with less available than the limit' }),
   openReservations: Count.meta({ description: 'Reservations that keep stock' }),
 })
-/** Counts of rows. */
 export type InventoryCounts = z.output<typeof InventoryCounts>
 
-/** The counts, left out while the database does not answer, with the health of the service. */
+/** The health of the service, with the counts unless the database does not answer. */
 export const OverviewView = InventoryCounts.partial()
   .extend({
     health: z
@@ -29,11 +28,7 @@ export const OverviewView = InventoryCounts.partial()
 /** Above this number products are estimated: a count of millions of rows takes seconds. */
 const EXACT_MAX = 100_000
 
-/**
- * Counts what there is.
- * @param below a level with less available than this is low
- * @throws Error when PostgreSQL answers no row
- */
+/** @param below a level with less available than this is low @throws Error when PostgreSQL answers no row */
 export async function countInventory(db: Db, names: Names, below: number): Promise<InventoryCounts> {
   const [products, locations, reservations] = ['products', 'locations', 'reservations'].map((name) => sql.table(name))
   const { rows } = await sql<InventoryCounts>`
@@ -53,9 +48,8 @@ export async function countInventory(db: Db, names: Names, below: number): Promi
 }
 
 /**
- * Levels with less than `below` available, the lowest first, at most `limit`, that come after the position
- * `after`: available, product, location. Reads every level, because an index by what is available would make
- * each movement dearer.
+ * Levels with less than `below` available, the lowest first, at most `limit`, after the position `after`: available, product,
+ * location. Reads every level, because an index by available stock would slow each movement.
  */
 export async function listLowLevels(
   db: Db,
@@ -70,7 +64,10 @@ export async function listLowLevels(
   return rows.map(({ level }) => level)
 }
 
-/** The low levels `l` of live products at live locations. The empty level of a deleted product stays, and is not low. */
+/**
+ * The low levels `l` of live products at live locations. A deleted product keeps its empty level, which does not count as
+ * low.
+ */
 function lowLevels(below: number): RawBuilder<unknown> {
   return sql`FROM ${sql.table('stock_levels')} l
     JOIN ${sql.table('products')} p ON p.id = l.product_id AND p.deleted_at IS NULL

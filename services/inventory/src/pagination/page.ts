@@ -1,28 +1,25 @@
 import { createHash } from 'node:crypto'
 import { cursorForeign, limitTooHigh } from '../errors.ts'
 
-/** How many rows a page of a list has. */
 export interface PageLimits {
   /** Rows of a page when the request names no limit. */
   readonly defaultLimit: number
   readonly limitMax: number
 }
 
-/** Tells whether a text can be a value of a position. A regular expression is one. */
+/** Checks whether a text can be a value of a position, as a regular expression does. */
 export interface PositionForm {
   test(value: string): boolean
 }
 
-/** A list as a request asks for it. */
 interface Listing {
   readonly path: string
   /** Sort and filters, as one text. */
   readonly selection?: string | undefined
-  /** The form of each value of a position. Anyone can make up a cursor, so its values are checked. */
+  /** The form of each value of a position. A client can forge a cursor, so its values are checked. */
   readonly positionForms: readonly PositionForm[]
 }
 
-/** A list that is ordered by id. */
 export function listingById(path: string): Listing {
   return { path, positionForms: [ID_FORM] }
 }
@@ -35,14 +32,13 @@ export function positionById({ id }: { readonly id: number }): Position {
   return [String(id)]
 }
 
-/** The rows that a request asks for. */
 interface PageQuery {
   readonly limit: number
   /** The position that the page comes after; undefined on the first page. */
   readonly after: Position | undefined
 }
 
-/** The rows that a query asks for. @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list */
+/** @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list */
 export function readPage(
   listing: Listing,
   limits: PageLimits,
@@ -61,19 +57,18 @@ export function readPage(
   throw cursorForeign()
 }
 
-/** A text that tells a list from other lists. Cursors are bound to it. */
+/** Identifies a list. Cursors are bound to this text. */
 export function nameOfListing({ path, selection }: Listing): string {
   return selection === undefined ? path : `${path}?${selection}`
 }
 
-/** The rows of a page, and the cursor of the next page. */
 export interface Page<T> {
   readonly rows: readonly T[]
   /** Undefined on the last page. */
   readonly next: string | undefined
 }
 
-/** Cuts a page out of rows that were read with one row more than `limit`. The extra row says that there is a next page. */
+/** Cuts a page from rows that were read with one row more than `limit`. The extra row means that there is a next page. */
 export function cutPage<T>(
   listing: Listing,
   limit: number,
@@ -86,10 +81,8 @@ export function cutPage<T>(
   return { rows, next: hasNext ? encodeCursor(nameOfListing(listing), positionOf(last)) : undefined }
 }
 
-/** Parameters of a request by name, as they were sent. */
 type Query = Readonly<Record<string, unknown>>
 
-/** The pages that an answer links to. */
 interface LinkedPages {
   readonly path: string
   /** The query of the request. The links repeat it. */
@@ -111,14 +104,14 @@ function withQuery(path: string, query: Query): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-/** The place of a row in a list: the values that the list is ordered by, as texts, in their order. */
+/** The position of a row in a list: the values that the list is ordered by, as texts, in their order. */
 export type Position = readonly string[]
 
 const CHECKSUM_LENGTH = 8
 
 /**
  * Writes the position of a page's last row as an opaque text. A checksum over the position and the listing (path, sort and
- * filters) tells damaged cursors and cursors of other lists from valid ones. The checksum is no secret and protects nothing.
+ * filters) detects damaged cursors and cursors of other lists. The checksum is no secret and protects nothing.
  */
 export function encodeCursor(listing: string, position: Position): string {
   const text = JSON.stringify(position)
@@ -136,7 +129,7 @@ export function decodeCursor(listing: string, cursor: string): Position | undefi
   return encodeCursor(listing, position) === cursor ? position : undefined
 }
 
-/** Anyone can compute the checksum, so the text behind it may not be JSON. */
+/** A client can compute the checksum, so the text after it may not be JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -19,20 +19,20 @@ import {
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
 /**
- * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET
- * does. A method without an action is refused to operators.
+ * The action of an operator by each method of a controller (console reference: Actions). HEAD needs the action of GET.
+ * Operators may not use a method without an action.
  */
 export type MethodActions = Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', OperatorAction>>>
 
 /**
- * The guards of a controller that clients call with a token, and operators of a console with their two
- * credentials. They run before the body is read or a record looked up.
+ * The guards of a controller for clients with a token, and for operators with their two credentials. They run before the body
+ * is read or a record looked up.
  */
 export function guardsFor(actions: MethodActions): readonly Guard[] {
   return [limitRate, Object.assign((context: GuardContext) => authorize(context, actions), TOKEN_ANSWERS)]
 }
 
-/** The guards of a controller for operators alone. Without operator keys there is no such path. */
+/** The guards of a controller for operators only. Without operator keys there is no such path. */
 export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
@@ -47,9 +47,8 @@ const LIMIT_ANSWERS = {
 } as const
 
 /**
- * Refuses a client that has sent too many requests. Counts before anything else is known of the request, but
- * where an operator key is presented: the requests of all operators come from the address of the console, so
- * these count once the operator is known.
+ * Refuses a client that has sent too many requests. Counts a request before anything else is known of it. A request with an
+ * operator key is counted later, because the requests of all operators come from the address of the console.
  */
 const limitRate: Guard = Object.assign(
   async (context: GuardContext) => {
@@ -65,12 +64,12 @@ async function countRequest({ rateLimits }: Pick<GuardDeps, 'rateLimits'>, clien
   if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
 }
 
-/** The access of operators by which a request is judged. Undefined for a request that presents no operator key. */
+/** The access rules of operators. Undefined for a request without an operator key. */
 function operatorsOf(context: GuardContext): GuardDeps['operators'] {
   return context.request.header('x-trestle-operator-key') === undefined ? undefined : depsOf(context).operators
 }
 
-/** How a client authenticates, where INVENTORY_AUTH_ENABLED is true. */
+/** The authentication of clients, if INVENTORY_AUTH_ENABLED is true. */
 const TOKEN_ANSWERS = {
   security: {
     name: 'token',
@@ -86,8 +85,8 @@ const TOKEN_ANSWERS = {
 } as const
 
 /**
- * Refuses a request without a token that has the scope of its method. Who presents an operator key is judged
- * as an operator alone.
+ * Refuses a request whose token lacks the scope of its method. A request with an operator key is judged only as one of an
+ * operator.
  */
 async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
   const { request } = context
@@ -102,7 +101,7 @@ async function authorize(context: GuardContext, actions: MethodActions): Promise
   await fastifyReplyOf(request).countForCaller(identity.actor)
 }
 
-/** @throws missingToken without a bearer token, invalidToken when the token is not good */
+/** @throws missingToken without a bearer token, invalidToken for an invalid one */
 async function verifyToken(authorization: string | undefined, verifier: TokenVerifier): Promise<Identity> {
   const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
   if (token === undefined) throw missingToken()
@@ -118,7 +117,7 @@ function requireScope(method: string, { scopes }: Identity): void {
   if (!isRead && !scopes.has('inventory:write')) throw writeScopeMissing()
 }
 
-/** How an operator authenticates, where INVENTORY_OPERATOR_KEYS is set. */
+/** The authentication of operators, if INVENTORY_OPERATOR_KEYS is set. */
 const OPERATOR_ANSWERS = {
   security: {
     name: 'operator',
@@ -136,19 +135,19 @@ const OPERATOR_ANSWERS = {
   },
 } as const
 
-/** Counts the request of an operator, and judges it. @throws tooManyRequests, and as `admitOperator` does */
+/** @throws tooManyRequests; the errors of `admitOperator` */
 async function judgeOperator(
   context: GuardContext,
   operators: NonNullable<GuardDeps['operators']>,
   actions: MethodActions,
 ): Promise<void> {
   const operator = await findOperator(context, operators)
-  // An operator counts by themselves: a forwarded address could be that of any client, or differ in each request.
+  // Requests of an operator count by user: a forwarded address could be that of any client, or differ in each request.
   await countRequest(depsOf(context), operator === undefined ? context.request.ip : `operator ${operator.actor.id}`)
   await admitOperator(context, operator, actions)
 }
 
-/** Recognizes the operator of a request. @throws serviceUnavailable while the token cannot be verified */
+/** @throws serviceUnavailable while the token cannot be verified */
 function findOperator(
   { request }: GuardContext,
   operators: NonNullable<GuardDeps['operators']>,
@@ -158,8 +157,8 @@ function findOperator(
 }
 
 /**
- * Judges whether an operator may do what the method of a request does (console reference: Checks of a request).
- * @throws operatorUnauthorized, operatorForbidden, and serverBusy when the body gets no place
+ * Judges whether an operator may use the method of a request (console reference: Checks of a request).
+ * @throws operatorUnauthorized, operatorForbidden, and serverBusy when there is no slot for the body
  */
 async function admitOperator(
   { request }: GuardContext,
@@ -178,10 +177,9 @@ function refuseUnverifiable(error: unknown): never {
   throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
 }
 
-/** The part of the context of the application that the guards need. */
 type GuardDeps = Pick<InventoryDeps, 'rateLimits' | 'tokenVerifier' | 'operators'>
 
-/** @throws Error in another application than `buildApp` makes */
+/** @throws Error in another application than that of `buildApp` */
 function depsOf({ request }: GuardContext): GuardDeps {
   const { context } = request.application
   if (!isGuardDeps(context)) throw new Error('the controllers run in another application')

@@ -1,10 +1,7 @@
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/**
- * The Fastify request behind a request of the framework.
- * @throws Error for a request of another server
- */
+/** @throws Error for a request of another server */
 export function fastifyRequestOf({ raw }: EndpointRequest): FastifyRequest {
   if (!isFastifyRequest(raw.request)) throw new Error('the request did not come through Fastify')
   return raw.request
@@ -14,7 +11,7 @@ function isFastifyRequest(request: unknown): request is FastifyRequest {
   return typeof request === 'object' && request !== null && 'routeOptions' in request
 }
 
-/** The Fastify reply to a request of the framework. @throws Error for a request of another server */
+/** @throws Error for a request of another server */
 export function fastifyReplyOf({ raw }: EndpointRequest): FastifyReply {
   const [reply] = raw.extra
   if (!isFastifyReply(reply)) throw new Error('the request did not come through Fastify')
@@ -25,7 +22,6 @@ function isFastifyReply(reply: unknown): reply is FastifyReply {
   return typeof reply === 'object' && reply !== null && 'liftDeadline' in reply
 }
 
-/** Adds members to the log line of a request. @throws Error for a request of another server */
 export function addLogFields(request: EndpointRequest, fields: Readonly<Record<string, unknown>>): void {
   const fastifyRequest = fastifyRequestOf(request)
   fastifyRequest.logFields = { ...fastifyRequest.logFields, ...fields }

@@ -4,10 +4,9 @@ import { badRequest, payloadTooLarge, requestTimeout, unsupportedFileType } from
 import type { ImportFormat, ReadLimits } from '../imports/read-records.ts'
 import { IMPORT_MODES } from '../use-cases/import-products.ts'
 
-/** The media type of a file with a product in each line, and of an answer that reports its progress. */
+/** A file with a product in each line, or an answer that reports progress. */
 export const LINES_TYPE = 'application/x-ndjson'
 
-/** The options of an import, in its query. */
 export const ImportKeywords = z.object({
   mode: p
     .oneOf(...IMPORT_MODES)
@@ -17,10 +16,8 @@ export const ImportKeywords = z.object({
   dryRun: p.bool().default(false).meta({ description: 'Reports what would happen, and stores nothing' }),
 })
 
-/** A body with products that may be read. */
 export interface ImportBody {
   readonly format: ImportFormat
-  /** Begins to read the body. */
   readonly open: () => AsyncGenerator<Uint8Array, void>
 }
 
@@ -40,8 +37,8 @@ export function checkImportBody(
 }
 
 /**
- * The format by the headers of the request. Other charsets and compressed files are refused: their bytes would be read as broken
- * UTF-8, or stored as other letters.
+ * The format by the headers of the request. Other charsets and compressed files are refused: their bytes would be read as
+ * broken UTF-8, or stored as other letters.
  * @throws unsupportedFileType for any other format
  */
 function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
@@ -78,7 +75,7 @@ async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number
 async function readWithTimeout<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
   const { promise: silence, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(requestTimeout()), silenceMs)
-  // The client has left, so nobody reads the answer.
+  // The client has left, so the answer has no reader.
   const read = reading.catch((cause: unknown) => Promise.reject(badRequest({ cause })))
   try {
     return await Promise.race([read, silence])

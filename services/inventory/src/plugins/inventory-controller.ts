@@ -15,11 +15,11 @@ import { matchedVersions, namesTag, recordBody } from '../requests/answers.ts'
 import type { PageKeywords } from '../requests/fields.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
-/** Base of the controllers that are open to everybody. */
+/** Base of the controllers without a check of access. */
 export abstract class OpenController extends Controller<InventoryDeps> {
   /**
-   * Sends the API document, or a part of the page about it, as the other services do: compressed once for all clients. The
-   * framework leaves a reply alone that has been sent.
+   * Sends the API document, or a part of its page, as the other services do: compressed once for all clients. The framework
+   * skips a reply that was already sent.
    * @throws notFound while the documents are switched off
    */
   protected async sendDocument(part: keyof DocumentPages): Promise<void> {
@@ -29,7 +29,7 @@ export abstract class OpenController extends Controller<InventoryDeps> {
     await documentPages[part](request, fastifyReplyOf(this.request))
   }
 
-  /** Sends a page to a browser that asks for one, while the documents are switched on. @returns whether it has */
+  /** Sends a page to a browser that asks for one, while the documents are switched on. @returns whether it was sent */
   protected sendsFrontPage({ html, headers }: RenderedPage): boolean {
     const request = fastifyRequestOf(this.request)
     if (request.server.documentPages === undefined || !wantsPage(request.headers.accept)) return false
@@ -38,7 +38,6 @@ export abstract class OpenController extends Controller<InventoryDeps> {
   }
 }
 
-/** A page of a list in the order of its ids. */
 interface WantedPage {
   readonly path: string
   /** Sort and filters of the list, to which a cursor is bound. */
@@ -47,30 +46,29 @@ interface WantedPage {
   readonly limits: PageLimits
 }
 
-/** The rows behind an id, at most so many. */
 interface RowsBehind {
   /** 0: from the first row on. */
   readonly after: number
   readonly limit: number
 }
 
-/** Base of the controllers that know who calls. */
+/** Base of the controllers with a known client. */
 abstract class ClientController extends OpenController {
-  /** The client whose share of a limit a request uses: the token's `sub`, else the address. */
+  /** The client whose share of a limit a request uses: the token's `sub`, otherwise the address. */
   protected get client(): string {
     return actorOf(this.request) ?? addressKey(this.request.ip)
   }
 
   /**
-   * Reads a list, or a piece of one, in its turn. The lists of one client wait for each other, and not the lists of other
+   * Reads a list, or a piece of one, in a slot. The lists of one client wait for each other, and not for the lists of other
    * clients.
-   * @throws serviceUnavailable when the turn does not come in time
+   * @throws serviceUnavailable when no slot is free in time
    */
   protected inListTurn<T>(read: () => Promise<T>): Promise<T> {
     return this.application.context.listTurns.run(read, { client: this.client })
   }
 
-  /** Reads a list that may lag behind, in its turn. @throws serviceUnavailable when the turn does not come in time */
+  /** Reads a list that may lag behind, in a slot. @throws serviceUnavailable when no slot is free in time */
   protected readLagging<T>(read: (db: InventoryDeps['db']) => Promise<T>): Promise<T> {
     const { readLagging } = this.application.context
     return this.inListTurn(() => readLagging(read, this.request.signal))
@@ -78,8 +76,8 @@ abstract class ClientController extends OpenController {
 
   /**
    * Reads a page of a list in the order of its ids, and sets the header `Link`.
-   * @param read is asked for one row more than the page has, which says whether there is a next page
-   * @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list, and what `read` throws
+   * @param read gets one row more than the page has, which shows whether there is a next page
+   * @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list
    */
   protected async readPageById<Row extends { readonly id: number }>(
     { path, selection, keywords, limits }: WantedPage,
@@ -98,17 +96,16 @@ abstract class ClientController extends OpenController {
     this.response.headers.set('link', pageLinks({ path, query: this.request.query, next }))
   }
 
-  /** Adds members to the log line of this request. */
   protected addLogFields(fields: Readonly<Record<string, unknown>>): void {
     addLogFields(this.request, fields)
   }
 
-  /** Lifts the timeout of handlers: the request may take as long as the client sends or reads. */
+  /** Lifts the timeout of handlers: the request may last as long as the client sends or reads. */
   protected liftDeadline(): void {
     fastifyReplyOf(this.request).liftDeadline()
   }
 
-  /** Logs what was done. For a repeated request, which did nothing, sets the header `Idempotent-Replayed`. */
+  /** Logs the effect. A repeated request has none, and gets the header `Idempotent-Replayed`. */
   protected logOrMarkRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
     if (verdict === 'done') this.addLogFields(fields)
     else this.response.headers.set('idempotent-replayed', 'true')
@@ -118,17 +115,17 @@ abstract class ClientController extends OpenController {
 /** Base of the controllers that limit requests and check tokens. Each has the guards of `guardsFor`. */
 export abstract class InventoryController extends ClientController {
   /**
-   * Writes stock in its turn, so that the writes of one client leave connections to other clients.
-   * @throws serviceUnavailable when the turn does not come in time
+   * Writes stock in a slot, so that the writes of one client leave connections to other clients.
+   * @throws serviceUnavailable when no slot is free in time
    */
   protected writeInTurn<T>(write: () => Promise<T>): Promise<T> {
     return this.application.context.stockWrites.run(write, { client: this.client })
   }
 
   /**
-   * Makes a change that operators may ask for too, in its turn. Operators have few turns at a time.
-   * @param gate whose turns the change waits for
-   * @throws serviceUnavailable when the turn does not come in time, or the error of the change
+   * Makes a change, also for operators, in a slot. Operators have few slots.
+   * @param gate whose slots the change waits for
+   * @throws serviceUnavailable when no slot is free in time
    */
   protected changeInTurn<Made>(
     gate: 'productWrites' | 'stockWrites',
@@ -153,8 +150,8 @@ export abstract class InventoryController extends ClientController {
   }
 
   /**
-   * The versions that `If-Match` names; undefined accepts any version.
-   * @throws preconditionRequired for a missing header of an operator, or where the service demands it of all
+   * The versions in `If-Match`; undefined accepts any version.
+   * @throws preconditionRequired for a missing header of an operator, or where the service demands it of all clients
    */
   protected versionsOf(kind: 'p' | 'l', id: number): readonly number[] | undefined {
     const header = this.request.header('if-match')
@@ -164,12 +161,11 @@ export abstract class InventoryController extends ClientController {
     return undefined
   }
 
-  /** The error that the client sees of what a request throws. */
   protected toShown(thrown: unknown): HttpError {
     return toHttpError(errorVocabulary, thrown, fastifyRequestOf(this.request))
   }
 
-  /** Logs a fault that happens after the answer has begun. Returns the error that the client may see. */
+  /** Logs a fault after the answer has begun. Returns the error that the client may see. */
   protected logFault(thrown: unknown): HttpError {
     const error = this.toShown(thrown)
     logError(error, fastifyRequestOf(this.request))
@@ -187,7 +183,6 @@ export abstract class InventoryController extends ClientController {
 
 /** Base of the controllers of operators. Each has the guards of `operatorGuardsFor`. */
 export abstract class OperatorController extends ClientController {
-  /** The operator who makes the request. */
   protected get operator(): Operator {
     return operatorOf(this.request)
   }

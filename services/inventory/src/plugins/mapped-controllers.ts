@@ -25,7 +25,7 @@ const EXPOSED_HEADERS = [
   'WWW-Authenticate',
 ]
 
-/** The controllers, which the framework maps to URLs, with what they work with. */
+/** The framework maps the controllers to URLs. */
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
   const { config, logger } = deps
   const { corsOrigins: origins } = config.server
@@ -38,7 +38,7 @@ export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps>
     onError: (thrown, request) => {
       if (!(thrown instanceof CallError && thrown.status === 404)) return toCallError(thrown, request)
       const error = toCallError(refusalOfPath(endpoints, request), request)
-      // The framework leaves a reply alone that has been sent.
+      // The framework skips a reply that was already sent.
       if (showsNotFound(error, fastifyRequestOf(request))) sendNotFound(request)
       return error
     },
@@ -55,11 +55,11 @@ function sendNotFound(request: EndpointRequest): void {
   fastifyReplyOf(request).code(404).headers(serviceNotFound.headers).send(serviceNotFound.html)
 }
 
-/** The most parts of a path that are compared with the paths that exist, because a client may send many parts, and long parts. */
+/** How many parts of a path are compared with existing paths, because a client may send many parts, and long ones. */
 const COMPARED_PARTS = 8
 const COMPARED_LENGTH = 64
 
-/** The refusal of a path that no controller answers. It names the path that the client probably means, if there is one. */
+/** The refusal of a path without a controller. It suggests the path that the client probably means. */
 function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): HttpError {
   const known = endpoints.routes().map(({ pattern }) => pattern.split('/')[1] ?? '')
   const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
@@ -70,7 +70,7 @@ function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: Endpoint
   return notFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
-/** HTTP defines them and no controller takes them, so 501, which unknown methods get, would be wrong. */
+/** HTTP defines these methods and no controller takes them, so 501, the answer to unknown methods, would be wrong. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set(['TRACE', 'QUERY'])
 
 /** 405 with `Allow`, or 404. Undefined for methods that the framework answers, and for targets that it refuses. */
@@ -84,7 +84,7 @@ export function refusalOfMethod(
   return status === 404 ? notFound({}) : undefined
 }
 
-/** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */
+/** Maps a thrown value to the error that the client sees. An unknown value becomes a 500. */
 function toCallError(thrown: unknown, request: EndpointRequest): CallError {
   const fastifyRequest = fastifyRequestOf(request)
   const cause = thrown instanceof CallError ? fromCallError(thrown, fastifyRequest.headers['content-type']) : thrown
@@ -94,7 +94,7 @@ function toCallError(thrown: unknown, request: EndpointRequest): CallError {
   return new CallError(status, message, { type: code, headers, body: errorBody(error), cause })
 }
 
-/** Logs a defect or an outage. The text of the line is the same for all of a kind; ids are members of the line. */
+/** Logs a defect or an outage. All lines of a kind have the same text; ids are members of the line. */
 function logFault(thrown: unknown, request: EndpointRequest): void {
   const fastifyRequest = fastifyRequestOf(request)
   logError(toHttpError(errorVocabulary, thrown, fastifyRequest), fastifyRequest)

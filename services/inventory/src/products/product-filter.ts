@@ -22,7 +22,6 @@ export type ProductFilter =
   | { readonly kind: 'exists'; readonly jsonPath: string; readonly wanted: boolean }
   | { readonly kind: 'search'; readonly text: string }
 
-/** A filter, or why a parameter is not a filter. */
 type FilterVerdict =
   | {
       readonly verdict: 'accepted'
@@ -36,7 +35,7 @@ type FilterVerdict =
 export const VALUES_MAX = 100
 const SEARCH_LENGTH_MAX = 200
 const CONTAINED_BYTES_MAX = 65_536
-/** Characters of a number that is written out. */
+/** The limit of a number that is written out, in characters. */
 const NUMBER_LENGTH_MAX = 1_000
 
 /** Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters). */
@@ -97,8 +96,8 @@ function isTooLongForSku(value: string): boolean {
 const wrongCount: FilterVerdict = { verdict: 'refused', problem: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
 
 /**
- * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps its
- * outer quotes, because they tell a text from a number. Undefined for no part, and for too many.
+ * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps
+ * its outer quotes, because they distinguish a text from a number. Undefined for no part, and for too many.
  */
 function splitList(text: string): readonly string[] | undefined {
   const values = text.match(/(?<=^|,)"(?:[^"]|"")*"(?=,|$)|[^,]+/g) ?? []
@@ -171,7 +170,7 @@ function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {
   }
 }
 
-/** The JSON scalars that a value matches: the scalar that it reads as, and the text. In double quotes it is text alone. */
+/** The JSON scalars that a value matches: the scalar that it reads as, and the text. In double quotes it is only text. */
 function scalarsOf(value: string): readonly string[] {
   const text = JSON.stringify(textOf(value))
   return isNumber(value) || /^(?:true|false|null)$/.test(value) ? [value, text] : [text]

@@ -4,26 +4,23 @@ import { ID_FORM, type Position, type PositionForm } from '../pagination/page.ts
 import type { ListedDetails } from './product.ts'
 import type { ProductFilter } from './product-filter.ts'
 
-/** The orders of a list. Ties are ordered by id. */
+/** Ties are ordered by id. */
 export const PRODUCT_SORTS = ['id', '-id', 'sku', '-sku', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt'] as const
-/** An order of the list of products. A minus begins a falling order. */
+/** A minus means descending order. */
 export type ProductSort = (typeof PRODUCT_SORTS)[number]
 
-/** The products that a list shows, and their order. */
 export interface ProductSelection {
   readonly filters: readonly ProductFilter[]
   readonly sort: ProductSort
 }
 
-/** The words that the parameter `attributes` may have. */
 export const ATTRIBUTES_FORMS = ['short'] as const
-/** How a list shows attributes. `short`: long ones are left out, and not read. */
+/** `short`: long attributes are omitted, and not read. */
 export type AttributesForm = (typeof ATTRIBUTES_FORMS)[number] | 'whole'
 
 /** The longest attributes that a short list shows, in bytes of JSON text. */
 const SHORT_BYTES_MAX = 4_096
 
-/** A product with its position in a list. */
 export interface ListedProduct extends ListedDetails {
   readonly position: Position
 }
@@ -75,7 +72,6 @@ function keysOf(sort: ProductSort): readonly SortKey[] {
   return sortKeys[sort.replace('-', '')] ?? []
 }
 
-/** The form of each value of a position in this order. */
 export function positionFormsOf(sort: ProductSort): readonly PositionForm[] {
   return keysOf(sort).map(({ form }) => form)
 }
@@ -86,7 +82,6 @@ export const stockJson = sql<string>`(
     coalesce(sum(on_hand - reserved), 0))
   FROM ${sql.table('stock_levels')} WHERE product_id = id)`
 
-/** A page of a list: at most `limit` rows that come after a position. */
 export interface ProductPage {
   readonly limit: number
   readonly after: Position | undefined
@@ -137,7 +132,7 @@ export function matchingCondition(filters: readonly ProductFilter[]): RawBuilder
   return sql`${sql.join([sql`deleted_at IS NULL`, ...filters.map(conditionOf)], sql` AND `)}`
 }
 
-/** A filter as a condition on a row of `products`. Whatever the client sent is a bound value. */
+/** A filter as a condition on a row of `products`. Each value of the client is bound. */
 function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
   switch (filter.kind) {
     case 'sku':
@@ -150,9 +145,9 @@ function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
       return filter.negated ? sql`NOT (${found})` : found
     }
     case 'one-of':
-      // Both conditions say the same. The GIN index answers the second one. When PostgreSQL looks at rows one
-      // by one, the first one extracts the value once and looks it up in a hash table, instead of comparing
-      // the attributes with every value.
+      // Both conditions are equivalent. The GIN index answers the second one. When PostgreSQL examines rows one by one, the
+      // first one extracts the value once and looks it up in a hash table, instead of comparing the attributes with every
+      // value.
       return sql`(jsonb_path_query_first(attributes, ${filter.jsonPath}::jsonpath, '{}', true) = ANY(${filter.literals}::jsonb[])
         AND attributes @> ANY(${filter.nested}::jsonb[]))`
     case 'predicate':
@@ -176,7 +171,6 @@ function searchCondition(text: string): RawBuilder<SqlBool> {
     OR lower(sku COLLATE "default") LIKE lower(${pattern}::text COLLATE "default"))`
 }
 
-/** The columns of a sort, for ORDER BY. */
 export function orderOf(sort: ProductSort): RawBuilder<unknown> {
   const direction = isDescending(sort) ? sql`DESC` : sql`ASC`
   return sql.join(keysOf(sort).map(({ column }) => sql`${column} ${direction}`))
@@ -197,13 +191,12 @@ export async function listSelectedProducts(
   return rows.map(toListed)
 }
 
-/** A product in a list, by its id alone. */
 export interface ProductPlace {
   readonly id: number
   readonly position: Position
 }
 
-/** The ids of the products that `listSelectedProducts` would read, so that a long page can read the products later. */
+/** The ids of the products of `listSelectedProducts`, so that a long page can read the products later. */
 export async function listPlaces(db: Db, selection: ProductSelection, page: ProductPage): Promise<ProductPlace[]> {
   const { rows } = await sql<{ id: bigint; position: Position }>`
     SELECT id, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`.execute(db)
@@ -223,7 +216,6 @@ export async function listProductsByIds(
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
-/** Counts the live products that meet all filters. */
 export async function countProducts(db: Db, filters: readonly ProductFilter[]): Promise<number> {
   const { rows } = await sql<{ count: bigint }>`
     SELECT count(*) FROM ${sql.table('products')} WHERE ${matchingCondition(filters)}`.execute(db)

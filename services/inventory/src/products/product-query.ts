@@ -9,17 +9,16 @@ import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { ATTRIBUTES_FORMS, PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 
 const FILTERS_MAX = 10
-/** URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */
+/** The URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */
 const FILTERS_LENGTH_MAX = 6_000
 
-/** How any JSON begins. */
+/** The start of any JSON. */
 const JSON_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)`
 /** A text without U+0000, which PostgreSQL cannot store. */
 const STORABLE = String.raw`^[^\x00]*$`
 
 const Once = z.string({ error: FIELD_TEXTS.givenTwice })
 
-/** The keyword that asks for more members of a product. */
 export const IncludeKeywords = z.object({
   include: p
     .list(p.oneOf(...INCLUDES))
@@ -27,10 +26,9 @@ export const IncludeKeywords = z.object({
     .meta({ description: 'Members that are shown too' }),
 })
 
-/** The parameter `include`: the parts that a product is shown with. */
 export type IncludeKeywords = z.output<typeof IncludeKeywords>
 
-/** The filters and the order of products. Beside these, every `attributes.PATH` with or without an operator is a filter. */
+/** The filters and the order of products. In addition, every `attributes.PATH` with or without an operator is a filter. */
 export const FilterKeywords = z
   .object({
     sort: p
@@ -66,7 +64,6 @@ export const FilterKeywords = z
   })
   .catchall(Once)
 
-/** The query of GET /products. Names that are no keyword are filters of attributes. */
 export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
   .extend({
     attributes: p
@@ -84,14 +81,11 @@ export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
   .extend(FilterKeywords.shape)
   .catchall(Once)
 
-/** The parsed query of GET /products, filters of attributes included. */
 export type ProductListKeywords = z.output<typeof ProductListKeywords>
 
-/** Filters and order, as texts. */
 type FilterInput = Readonly<Record<string, unknown>>
 
 /**
- * Reads filters and order.
  * @returns the selection, with the filters in the order of the query
  * @throws validationError for parameters that are not filters; tooManyFilters, filtersTooLong, tooManyFilterValues
  */

@@ -9,7 +9,7 @@ import { runOnce } from '../idempotency/key-repository.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
 import { stockJson } from './product-list-repository.ts'
 
-/** The read pool reads a page with at most so many bytes of attributes, because reads of single products wait behind it. */
+/** The limit of a page on the read pool, in bytes of attributes, because reads of single products wait behind it. */
 const SHORT_PAGE_BYTES = 262_144
 
 const attributesText = sql<string>`attributes::text`.as('attributes')
@@ -30,7 +30,7 @@ const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Db)
     .where('deleted_at', 'is', null),
 )
 
-/** The attributes of all rows are null when they are too long together. */
+/** The attributes of all rows are null if their sum is too long. */
 const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Db) =>
   db
     .selectFrom((page) =>
@@ -60,13 +60,13 @@ function insertStatement({ sku, attributes }: NewProduct, db: Db) {
   return db.insertInto('products').values({ sku, attributes }).returning(['id', 'version'])
 }
 
-/** The product with an id; undefined when there is none or it was deleted. */
+/** Undefined when there is none or it was deleted. */
 export async function findProduct(pools: Pools, id: number): Promise<VersionedProduct | undefined> {
   const row = await pools.read.first(findQuery, { id })
   return row && { id, ...row }
 }
 
-/** The id of the product with a sku. @throws Error when there is none */
+/** @throws Error when there is no such product */
 export async function getProductId(db: Db, sku: string): Promise<number> {
   const row = await db
     .selectFrom('products')
@@ -78,7 +78,7 @@ export async function getProductId(db: Db, sku: string): Promise<number> {
   return Number(row.id)
 }
 
-/** A live product with the members that `include` may ask for, or undefined. */
+/** A live product with the members of `include`, or undefined. */
 export async function findProductDetails(pools: Pools, id: number): Promise<ProductDetails | undefined> {
   const row = await pools.read.first(detailsQuery, { id })
   if (!row) return undefined
@@ -97,13 +97,12 @@ export async function listProductsById(pools: Pools, afterId: number, limit: num
   return products
 }
 
-/** The id and the version of a new product. */
 export interface InsertedProduct {
   readonly id: number
   readonly version: number
 }
 
-/** Adds a product in one statement. The unique index alone decides whether its SKU is taken. */
+/** Adds a product in one statement. Only the unique index decides whether its SKU is taken. */
 export async function insertProduct(
   pools: Pools,
   names: Names,
@@ -112,10 +111,7 @@ export async function insertProduct(
   return catchDuplicate(names, pools.write.one(insertQuery, product).then(toInserted))
 }
 
-/**
- * Adds a product once for an Idempotency-Key.
- * @throws Error of the database, when the write has lost too many conflicts
- */
+/** Adds a product once for an Idempotency-Key. @throws Error of the database, when the write has lost too many conflicts */
 export async function insertProductOnce(
   db: Db,
   names: Names,
@@ -128,8 +124,8 @@ export async function insertProductOnce(
 }
 
 /**
- * Adds the sample products from `first` to `last` that are missing. Resolves to how many were missing. The SKU and the
- * attributes of a sample product follow from its number.
+ * Adds the missing sample products from `first` to `last`. Resolves to how many were missing. The SKU and the attributes of a
+ * sample product follow from its number.
  */
 export async function insertSampleProducts(db: Db, first: number, last: number): Promise<bigint> {
   const { numAffectedRows = 0n } = await sql`
@@ -161,7 +157,7 @@ async function catchDuplicate<T>(names: Names, inserting: Promise<T>): Promise<T
 /** A change of a product; undefined keeps a member. */
 export interface ProductChange {
   readonly id: number
-  /** The versions that the change may be based on; undefined accepts any version. */
+  /** The expected versions; undefined accepts any version. */
   readonly versions: readonly number[] | undefined
   readonly sku?: string | undefined
   readonly attributes: string | undefined
@@ -176,7 +172,6 @@ export interface VersionedChange extends VersionedProduct {
   readonly changed: boolean
 }
 
-/** The product after a change, or why it was refused. */
 export type ChangeProductResult =
   | { readonly verdict: 'done'; readonly change: VersionedChange }
   | { readonly verdict: ChangeRefusal | 'duplicate-sku' }
@@ -212,7 +207,7 @@ const deleteQuery = prepare(
   SELECT * FROM ${sql.table('delete_product')}(${p.id}::bigint, ${p.versions}::integer[])`,
 )
 
-/** Changes a live product. The version is compared under the lock of the row. */
+/** The version is compared under the lock of the row. */
 export async function callChangeProduct(
   pools: Pools,
   names: Names,
@@ -229,7 +224,7 @@ export async function callChangeProduct(
   }
 }
 
-/** `stale`: the product has another version than the deletion is based on. `in-stock`: some of it is still on hand. */
+/** `stale`: the product has another version than the deletion expects. `in-stock`: some of it is still on hand. */
 export type DeleteProductVerdict = 'done' | 'not-found' | 'stale' | 'in-stock'
 
 /** Marks a live product as deleted, unless it has stock. */

@@ -6,7 +6,6 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { scanJson } from '../json/scan-json.ts'
 
-/** The members of a product that every answer shows. */
 export interface Product {
   readonly id: number
   readonly sku: string
@@ -19,7 +18,6 @@ export interface VersionedProduct extends Product {
   readonly version: number
 }
 
-/** A product with the members that `include` may ask for. */
 export interface ProductDetails extends VersionedProduct {
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -27,15 +25,14 @@ export interface ProductDetails extends VersionedProduct {
   readonly stock: string
 }
 
-/** A product of a list. A short list leaves out long attributes. */
+/** A product of a list. A short list omits long attributes. */
 export interface ListedDetails extends Omit<ProductDetails, 'attributes'> {
   /** JSON text as in `Product`. Null: they are longer than a short list shows. */
   readonly attributes: string | null
-  /** How long attributes are that were left out, in bytes of JSON text. */
+  /** The length of omitted attributes, in bytes of JSON text. */
   readonly attributesBytes?: number
 }
 
-/** The SKU and the attributes of a new product. */
 export interface NewProduct {
   readonly sku: string
   /** JSON text that `checkAttributes` has accepted. */
@@ -43,9 +40,9 @@ export interface NewProduct {
 }
 
 /**
- * Requires that a query has found a live product, or that the verdict of a SQL function does not say that there is none.
- * @param details what the error says beside its text, such as the line of a batch
- * @returns `found` as it is
+ * @param found a product of a query, or the verdict of a SQL function
+ * @param details further members of the error, such as the line of a batch
+ * @returns `found`
  * @throws productNotFound
  */
 export function requireProduct<Found>(
@@ -57,8 +54,8 @@ export function requireProduct<Found>(
 }
 
 /**
- * The verdict of a change or deletion that may be based on certain versions only.
- * @throws productNotFound when there is no such product, productChanged when it has another version
+ * @param found the verdict of a change or deletion that expects certain versions
+ * @throws productNotFound, or productChanged when the product has another version
  */
 export function requireSameProduct<Found>(found: Found | 'not-found' | 'stale'): Found {
   const current = requireProduct(found)
@@ -66,16 +63,13 @@ export function requireSameProduct<Found>(found: Found | 'not-found' | 'stale'):
   return current
 }
 
-/**
- * The verdict on a write of a SKU, or what was written.
- * @throws duplicateSku when another product has the SKU
- */
+/** @throws duplicateSku when another product has the SKU */
 export function requireFreeSku<Written>(written: Written | 'duplicate-sku'): Written {
   if (written === 'duplicate-sku') throw duplicateSku()
   return written
 }
 
-/** How many products fit in so many characters, if their attributes are as long as the attributes of `products`: 1 to `max`. */
+/** How many products fit in a number of characters, if their attributes are as long as those of `products`: 1 to `max`. */
 export function rowsThatFit(
   products: readonly Pick<ListedDetails, 'attributes'>[],
   { characters, max }: { readonly characters: number; readonly max: number },
@@ -85,7 +79,6 @@ export function rowsThatFit(
   return Math.max(1, Math.min(max, Math.floor((characters * products.length) / length)))
 }
 
-/** A product in an answer, with what `include` asked for. */
 export const ProductView = z
   .object({
     id: z.int().min(1).meta({ description: 'The id of the product' }),
@@ -108,7 +101,7 @@ export const ProductView = z
   })
   .meta({ id: 'Product' })
 
-/** A product in a list. In a short list `attributes` may be null. */
+/** In a short list `attributes` may be null. */
 export const ListedProductView = ProductView.extend({
   attributesBytes: z.int().min(1).optional().meta({
     description:
@@ -116,12 +109,9 @@ export const ListedProductView = ProductView.extend({
   }),
 }).meta({ id: 'ListedProduct' })
 
-/** The words that the parameter `include` may have. */
 export const INCLUDES = ['meta', 'stock'] as const
-/** A part that a product can be shown with, by the parameter `include`. */
 export type Include = (typeof INCLUDES)[number]
 
-/** The record in the answer to POST /products. */
 export const ProductCreatedView = z
   .object({
     id: z.int().min(1).meta({ description: 'The id of the new product' }),
@@ -129,12 +119,11 @@ export const ProductCreatedView = z
   })
   .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })
 
-/** The JSON of a product. The attributes are text already. Parsing them would lose digits, and cost time. */
+/** The attributes are text already. Parsing them would lose digits, and cost time. */
 export function productJson(product: Product): string {
   return `{${commonMembers(product)}}`
 }
 
-/** The JSON of a product with what `include` asks for. */
 export function productDetailsJson(product: ListedDetails, includes: readonly Include[]): string {
   const { createdAt, updatedAt, version, stock, attributesBytes } = product
   const size = attributesBytes === undefined ? '' : `,"attributesBytes":${attributesBytes}`
@@ -147,12 +136,11 @@ function commonMembers({ id, sku, attributes }: Pick<ListedDetails, 'id' | 'sku'
   return `"id":${id},"sku":${JSON.stringify(sku)},"attributes":${attributes}`
 }
 
-/** The JSON that confirms a new product. */
 export function productCreatedJson(id: number): string {
   return `{"id":${id},"message":"Product ${id} was created."}`
 }
 
-/** The longest SKU, counted in code points. */
+/** In code points. */
 export const SKU_LENGTH_MAX = 255
 
 /** The pattern of a SKU, for the API document: no control characters, and no white space at either end. */
@@ -174,7 +162,7 @@ export function findSkuProblem(sku: string): string | undefined {
   return undefined
 }
 
-/** JSON text that can be stored as attributes, or the reason for a client why it cannot. */
+/** JSON text that can be stored as attributes, or a reason for the client. */
 type AttributesVerdict =
   | { readonly verdict: 'accepted'; readonly text: string }
   | { readonly verdict: 'refused'; readonly reason: string }
@@ -183,14 +171,13 @@ type AttributesVerdict =
 export const ATTRIBUTES_DEPTH_MAX = 32
 /** Keys of all levels together (reference: Attributes). */
 export const ATTRIBUTES_KEYS_MAX = 1_000
-/** PostgreSQL keeps at most so many digits behind the point. */
+/** PostgreSQL keeps at most this many digits after the point. */
 const FRACTION_DIGITS_MAX = 16_383
 
 /**
- * Checks attributes as a request sends them (reference: Attributes).
  * @param attributes JSON as text, or an object or array
  * @returns JSON text that can be stored
- * @throws attributesInvalid that says what is wrong with them
+ * @throws attributesInvalid with the problem
  */
 export function storableAttributes(attributes: string | JsonText, bytesMax: number): string {
   const checked = checkAttributes(typeof attributes === 'string' ? attributes : attributes.jsonText, bytesMax)
@@ -199,7 +186,7 @@ export function storableAttributes(attributes: string | JsonText, bytesMax: numb
 }
 
 /**
- * Checks the JSON text of attributes. The text goes to PostgreSQL as it is, so every number keeps its digits. JavaScript never
+ * Checks the JSON text of attributes. PostgreSQL gets the text unchanged, so every number keeps its digits. JavaScript never
  * computes with the numbers.
  * @param bytesMax limit of the text, and of the text with all numbers written out: PostgreSQL prints `1e60000` in full
  */
@@ -223,7 +210,7 @@ function refused(reason: string): AttributesVerdict {
   return { verdict: 'refused', reason }
 }
 
-/** The value, or undefined when the text is not JSON. */
+/** Undefined when the text is not JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -8,9 +8,9 @@ interface RateLimitsSettings extends LimiterStoreSettings {
   readonly requestsPerMinute: number
 }
 
-/** Bounds the requests of a client in a window of a minute. */
+/** Limits the requests of a client in a window of a minute. */
 export interface RateLimits {
-  /** Counts a request. Resolves to the whole seconds to wait when there were too many, else to undefined. */
+  /** Counts a request. Resolves to the whole seconds to wait if there were too many, otherwise to undefined. */
   readonly consume: (address: string) => Promise<number | undefined>
   /** @throws Error when the store does not answer */
   readonly check: () => Promise<void>
@@ -19,7 +19,7 @@ export interface RateLimits {
 
 const MINUTE_SECONDS = 60
 
-/** Opens the limit that the settings ask for (reference: Rate limit). Resolves to undefined for no limit. */
+/** Opens the configured limit (reference: Rate limit). Resolves to undefined for no limit. */
 export async function openRateLimits(
   settings: RateLimitsSettings,
   database: Pick<Database<InventoryTables>, 'db' | 'names'>,

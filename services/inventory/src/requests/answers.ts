@@ -17,13 +17,12 @@ export function recordEnvelope<T extends z.ZodType, const Status extends number>
   return z.object({ statusCode: z.literal(status), data: record })
 }
 
-/** The body of a list, from the JSON texts of its records. */
 export function listBody(records: readonly string[]): RawJson {
   return new RawJson(`{"statusCode":200,"data":[${records.join(',')}]}`)
 }
 
 /**
- * The body of a list that is read as its client takes it.
+ * The body of a list that is read as fast as its client takes it.
  * @param pieces records with commas between them; no piece is empty
  */
 export function listStream(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
@@ -48,8 +47,8 @@ const DIGEST_LENGTH = 22
 
 /**
  * The entity tag of a product, a strong validator (RFC 9110, section 8.8.3; reference: Entity tags). Stock and times do not
- * belong to the version, so an answer that shows them has a tag with a digest of all it shows.
- * @param shown JSON of the product with the members that `include` names
+ * belong to the version, so an answer with them has a tag with a digest of the whole answer.
+ * @param shown JSON of the product with the members of `include`
  */
 export function productTag(id: number, version: number, shown?: string): string {
   if (shown === undefined) return `"p${id}-${version}"`
@@ -61,7 +60,6 @@ export function locationTag(id: number, version: number): string {
   return `"l${id}-${version}"`
 }
 
-/** The entity tag of a stock level. */
 export function levelTag(
   { productId, locationId }: { readonly productId: number; readonly locationId: number },
   version: string,
@@ -76,9 +74,9 @@ export function namesTag(header: string, tag: string): boolean {
 }
 
 /**
- * The versions of a product (`p`) or a location (`l`) that an `If-Match` header names, by strong comparison (RFC 9110, section
- * 13.1.1). Weak tags and tags of other records name no version. Undefined for `*`, which every version matches. The digest in a
- * tag is not compared, because a change is based on the version alone.
+ * The versions of a product (`p`) or a location (`l`) in an `If-Match` header, by strong comparison (RFC 9110, section
+ * 13.1.1). Weak tags and tags of other records name no version. Undefined for `*`, which every version matches. The digest in
+ * a tag is not compared, because a change depends only on the version.
  */
 export function matchedVersions(header: string, kind: 'p' | 'l', id: number): readonly number[] | undefined {
   if (header.trim() === '*') return undefined
@@ -88,7 +86,7 @@ export function matchedVersions(header: string, kind: 'p' | 'l', id: number): re
   })
 }
 
-/** The errors that every endpoint which asks the database documents, beside its own. */
+/** The errors of every endpoint that queries the database, in addition to its own. */
 export const outage = { 503: 'The database is away, too slow or too contended' } as const
 
 /** The errors of `outage`, and the errors of an endpoint that reads a body. */

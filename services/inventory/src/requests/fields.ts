@@ -6,13 +6,9 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 /** An id: a decimal integer from 1 to 9007199254740991 (reference: Path ids). */
 export const RecordId = p.int({ min: 1 })
 
-/** The id of a product in a request. */
 export const ProductId = RecordId.meta({ description: 'The id of a product' })
-/** The id of a location in a request. */
 export const LocationId = RecordId.meta({ description: 'The id of a location' })
-/** The id of a reservation in a request. */
 export const ReservationId = RecordId.meta({ description: 'The id of a reservation' })
-/** The id of an import of an operator in a request. */
 export const ImportId = RecordId.meta({ description: 'The id of an import' })
 
 const LENGTH_MAX = 255
@@ -36,10 +32,9 @@ function findTextProblem(text: string): string | undefined {
     : undefined
 }
 
-/** The API document says the limit of the settings by default. */
+/** The API document states the default limit. */
 const LIMIT_MAX_DEFAULT = 500
 
-/** The keywords of every list. */
 export const PageKeywords = z.object({
   limit: p.int({ min: 1 }).optional().meta({ description: 'How many rows a page has', maximum: LIMIT_MAX_DEFAULT }),
   cursor: z.string({ error: FIELD_TEXTS.givenTwice }).optional().meta({
@@ -47,5 +42,4 @@ export const PageKeywords = z.object({
     description: 'Where the page begins, from the Link header of the page before',
   }),
 })
-/** The parameters of a list that every list has. */
 export type PageKeywords = z.output<typeof PageKeywords>

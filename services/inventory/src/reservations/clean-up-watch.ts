@@ -1,19 +1,18 @@
-/** Knows whether clean-up goes on in this process, for its readiness. The time comes from `performance.now()`. */
+/** Tracks whether clean-up works in this process, for its readiness. The time comes from `performance.now()`. */
 export class CleanUpWatch {
   readonly #silentMsMax: number
   #aliveAtMs: number | undefined
 
-  /** @param silentMsMax clean-up that tells nothing for so many milliseconds is stuck */
+  /** @param silentMsMax after this many milliseconds without a sign of life, clean-up counts as stuck */
   constructor(silentMsMax: number) {
     this.#silentMsMax = silentMsMax
   }
 
-  /** Remembers that clean-up has started, ended a run, or had an answer of the database. */
+  /** Records that clean-up has started, ended a run, or got an answer of the database. */
   rememberAlive(): void {
     this.#aliveAtMs = performance.now()
   }
 
-  /** Remembers that clean-up has stopped. */
   rememberEnd(): void {
     this.#aliveAtMs = undefined
   }

@@ -7,7 +7,6 @@ import { answerOf, type CallerColumns, callerColumns, callerRow } from '../idemp
 import type { ReserveRefusal } from '../stock/level.ts'
 import type { NewReservation, Reservation, ReservationStatus } from './reservation.ts'
 
-/** Why a reservation cannot be committed. */
 export type CommitRefusal = 'not-found' | 'above-remaining' | Exclude<ReservationStatus, 'active'>
 
 const reserveQuery = prepare('reserve', (p: CallerColumns & NewReservation) =>
@@ -35,7 +34,6 @@ const expireQuery = prepare(
   (p: { limit: number }) => sql<{ expired: number }>`SELECT ${sql.table('expire_reservations')}(${p.limit}) AS expired`,
 )
 
-/** A reservation must meet all of these. */
 interface ReservationFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
@@ -43,7 +41,7 @@ interface ReservationFilters {
   readonly reference?: string | undefined
 }
 
-/** Due, but not expired by clean-up yet. Such a reservation is shown exactly as an expired one. */
+/** Due, but not expired by clean-up yet. Such a reservation looks exactly like an expired one. */
 const IS_DUE = sql`(r.status = 'active' AND r.expires_at <= now())`
 const RESERVATION = sql`
   CASE WHEN ${IS_DUE} THEN (${sql.table('reservation_json')}(r)::jsonb || '{"status":"expired","remaining":0}')::json
@@ -68,7 +66,7 @@ export async function findOverdueSeconds(pools: Pools): Promise<number> {
   return (await pools.read.one(overdueQuery, {})).seconds
 }
 
-/** Finds a reservation of any status, also one that is over; undefined when there is none. */
+/** A reservation of any status. Undefined: there is none. */
 export async function findReservation(pools: Pools, id: number): Promise<Reservation | undefined> {
   return (await pools.read.first(findQuery, { id }))?.reservation
 }
@@ -98,8 +96,8 @@ function hasStatus(status: ReservationStatus): RawBuilder<unknown> {
 }
 
 /**
- * Reserves stock in one call of the database. A repeat with the same Idempotency-Key gets the reservation of
- * the first request.
+ * Reserves stock in one call of the database. A repeated request with the same Idempotency-Key gets the reservation of the
+ * first request.
  */
 export function callReserve(
   pools: Pools,
@@ -109,7 +107,7 @@ export function callReserve(
   return pools.write.one(reserveQuery, { ...callerColumns(caller), ...reservation })
 }
 
-/** Ships `quantity` of a reservation, or all that remains. */
+/** Ships `quantity` of a reservation, or its remaining quantity. */
 export function callCommitReservation(
   pools: Pools,
   caller: Caller,
@@ -118,7 +116,7 @@ export function callCommitReservation(
   return pools.write.one(commitQuery, { ...callerColumns(caller), ...commit })
 }
 
-/** Releases what remains of an active reservation. Resolves to the status before the call. */
+/** Releases the remaining quantity of an active reservation. Resolves to the status before the call. */
 export async function callReleaseReservation(
   pools: Pools,
   actor: string | null,
@@ -127,7 +125,7 @@ export async function callReleaseReservation(
   return (await pools.write.one(releaseQuery, { actor, id })).before
 }
 
-/** Expires due reservations, at most `limit`. Resolves to how many it expired. */
+/** Expires at most `limit` due reservations. Resolves to how many it expired. */
 export async function callExpireReservations(pools: Pools, limit: number): Promise<number> {
   return (await pools.write.one(expireQuery, { limit })).expired
 }
@@ -138,11 +136,11 @@ interface ExpiryDeps {
 }
 
 const BATCH_ROWS = 100
-/** A request waits for no more batches than this, however many reservations are due. */
+/** The limit of batches that a request waits for, however many reservations are due. */
 const BATCHES_MAX = 10
 
 /**
- * Takes stock. If there is too little, expires the reservations that are due and tries again, because reserved stock is free from
+ * Takes stock. If there is too little, expires the due reservations and tries again, because reserved stock is free from
  * `expiresAt` on, and not only after the next clean-up (reference: Reservation expiry).
  */
 export async function retryAfterExpiry<Answer extends { readonly verdict: string }>(

@@ -2,13 +2,12 @@ import { z } from 'zod'
 import { reservationCommitted, reservationExpired, reservationNotFound } from '../errors.ts'
 import { PLACE_NAMES, QuantityView } from '../stock/level.ts'
 
-/** Statuses of a reservation. The README of this folder has the diagram of its states. */
+/** The README of this folder has the diagram of its states. */
 export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
 
-/** `active` until nothing of the reservation remains (reference: Reservation states). */
+/** `active` until its remaining quantity is 0 (reference: Reservation states). */
 export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
 
-/** The stock that a client asks to reserve. */
 export interface NewReservation {
   readonly productId: number
   readonly locationId: number
@@ -17,11 +16,7 @@ export interface NewReservation {
   readonly reference?: string | undefined
 }
 
-/**
- * Requires that a query has found a reservation, or that the verdict of a SQL function does not say that there is none.
- * @returns `found` as it is
- * @throws reservationNotFound
- */
+/** @param found a reservation of a query, or the verdict of a SQL function @returns `found` @throws reservationNotFound */
 export function requireReservation<Found>(found: Found | 'not-found' | undefined): Found {
   if (found === undefined || found === 'not-found') throw reservationNotFound()
   return found
@@ -29,7 +24,7 @@ export function requireReservation<Found>(found: Found | 'not-found' | undefined
 
 /**
  * Refuses to commit or release a reservation that ended otherwise.
- * @throws reservationCommitted or reservationExpired, as its status says
+ * @throws reservationCommitted or reservationExpired, by its status
  */
 export function refuseEnded(status: 'committed' | 'expired'): never {
   throw status === 'committed' ? reservationCommitted() : reservationExpired()
@@ -50,8 +45,6 @@ export const ReservationView = z
   })
   .meta({ id: 'Reservation' })
 
-/** A reservation in a list, with what `include` asked for. */
 export const ListedReservationView = ReservationView.extend(PLACE_NAMES).meta({ id: 'ListedReservation' })
 
-/** A reservation, as answers show it. */
 export type Reservation = z.infer<typeof ReservationView>

@@ -5,14 +5,13 @@ import { MOVEMENT_TYPES, type MovementType } from '../movements/movement.ts'
 import { RESERVATION_STATUSES, type ReservationStatus } from './reservation.ts'
 import { findOverdueSeconds } from './reservation-repository.ts'
 
-/** The counters of movements and reservations. */
 export interface StockMetrics {
   readonly countMovement: (type: MovementType) => void
-  /** @param status that the reservations have now */
+  /** @param status the new status of the reservations */
   readonly countReservation: (status: ReservationStatus, count?: number) => void
 }
 
-/** Creates the counters of movements and reservations. Each series starts at 0, so that its first increment is visible. */
+/** Each series starts at 0, so that its first increment is visible. */
 export function createStockMetrics(meter: Metrics['meter']): StockMetrics {
   const movements = startAtZero(
     meter.createCounter('inventory_movements_total', { description: 'Movements of stock by type' }),

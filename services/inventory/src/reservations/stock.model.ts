@@ -3,19 +3,17 @@ import { type MoveRefusal, QUANTITY_MAX, type ReserveRefusal } from '../stock/le
 import type { NewReservation, ReservationStatus } from './reservation.ts'
 import type { CommitRefusal } from './reservation-repository.ts'
 
-// The rules of stock in TypeScript: what the functions of the database must do.
+// The rules of stock in TypeScript: a model of the database functions.
 
-/** A reservation of the model. `remaining` is counted in units of stock. */
+/** `remaining` is counted in units of stock. */
 export interface ModelReservation {
   readonly productId: number
   readonly locationId: number
   readonly remaining: number
   readonly status: ReservationStatus
-  /** Whether its time is over. */
   readonly isDue: boolean
 }
 
-/** The rows that the SQL functions of stock read and change. */
 export interface Stock {
   readonly products: ReadonlySet<number>
   /** Locations, and whether they take stock. */
@@ -71,7 +69,7 @@ function moveLine(stock: Stock, line: MovementLine): Outcome<MoveRefusal> {
   return changeLevel(left.stock, { ...from, locationId: toLocationId }, { onHand: -onHandDelta, reserved: 0 })
 }
 
-/** Model of `reserve`. The reservation gets the id that the database gave it. */
+/** Model of `reserve`. The reservation gets the id from the database. */
 export function reserve(
   stock: Stock,
   id: number,
@@ -85,8 +83,8 @@ export function reserve(
 }
 
 /**
- * Model of `commit`. Without a quantity, all that remains is committed.
- * @throws Error when less stock is on hand than is reserved, which no request brings about
+ * Model of `commit`. Without a quantity, all of the remaining quantity is committed.
+ * @throws Error when less stock is on hand than is reserved, which no request causes
  */
 export function commit(stock: Stock, id: number, quantity: number | undefined): Outcome<CommitRefusal> {
   const reservation = stock.reservations.get(id)
@@ -103,13 +101,12 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
 
 /**
  * Releases the remaining quantity. Undefined when there is nothing to release.
- * @throws Error when less stock is on hand than is reserved, which no request brings about
+ * @throws Error when less stock is on hand than is reserved, which no request causes
  */
 export function release(stock: Stock, id: number): Stock | undefined {
   return stock.reservations.get(id)?.isDue ? undefined : endReservation(stock, id, 'released')
 }
 
-/** Ends every reservation that is due. */
 export function expire(stock: Stock): Stock {
   const due = [...stock.reservations].filter(([, { status, isDue }]) => status === 'active' && isDue)
   return due.reduce((left, [id]) => endReservation(left, id, 'expired') ?? left, stock)
@@ -163,7 +160,7 @@ function findMissing({ products, locations }: Stock, { productId, locationId }: 
   return locations.has(locationId) ? undefined : 'location-not-found'
 }
 
-/** The quantities of a level, in units. `reserved` is a part of `onHand`. */
+/** In units. `reserved` is a part of `onHand`. */
 export interface Quantities {
   readonly onHand: number
   readonly reserved: number

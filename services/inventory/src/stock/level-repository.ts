@@ -6,7 +6,6 @@ import { listLocationCodes } from '../locations/location-repository.ts'
 import type { Position } from '../pagination/page.ts'
 import type { Level, PlaceNames, ProductStock } from './level.ts'
 
-/** Filters of levels. A level must meet all that are given. */
 export interface LevelFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
@@ -28,13 +27,13 @@ interface PlaceRow {
   readonly version: string
 }
 
-/** A level with its version for `ETag`, or what of it does not exist. */
+/** A level with its version for `ETag`, or the missing object. */
 export type FoundLevel =
   | { readonly level: Level; readonly version: string }
   | 'product-not-found'
   | 'location-not-found'
 
-/** The read pool reads at most so many levels of a product, because reads of single rows wait behind them. */
+/** The limit of levels of a product on the read pool, because reads of single rows wait behind them. */
 const SHORT_LEVELS = 200
 
 const levelQuery = prepare(
@@ -54,7 +53,6 @@ const productQuery = prepare('find_product_stock', (p: { productId: number }) =>
 )
 
 interface ProductStockRow extends Omit<ProductStock, 'productId'> {
-  /** How many levels were read. */
   readonly levels: number
 }
 
@@ -83,7 +81,7 @@ export async function findLevel(pools: Pools, place: Place): Promise<FoundLevel>
 
 const NO_STOCK = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
 
-/** The stock of a product; undefined when the product does not exist. `long`: it has too many levels for the read pool. */
+/** Undefined when the product does not exist. `long`: it has too many levels for the read pool. */
 export async function findProductStock(pools: Pools, productId: number): Promise<ProductStock | 'long' | undefined> {
   const row = await pools.read.first(productQuery, { productId })
   if (row === undefined) return undefined
@@ -106,7 +104,7 @@ export async function listLevels(
   { productId, locationId, sku, below }: LevelFilters,
   { after, limit }: { readonly after: Position | undefined; readonly limit: number },
 ): Promise<Level[]> {
-  // Subqueries look products and locations up row by row. With a join, the planner would leave the order of the primary key.
+  // Subqueries look up products and locations row by row. With a join, the planner would leave the order of the primary key.
   const conditions = [
     sql`(SELECT p.deleted_at IS NULL FROM ${sql.table('products')} p WHERE p.id = l.product_id)`,
     sql`(SELECT c.deleted_at IS NULL FROM ${sql.table('locations')} c WHERE c.id = l.location_id)`,
@@ -152,10 +150,9 @@ export async function listSampleProductsWithoutLevel(
   return products.map(({ id }) => Number(id))
 }
 
-/** A level with the names of its product and its location. */
 export type NamedLevel = Level & PlaceNames
 
-/** Adds names to levels or movements. Deleted products and locations keep theirs. */
+/** Adds names to levels or movements. Deleted products and locations keep their names. */
 export async function listNamed<Row extends Place>(db: Db, rows: readonly Row[]): Promise<(Row & PlaceNames)[]> {
   if (rows.length === 0) return []
   const products = await db
@@ -175,7 +172,7 @@ export async function listNamed<Row extends Place>(db: Db, rows: readonly Row[])
 
 const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))
 
-/** For each invariant of stock a query that finds the rows that break it (reference: Stock invariants). */
+/** For each invariant of stock, a query of the rows that break it (reference: Stock invariants). */
 const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
   'levels that are not the sum of their movements': sql`
     SELECT product_id, location_id FROM ${levels} l FULL JOIN (
@@ -209,8 +206,8 @@ const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
 }
 
 /**
- * Describes every broken invariant of stock; an empty list when all hold. Reads the whole ledger in one snapshot, so it may run
- * while stock moves.
+ * Describes every broken invariant of stock; an empty list if there is none. Reads the whole ledger in one snapshot, so it
+ * may run while stock moves.
  */
 export async function findStockFaults(db: Db): Promise<readonly string[]> {
   return db

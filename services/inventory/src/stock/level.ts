@@ -11,7 +11,6 @@ import { type Refused, refuseKey } from '../idempotency/idempotent-request.ts'
 import { requireLocation } from '../locations/location.ts'
 import { requireProduct } from '../products/product.ts'
 
-/** The most that a level can have on hand. */
 export const QUANTITY_MAX = 1_000_000_000_000
 
 /** A quantity as text, without leading zeros. */
@@ -20,10 +19,10 @@ export const QUANTITY_FORM = /^(?:0|[1-9]\d{0,12})$/
 /** A level with less available than this runs low, where a request names no other limit. */
 export const LOW_STOCK = 10
 
-/** A quantity in an answer: a whole number, never below 0. */
+/** Never below 0. */
 export const QuantityView = z.int().min(0).max(QUANTITY_MAX)
 
-/** A level in an answer, as the SQL function `level_json` makes it. */
+/** A level in an answer. The SQL function `level_json` makes it. */
 export const LevelView = z
   .object({
     productId: z.int().min(1).meta({ description: 'The id of the product' }),
@@ -38,10 +37,8 @@ export const LevelView = z
   })
   .meta({ id: 'Level' })
 
-/** The stock of a product at a location, as answers show it. */
 export type Level = z.infer<typeof LevelView>
 
-/** The words that the parameter `include` of a list of levels or movements may be. */
 export const PLACE_INCLUDES = ['names'] as const
 
 /** The members that `include=names` adds. */
@@ -50,13 +47,12 @@ export const PLACE_NAMES = {
   location: z.string().max(64).optional().meta({ description: 'The code of the location. Present with include=names' }),
 }
 
-/** The names that people use: the SKU of a product, and the code of a location. */
+/** The SKU of a product, and the code of a location. */
 export interface PlaceNames {
   readonly sku: string
   readonly location: string
 }
 
-/** A level in a list, with what `include` asked for. */
 export const ListedLevelView = LevelView.extend(PLACE_NAMES).meta({ id: 'ListedLevel' })
 
 /** The stock of a product: the sums over all locations, and the level of each. */
@@ -70,10 +66,9 @@ export const ProductStockView = z
   })
   .meta({ id: 'ProductStock' })
 
-/** The stock of a product in all and at each location, as answers show it. */
 export type ProductStock = z.infer<typeof ProductStockView>
 
-/** Why a movement of stock is refused, as its SQL function says it. */
+/** The reasons of the SQL function to refuse a movement of stock. */
 export type MoveRefusal =
   | 'product-not-found'
   | 'location-not-found'
@@ -82,7 +77,7 @@ export type MoveRefusal =
   | 'stale-quantity'
   | 'above-limit'
 
-/** Why a reservation is refused, as its SQL function says it. */
+/** The reasons of the SQL function to refuse a reservation. */
 export type ReserveRefusal = Extract<MoveRefusal, 'product-not-found' | 'location-not-found' | 'insufficient-stock'>
 
 /**

@@ -26,7 +26,6 @@ type ProductDeps = ChangeDeps & {
   readonly config: { readonly attributesBytesMax: number }
 }
 
-/** A product to create, as the client wrote it. */
 export interface CreateProductInput extends Audited {
   readonly caller: Caller
   readonly sku: string
@@ -56,10 +55,9 @@ export function createProduct(
   })
 }
 
-/** A change of a product. A member that is undefined stays as it is. */
 export interface ChangeProductInput extends Audited {
   readonly id: number
-  /** The versions that the change may be based on; undefined accepts any version. */
+  /** The expected versions; undefined accepts any version. */
   readonly versions: readonly number[] | undefined
   readonly sku?: string | undefined
   readonly attributes?: string | JsonText | undefined

@@ -13,25 +13,23 @@ import type { StockMetrics } from '../reservations/stock-metrics.ts'
 interface CleanUpDeps {
   readonly pools: Pools
   readonly stockMetrics: StockMetrics
-  /** Counts the tasks of each run by outcome. */
   readonly outcomes: ReturnType<Metrics['meter']['createCounter']>
   readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
-  /** Remembers each answer of the database, for the readiness of the process. */
   readonly cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>
 }
 
 /** Small, because a batch keeps the levels of its reservations locked. */
 const BATCH_ROWS = 100
-/** Larger, because nothing waits for these rows. */
+/** Larger, because no other request needs these rows. */
 const IMPORT_BATCH_ROWS = 5_000
 /** Each may have a file of many mebibytes. */
 const BATCH_FILES = 10
 
 /**
- * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of imports that broke
- * off, and ends imports that nobody goes on with (reference: Clean-up). Any number of processes may do so at
- * the same time: each batch takes rows that no other has. What is done stays done, so a run that ends early
- * leaves the rest to the next one. A second run finds nothing more to do.
+ * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of imports that broke off, and ends
+ * imports that no process continues (reference: Clean-up). Any number of processes may do so at the same time: each batch
+ * takes rows that no other process has. Finished work stays finished, so a run that ends early leaves the rest to the next
+ * one. A second run finds nothing more to do.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   const { pools, logger, stockMetrics, cleanUpWatch } = deps
@@ -58,9 +56,8 @@ interface RepeatedCleanUpDeps extends Omit<CleanUpDeps, 'outcomes'> {
 }
 
 /**
- * Begins to clean up after each pause of `cleanUpEveryMs`, by a timer, because inventory works on jobs only where there are
- * operators.
- * @returns a function that stops the clean-up, after the run that is under way
+ * Cleans up after each pause of `cleanUpEveryMs`, by a timer, because inventory works on jobs only if there are operators.
+ * @returns a function that stops the clean-up, after the current run
  */
 export function startCleanUp(deps: RepeatedCleanUpDeps): () => Promise<void> {
   const outcomes = deps.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
@@ -86,7 +83,7 @@ function hasPassed(ms: number, signal: AbortSignal): Promise<boolean> {
   return setTimeout(ms, true, { signal }).catch(() => false)
 }
 
-/** Does a task of a run. A task that fails is logged and counted, and the next run tries it again. */
+/** A failed task is logged and counted, and the next run tries it again. */
 async function attemptTask(
   { outcomes, logger, cleanUpWatch }: Pick<CleanUpDeps, 'outcomes' | 'logger' | 'cleanUpWatch'>,
   task: string,
@@ -103,7 +100,7 @@ async function attemptTask(
   }
 }
 
-/** Processes batches until one is not full. Resolves to how many rows there were in all. */
+/** Processes batches until one is not full. Resolves to the number of all rows. */
 async function repeatWhileFull(
   processBatch: (limit: number) => Promise<number>,
   cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>,

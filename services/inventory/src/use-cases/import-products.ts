@@ -34,27 +34,26 @@ export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
 /** `insert`: a product whose SKU is taken fails. `upsert`: its attributes are replaced. `skip`: it is left out. */
 export type ImportMode = (typeof IMPORT_MODES)[number]
 
-/** A file to import, with whose it is and how it is stored. */
 export interface ImportProductsInput {
-  /** As many at a time as have arrived. */
+  /** Grouped as they arrive. */
   readonly records: AsyncIterable<readonly ImportRecord[]>
   readonly mode: ImportMode
   readonly storing: Storing
-  /** Names the client, which waits for its turn. */
+  /** Identifies the client for its share of the slots. */
   readonly client: string
   /** Aborted when the client leaves. Nothing is committed after that. */
   readonly signal: AbortSignal | undefined
-  /** The attempt of a job that imports the file. Undefined: nobody goes on with an import that breaks off. */
+  /** The attempt of a job that imports the file. Undefined: no other attempt continues an import that breaks off. */
   readonly attempt?: ImportAttempt
-  /** The report of earlier attempts. The import goes on behind the records that it counts. */
+  /** The report of earlier attempts. The import continues after the records that it counts. */
   readonly before?: ImportReport | undefined
-  /** The place of the reader of the records. */
+  /** The position of the reader of the records. */
   readonly place: ReadPlace
   /** Called at the end of an import, even if the import breaks off. */
   readonly onEnd?: (verdict: ImportOutcome['verdict'] | 'broken-off', report: ImportReport) => void
 }
 
-/** The news of an import while it runs: how many records were received, or the error of a record by its line. */
+/** The progress of an import: how many records were received, or the error of a record by its line. */
 export type ImportEvent =
   | { readonly type: 'progress'; readonly received: number }
   | {
@@ -64,7 +63,7 @@ export type ImportEvent =
       readonly error: Pick<RecordProblem, 'type' | 'description'>
     }
 
-/** The end of an import. `taken-back`: a record of an atomic import failed, so nothing was stored. */
+/** `taken-back`: a record of an atomic import failed, so nothing was stored. */
 export interface ImportOutcome {
   readonly verdict: 'stored' | 'tried' | 'taken-back'
   readonly report: ImportReport
@@ -151,7 +150,6 @@ function wholeOutcome({ created, updated, skipped }: StagedCounts): BatchOutcome
 /** Stores the records of a batch, all or none. @throws pg.DatabaseError when PostgreSQL refuses a value */
 type StoreBatch = (batch: RecordBatch) => Promise<BatchOutcome>
 
-/** Stores each batch in one statement. */
 function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportProductsInput, 'mode'>): StoreBatch {
   return async (batch) => {
     const { products } = batch
@@ -160,7 +158,6 @@ function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportP
   }
 }
 
-/** Stores each batch in one transaction with the report that counts it. */
 function storeWithReport(
   { db }: Pick<TransferDatabase, 'db'>,
   { attempt, mode }: { readonly attempt: ImportAttempt; readonly mode: ImportMode },
@@ -177,7 +174,7 @@ function storeWithReport(
     )
 }
 
-/** Stores a batch in the turn of its client, unless the client has left. A batch that waits for its turn holds no connection. */
+/** Stores a batch in a slot of its client, unless the client has left. A waiting batch holds no connection. */
 function storeInTurn(
   { batches, until }: TransferDatabase,
   { client, signal }: ImportProductsInput,
@@ -205,7 +202,7 @@ async function* storeRecords(
   }
 }
 
-/** When PostgreSQL refuses a batch because of a value, stores its records one by one, so that only the bad one fails. */
+/** If PostgreSQL refuses a batch because of a value, stores its records one by one, so that only the bad one fails. */
 async function* retryOneByOne(batch: RecordBatch, store: StoreBatch): AsyncGenerator<BatchOutcome, void> {
   const whole = await catchRefusal(store(batch))
   if (whole !== undefined) {
@@ -233,7 +230,7 @@ function* eventsOf(problems: readonly RecordProblem[]): Generator<ImportEvent> {
   }
 }
 
-/** The outcome of a batch, by the verdicts on its products. A product that is staged waits for the end of the file. */
+/** The outcome of a batch, by the verdicts on its products. A staged product waits for the end of the file. */
 function judgeBatch(
   { products, problems }: RecordBatch,
   verdicts: readonly (ImportVerdict | 'staged')[],

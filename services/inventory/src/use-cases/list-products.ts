@@ -18,28 +18,27 @@ import { nameOfSelection, type ProductListKeywords, readSelection } from '../pro
 import { findProduct, findProductDetails, listProductsById } from '../products/product-repository.ts'
 import type { Turns } from '../rate-limits/turns.ts'
 
-/** A page of at most 50 rows, and the row that says whether there is a next page. Longer pages are read in pieces. */
+/** A page of at most 50 rows, and one further row that shows whether there is a next page. Longer pages are read in pieces. */
 const SHORT_ROWS = 51
-/** Characters of a piece of a long page, roughly. A product may have 64 KiB. */
+/** The approximate number of characters in a piece of a long page. A product may have 64 KiB. */
 const PIECE_LENGTH = 65_536
-/** Rows of the first piece, and of a piece at most. */
+/** The number of rows of the first piece, and the maximum of a piece. */
 const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
 type ListDeps = Pick<Database<InventoryTables>, 'pools' | 'readLagging'> &
   Pick<Turns, 'listTurns' | 'longPages'> & { readonly config: PageLimits }
 
-/** A request for a page of products. */
 export interface ListProductsInput {
   /** The path of the list, to which its cursors are bound. */
   readonly path: string
   readonly keywords: ProductListKeywords
-  /** Names the client, which waits for its turn. */
+  /** Identifies the client for its share of the slots. */
   readonly client: string
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal
 }
 
-/** A page of products. A short page is read at once, a long page as its client takes it. */
+/** A page of products. A short page is read at once, a long page as fast as its client takes it. */
 export type ListedProducts = {
   /** The cursor of the next page; undefined on the last page. */
   readonly next: string | undefined
@@ -47,11 +46,10 @@ export type ListedProducts = {
   readonly total: number | undefined
 } & (
   | { readonly kind: 'short'; readonly records: readonly string[] }
-  /** `slot` is to be disposed of when the answer is over. */
+  /** `slot` must be disposed of at the end of the answer. */
   | { readonly kind: 'long'; readonly pieces: AsyncIterable<Uint8Array>; readonly slot: Disposable }
 )
 
-/** A request whose parameters were checked. */
 interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
   readonly selection: ProductSelection
   readonly page: ProductPage
@@ -60,12 +58,7 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
   readonly cut: <T extends { readonly position: Position }>(found: readonly T[]) => Page<T>
 }
 
-/**
- * Lists products (reference: Product filters, Long pages).
- * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh for
- * too many rows, cursorForeign for a cursor of another list; validationError, tooManyFilters, filtersTooLong,
- * tooManyFilterValues for wrong filters
- */
+/** Lists products (reference: Product filters, Long pages). @throws serverBusy for too many long pages */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
   const request = readRequest(deps, input)
   const { selection, page, signal } = request
@@ -113,9 +106,9 @@ function inListTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: (
 }
 
 /**
- * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is
- * a prepared statement on the read pool, among the reads of single products; it is undefined when it is too
- * long for that. Any other page is planned for its values.
+ * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is a prepared
+ * statement on the read pool, among the reads of single products; it is undefined when it is too long for that. Any other
+ * page is planned for its values.
  */
 async function findShortPage(
   deps: ListDeps,
@@ -133,7 +126,7 @@ async function findShortPage(
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
 }
 
-/** Decides the rows of a long page at once. Their products are read in pieces, each when it is asked for. */
+/** Decides the rows of a long page at once. Their products are read in pieces, each on demand. */
 async function openLongPage(deps: ListDeps, request: ListRequest) {
   const { selection, page, client, signal } = request
   const slot = deps.longPages.take(client)
@@ -151,7 +144,7 @@ async function openLongPage(deps: ListDeps, request: ListRequest) {
   }
 }
 
-/** Products as they are sent, with commas between them, and how many more products make a piece of the same size. */
+/** Products as they are sent, with commas between them, and how many further products make a piece of the same size. */
 interface Piece {
   readonly bytes: Uint8Array
   readonly nextCount: number
@@ -170,8 +163,8 @@ async function* readPieces(
 }
 
 /**
- * Reads the products that were not deleted meanwhile. Called when the turn has come: V8 moves an object that
- * waits long to the old generation, and would keep the rows in it until the next full collection.
+ * Reads the products that still exist. Called once a slot is free: V8 moves an object that waits long to the old generation,
+ * and would keep the rows in it until the next full collection.
  */
 async function readPiece(
   { readLagging }: ListDeps,
@@ -189,13 +182,12 @@ async function readPiece(
   }
 }
 
-/** The JSON of a product, and its version. */
 interface ShownProduct {
   readonly json: string
   readonly version: number
 }
 
-/** A live product with the members that `include` names. @throws productNotFound when no live product has the id */
+/** A live product with the members of `include`. @throws productNotFound when no live product has the id */
 export async function showProduct(
   { pools }: { readonly pools: Pools },
   { id, includes }: { readonly id: number; readonly includes: readonly Include[] },

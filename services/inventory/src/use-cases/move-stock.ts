@@ -60,8 +60,8 @@ async function refuseLine(pools: Pools, lines: readonly MovementLine[], answer: 
 }
 
 /**
- * The quantity for the refusal of a later line. PostgreSQL refused the line after the lines before it, which
- * are undone by now, so the quantity that it saw does not exist.
+ * The quantity for the refusal of a later line. PostgreSQL refused the line after earlier lines, which are now undone, so the
+ * quantity that it saw does not exist.
  */
 async function readQuantityNow(
   pools: Pools,
@@ -81,12 +81,12 @@ async function readLevelNow(
   return typeof found === 'string' ? { onHand: 0, reserved: 0, available: 0 } : found.level
 }
 
-/** A movement of the stock of one product, as an operator orders it by SKU and codes of locations. */
+/** A movement of the stock of one product, by SKU and codes of locations. */
 export interface MoveStockByNameInput {
   readonly sku: string
-  /** The codes of the locations: one, or for a transfer where stock leaves and where it arrives. */
+  /** The codes of the locations: one, or for a transfer the source and the destination. */
   readonly locations: readonly string[]
-  /** The line, as far as it names no product and no location. */
+  /** The line without its product and location. */
   readonly toLine: (place: StockPlace) => MovementLine
 }
 
@@ -102,9 +102,8 @@ export interface StockMovedByName {
   readonly levels: readonly NamedLevel[]
 }
 
-/** Only the service has metrics: nobody reads the counters of a command. */
+/** Only the service has metrics; a command has no counters. */
 const UNCOUNTED: StockMetrics = { countMovement: () => {}, countReservation: () => {} }
-/** The actor of movements that a command makes. */
 const OPERATOR = 'operator'
 
 /**

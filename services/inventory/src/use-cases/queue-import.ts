@@ -20,7 +20,7 @@ import { type ImportBounds, importLimits, readRecords } from '../imports/read-re
 import type { AuditedChange } from '../operators/operator-change.ts'
 import { type ChangeDeps, runAuditedChange } from '../operators/operator-change-repository.ts'
 
-/** Bytes of a piece of a file. A larger one would be in memory as a whole, several times over. */
+/** The size of a piece of a file. A larger one would be in memory as a whole, several times over. */
 const PIECE_BYTES = 262_144
 
 interface QueueDeps extends ChangeDeps {
@@ -29,10 +29,8 @@ interface QueueDeps extends ChangeDeps {
   readonly config: ImportBounds
 }
 
-/** A file that arrives, whose it is, and how it is imported. */
 export interface QueueImportInput extends ImportOrder {
   readonly operator: Operator
-  /** The Idempotency-Key. */
   readonly key: string | undefined
   readonly bytes: AsyncIterable<Uint8Array>
   /** Returns the caller of a request with this content. */
@@ -84,19 +82,18 @@ export async function queueImport(deps: QueueDeps, input: QueueImportInput): Pro
   }
 }
 
-/** The outcome of a part of a file while nothing of it is judged. */
+/** The outcome of a part of a file that is not judged yet. */
 function arrivedOf(records: readonly ImportRecord[]): BatchOutcome {
   const received = records.reduce((sum, record) => sum + countLines(record), 0)
   return { received, created: 0, updated: 0, skipped: 0, problems: [] }
 }
 
-/** Keeps a piece of a file. @param at the number of the piece, from 0 */
+/** Stores a piece of a file. @param at the number of the piece, from 0 */
 type KeepPiece = (at: number, piece: Uint8Array) => Promise<void>
 
 /**
- * Keeps a file while it arrives, and reads what is kept, so that a file that no import could read is refused at once.
+ * Stores a file while it arrives, and reads it at the same time, so that an unreadable file is refused at once.
  * @returns the SHA-256 of the file in hexadecimal
- * @throws the errors of `keep`, of `read` and of the bytes
  */
 async function keepFile(
   bytes: AsyncIterable<Uint8Array>,
@@ -112,7 +109,7 @@ async function keepFile(
   return hash.digest('hex')
 }
 
-/** Gathers bytes into pieces, and passes each piece on once it is kept. */
+/** Gathers bytes into pieces, and passes each piece on once it is stored. */
 async function* keepPieces(bytes: AsyncIterable<Uint8Array>, keep: KeepPiece): AsyncGenerator<Uint8Array, void> {
   let place = 0
   let gathered: Uint8Array[] = []
@@ -147,10 +144,7 @@ async function sendJob(
   return answer.body === null ? refuseKey(answer.verdict) : answer
 }
 
-/**
- * The error for a file that came byte by byte, so that no whole piece came for an hour. Clean-up took it for a file that had
- * broken off.
- */
+/** The error for a file so slow that no whole piece arrived for an hour. Clean-up treated it as a file that broke off. */
 function arrivedTooSlowly(): HttpError {
   return serviceUnavailable({ cause: new Error('clean-up has deleted the file while it arrived') })
 }

@@ -36,7 +36,7 @@ export async function reserveStock(
   return answer
 }
 
-/** The quantity of a reservation to ship. Undefined: all that remains. */
+/** Undefined: the remaining quantity. */
 interface CommitReservationInput {
   readonly caller: Caller
   readonly id: number
@@ -63,7 +63,7 @@ export async function commitReservation(
   return answer
 }
 
-/** `quantity` is what remains of the reservation. */
+/** `quantity` is the remaining quantity of the reservation. */
 function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
   const refusal = requireReservation(verdict)
   switch (refusal) {

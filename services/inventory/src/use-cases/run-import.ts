@@ -51,14 +51,13 @@ async function runImport(deps: RunDeps, { importId }: ImportJob, job: Pick<JobAt
   }
 }
 
-/** Starts to work on the imports of operators, as a job. */
 export async function startImports(deps: RunDeps & { readonly jobs: Pick<Jobs, 'work'> }): Promise<void> {
   await deps.jobs.work(importTask, (job, attempt) => runImport(deps, job, attempt))
 }
 
 /**
  * Stores the records of a file that earlier attempts have not stored.
- * @returns the end of the import; `ended` when the transaction that has stored the file as a whole has ended the import too
+ * @returns the end of the import; `ended` when the transaction that has stored the whole file has ended the import too
  */
 async function storeRecords(
   deps: RunDeps,
@@ -69,7 +68,7 @@ async function storeRecords(
   const place = { line: 0 }
   const pieces = listImportPieces(transferDatabase.db, attempt.importId)
   const records = readRecords(pieces, format, importLimits(config), place)
-  // Nothing of a file that is stored as a whole is stored yet, so such a file is read from its beginning.
+  // Nothing of an atomic import is stored yet, so its file is read from the beginning.
   const before = storing === 'batches' ? (report ?? undefined) : undefined
   let ended: ImportReport | undefined
   const onEnd = (_verdict: string, at: ImportReport) => {
@@ -84,7 +83,7 @@ async function storeRecords(
     const end = refusal ? failed(shownError(refusal)) : ({ state: 'done', error: null } as const)
     return { ...end, report: outcome.report }
   } catch (error) {
-    // The file itself is wrong, so another attempt would find the same.
+    // The file itself is wrong, so another attempt would fail in the same way.
     if (error instanceof HttpError && error.isOfInput && ended !== undefined) {
       reportOutcome(deps, attempt, { verdict: 'broken-off', report: ended })
       return { ...failed(shownError(error)), report: ended }
@@ -93,12 +92,11 @@ async function storeRecords(
   }
 }
 
-/** Runs an import whose progress nobody reads: the report in the database shows it. */
+/** Runs an import whose progress has no reader: the report in the database shows it. */
 async function runToEnd(run: ReturnType<typeof importProducts>): Promise<ImportOutcome> {
   for (let step = await run.next(); ; step = await run.next()) if (step.done) return step.value
 }
 
-/** Counts the records of an import, and logs how it has ended. */
 function reportOutcome(
   { countImport, logger }: Pick<RunDeps, 'countImport' | 'logger'>,
   { importId }: ImportAttempt,

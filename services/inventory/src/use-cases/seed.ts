@@ -9,8 +9,8 @@ import { listSampleProductsWithoutLevel } from '../stock/level-repository.ts'
 const BATCH_ROWS = 10_000
 
 /**
- * Adds the sample products from SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
- * to how many were missing.
+ * Adds the missing sample products from SAMPLE-00000001 to SAMPLE-<count>. They are the same on every run. Resolves to how
+ * many were missing.
  */
 export async function seedProducts({ db }: { readonly db: Db }, count: number): Promise<bigint> {
   let added = 0n
@@ -25,15 +25,12 @@ interface SeedDeps {
   readonly pools: Pools
 }
 
-/** Lines of one request. */
 const STOCK_BATCH_ROWS = 100
-/** The code of the location that receives the stock of sample products. */
 export const SEED_LOCATION = 'MAIN'
 
 /**
- * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
- * @throws Error when there is no location MAIN, or it is not active; quantityAboveLimit when more than 10^12
- * would be on hand; the errors of `refuseStock`
+ * Receives stock of each sample product without a level at the location MAIN. Resolves to the number of these products.
+ * @throws Error when there is no location MAIN, or it is not active
  */
 export async function seedStock({ db, pools }: SeedDeps, quantity: number): Promise<number> {
   const locationId = await getLocationId(db, SEED_LOCATION)

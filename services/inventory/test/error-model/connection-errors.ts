@@ -3,12 +3,10 @@ import * as errors from '../../src/errors.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import { type ErrorCase, type ErrorCases, json, send } from './error-case.ts'
 
-/** Bytes that reach no operation. */
 const raw = (request: string): ErrorCase => ({
   raise: async (world) => sendRaw(await world.listen(await world.service()), request),
 })
 
-/** The readiness of a process that has not started. */
 const starting: InventoryDeps['readiness'] = {
   markReady: () => {},
   drain: () => {},

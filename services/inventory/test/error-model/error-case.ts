@@ -15,22 +15,19 @@ export interface Answer {
 
 /** Processes of the service that the cases share. All work on one database. */
 export interface World {
-  /** Without settings and replacements: a service that is open to everybody. */
+  /** Without settings and replacements: a service without a check of access. */
   readonly service: (
     settings?: Readonly<Record<string, string>>,
     instead?: Partial<InventoryDeps>,
   ) => Promise<TestReplica>
-  /** Requests about stock to the first service. */
   readonly stock: () => Promise<ReturnType<typeof stockRequests>>
-  /** The port of a service on the loopback address. */
   readonly listen: (service: TestReplica) => Promise<number>
   readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
   readonly databaseUrl: () => string
 }
 
-/** One way to an error. */
 export interface ErrorCase {
-  /** The operation that documents the error, such as `post /locations`. Undefined for what reaches no operation. */
+  /** The operation that documents the error, such as `post /locations`. Undefined for a request that reaches no operation. */
   readonly operation?: string | undefined
   /** Default: the error of the catalogue without options. */
   readonly expected?: HttpError
@@ -44,13 +41,11 @@ export type ErrorCases = {
   readonly [Name in ErrorName]?: readonly ErrorCase[]
 }
 
-/** Sends a request to a service. */
 export async function send({ app }: TestReplica, request: InjectOptions): Promise<Answer> {
   const { statusCode: status, headers, body } = await app.inject(request)
   return { status, headers, body }
 }
 
-/** A request with a body of JSON. */
 export function json(
   method: 'POST' | 'PUT' | 'PATCH',
   url: string,

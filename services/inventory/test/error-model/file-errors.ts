@@ -3,7 +3,6 @@ import * as errors from '../../src/errors.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import { brokenOff, type ErrorCase, type ErrorCases, send, unique } from './error-case.ts'
 
-/** An import of a CSV file. */
 const file = (
   payload: string | Buffer,
   rest: {
@@ -26,7 +25,6 @@ const file = (
 const RECORD_LENGTH_MAX = 1_048_576
 const taken = unique()
 
-/** Errors of files that are imported. */
 export const fileErrors: ErrorCases = {
   fileNotUtf8: [file(Buffer.from([0x73, 0xff]), { expected: errors.fileNotUtf8(brokenOff(1)) })],
   headerMissing: [file('', { expected: errors.headerMissing(brokenOff(1)) })],

@@ -22,7 +22,6 @@ function absent(operation: string, url: string): ErrorCase {
 const STALE = { 'if-match': '"p0-9"' }
 const STRICT = { INVENTORY_REQUIRE_IF_MATCH: 'true' }
 
-/** A change of a product, with all that may refuse it. */
 const changes = {
   'put /products/{productId}': (url: string, sku: string, headers = {}) =>
     json('PUT', url, { sku, attributes: '{}' }, headers),

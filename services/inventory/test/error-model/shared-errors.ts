@@ -77,7 +77,7 @@ const readsBody = (operation: string): boolean => !isRead(operation)
 const isImport = (operation: string): boolean =>
   operation === 'post /products/import' || operation === 'post /operator/imports'
 
-/** Knows tokens by their text: scopes joined by `_`, or what goes wrong. */
+/** Recognizes tokens by their text: scopes joined by `_`, or the name of a fault. */
 const tokenVerifier: TokenVerifier = {
   countKeys: async () => 1,
   verify: async (token) => {
@@ -93,7 +93,10 @@ const failing: InventoryDeps['tracing'] = {
     app.addHook('preHandler', () => Promise.reject(new Error('a defect of the service')))
   },
 }
-/** A request with all that it needs to be read: those of operators need an operator, and their changes an Idempotency-Key. */
+/**
+ * A request with all credentials that it needs to be read: those of operators need an operator, and their changes an
+ * Idempotency-Key.
+ */
 async function sendAllowed(
   world: World,
   operation: string,
@@ -147,7 +150,6 @@ async function sendSilently(world: World, { method, url }: InjectOptions, operat
   return sendRaw(port, rawRequest(`${method} ${url}`, headers))
 }
 
-/** Errors that operations share. */
 export const sharedErrors: ErrorCases = {
   badRequest: ofAll(
     () => true,

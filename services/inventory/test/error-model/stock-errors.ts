@@ -50,7 +50,7 @@ const countOf = (
   },
 })
 
-/** A reservation of 4 units, after something was done to it. */
+/** A reservation of 4 units, after an act. */
 const ofReservation = (
   operation: typeof COMMIT | typeof RELEASE,
   prepare: (world: World, id: number) => Promise<unknown>,
@@ -112,7 +112,6 @@ const mismatched = (operation: string, makeUrl: (world: World) => Promise<string
   },
 })
 
-/** Errors of movements and reservations. */
 export const stockErrors: ErrorCases = {
   productNotFound: [
     movement(undefined, (place) => ({ type: 'receive', ...place, productId: NO_ID, quantity: 1 })),

@@ -2,7 +2,6 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import * as errors from '../../src/errors.ts'
 import { type ErrorCase, type ErrorCases, json, send, unique } from './error-case.ts'
 
-/** A query of a list that is not valid. */
 const query = (operation: string, text: string, expected: HttpError): ErrorCase => ({
   operation,
   expected,
@@ -12,7 +11,6 @@ const query = (operation: string, text: string, expected: HttpError): ErrorCase 
 const keys = (count: number, prefix: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 0]))
 
-/** A patch of a product whose result is not valid. */
 const patch = (attributes: unknown, expected: HttpError): ErrorCase => ({
   operation: 'patch /products/{productId}',
   expected,
@@ -75,7 +73,7 @@ export const valueErrors: ErrorCases = {
         const service = await world.service()
         const made = await send(service, json('POST', '/products', { sku: unique(), attributes: {} }))
         const { id } = JSON.parse(made.body).data
-        // As an operator may store it: no request can.
+        // Stored by an operator, because no request can store it.
         const deep = `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`
         await world.query('UPDATE inventory.products SET attributes = $1 WHERE id = $2', [deep, id])
         return send(service, json('PATCH', `/products/${id}`, { attributes: { b: 1 } }))

@@ -5,7 +5,7 @@ import { OpenController } from '../../plugins/inventory-controller.ts'
 /** The release of the library, by which the page names the script. */
 const ScriptRelease = z.object({ v: z.string().optional() })
 
-/** /docs/js/scalar.js: the script of the page at /docs. */
+/** The script of the page at /docs. */
 export class Scalar_js extends OpenController {
   static GET = accepts({ keywords: ScriptRelease, hidden: true })
   GET() {

@@ -17,7 +17,7 @@ const ListKeywords = PageKeywords.extend({
 })
 const PATH = '/operator/imports'
 
-/** /operator/imports, /operator/imports/{importId}: imports as jobs (console reference: Imports of operators). */
+/** Imports as jobs (console reference: Imports of operators). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'imports.read', POST: 'products.import' })
 
@@ -61,7 +61,7 @@ export class Default extends OperatorController {
     return recordBody(202, JSON.stringify(body))
   }
 
-  /** Keeps the file while it arrives, and queues its import. */
+  /** Stores the file while it arrives, and queues its import. */
   async #queue({ mode, atomic, dryRun }: z.output<typeof ImportKeywords>): ReturnType<typeof queueImport> {
     const { context } = this.application
     const toCaller = (content: object) => callerOf(this.request, PATH, content)

@@ -7,7 +7,7 @@ import { outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 
 const OperatorView = operatorView('The user of auth who acts, with their console role')
 
-/** /operator/me: who an operator is (console reference: Who one is). */
+/** The operator of the request (console reference: Who one is). */
 export class Default extends OperatorController {
   static override use = operatorGuardsFor({ GET: 'operators.identify' })
 

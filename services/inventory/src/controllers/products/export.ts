@@ -14,7 +14,7 @@ import { outage } from '../../requests/answers.ts'
 
 const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 
-/** /products/export: the products that match, as a file. */
+/** The matching products as a file. */
 export class Default extends InventoryController {
   static override use = guardsFor({ GET: 'products.read' })
 
@@ -60,7 +60,7 @@ export class Default extends InventoryController {
     this.response.headers.set('content-disposition', `attachment; filename="products-${day}.${format}"`)
   }
 
-  /** Takes a slot when the first bytes are asked for. */
+  /** Takes a slot when the first bytes are requested. */
   async *#export(input: ExportOrder): AsyncGenerator<Uint8Array, void> {
     const { exports, exportReading, transferDatabase } = this.application.context
     using _ = exports.take(this.client)
@@ -88,7 +88,7 @@ export class Default extends InventoryController {
 }
 
 /**
- * How rows are written: as JSON in lines, or as CSV with a column for each path of `flatten`.
+ * The format of rows: JSON lines, or CSV with a column for each path of `flatten`.
  * @throws flattenInvalid for paths that cannot be columns, or that are given for JSON
  */
 function readForm(

@@ -18,12 +18,11 @@ const DESCRIPTION =
 (a product in each line). Without atomic and dryRun, each batch is stored when it has arrived. With Accept: application/x-ndjson
 the answer reports the progress in lines. The type of its last line is summary or fatal.`.replaceAll('\n', ' ')
 
-/** An import that is under way, and what it reports. */
 type ImportRun = AsyncGenerator<ImportEvent, ImportOutcome>
 /** Logs a fault. Returns the error that a client sees in its place. */
 type LogFault = (thrown: unknown) => HttpError
 
-/** /products/import: adds or changes the products of a file. */
+/** Adds or changes the products of a file. */
 export class Default extends InventoryController {
   static override use = guardsFor({})
 
@@ -49,8 +48,8 @@ export class Default extends InventoryController {
   }
 
   /**
-   * Imports, and logs and counts the outcome. The slot is taken when the generator begins: an import whose client has left before
-   * never begins, and would keep its slot for ever.
+   * Imports, and logs and counts the outcome. The generator takes the slot when it begins: if the client leaves before that,
+   * it never begins, and would keep its slot for ever.
    */
   async *#import(
     { format, open }: ImportBody,
@@ -86,9 +85,8 @@ async function answerAtEnd(run: ImportRun): Promise<RawJson> {
 }
 
 /**
- * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, a fault
- * can only be reported in a line. When the client leaves between two lines, the loop ends the generator, and
- * so the import.
+ * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, only a line can report
+ * a fault. When the client leaves between two lines, the loop ends the generator, and so the import.
  */
 async function* answerOnTheWay(run: ImportRun, logFault: LogFault): AsyncGenerator<RawJson, void> {
   let hasBegun = false
@@ -103,7 +101,7 @@ async function* answerOnTheWay(run: ImportRun, logFault: LogFault): AsyncGenerat
   }
 }
 
-/** Every event of the import, and at its end the line of the outcome. */
+/** Every event of the import, then the line of the outcome. */
 async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
   yield lastLine(yield* run)
 }

@@ -11,7 +11,7 @@ import { commitReservation } from '../../use-cases/reserve-stock.ts'
 
 const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
 
-/** /reservations/commit/{reservationId}: ships what is reserved. */
+/** Ships reserved stock. */
 export class Default extends InventoryController {
   static override use = guardsFor({})
 
