@@ -19,11 +19,10 @@ import {
   removedDatabaseSettings,
   toDatabaseConfig,
 } from '@trestle/service/database-settings.ts'
-import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
+import { type AcquiringConfig, type PostingConfig, toAcquiringConfig, toPostingConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
 import { type MessageConfig, messageRules, toMessageConfig } from './config/messages.ts'
 import { type OperatorsConfig, toOperatorsConfig } from './config/operators.ts'
-import { type PostingConfig, toPostingConfig } from './config/posting.ts'
 import { type PricingConfig, toPricingConfig } from './config/pricing.ts'
 import { type LimiterConfig, toLimiterConfig } from './config/rate-limits.ts'
 import { type RegistrationConfig, toRegistrationConfig } from './config/registration.ts'

@@ -31,7 +31,7 @@ import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testi
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createOperationGroup, type OperationGroup } from './transactions/operation-group.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
-import { type CheckoutSeals, createCheckoutSeals } from './vault/text-seal.ts'
+import { type CheckoutSeals, createCheckoutSeals } from './vault/seal.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { takeJobs } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'

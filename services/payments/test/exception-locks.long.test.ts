@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { callAddException } from '../src/acquirers/exception-repository.ts'
-import { callResolveException } from '../src/acquirers/operator-exception-repository.ts'
+import { callAddException, callResolveException } from '../src/acquirers/exception-repository.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import { callMoveCurrency } from '../src/merchants/operator-merchant-repository.ts'
 import { countLockWaits } from './lock-waits.ts'

@@ -1,8 +1,7 @@
 import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { type Access, prepareForCaller, verdictColumns } from './access-query.ts'
+import { type Access, prepareForCaller, sqlFragment, verdictColumns } from './access-query.ts'
 import type { Credentials } from './caller.ts'
-import { sqlFragment } from './sql-fragment.ts'
 import type { Verdict } from './verdict.ts'
 
 /** The columns that every row below a merchant has. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { OperatedException } from './operator-exception-repository.ts'
+import type { OperatedException } from './exception-repository.ts'
 
 /** The members that all payloads have. */
 const Payload = z.looseObject({ acquirer: z.string().nullish(), type: z.string().optional() })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import { decimalMoneyShape, toMinorUnits } from '../money/decimal.ts'
+import { decimalMoneyShape, toMinorUnits } from '../money/minor-units.ts'
 
 const Bound = z.union([
   z.literal('infinite'),

@@ -11,8 +11,13 @@ import {
 } from '../../test/payments-app.ts'
 import { hashToken } from '../members/invitation.ts'
 import { keyMac } from './app.ts'
-import { deleteUnusedApps, insertAppInvitation, readIdentity, updateAllKeysRevoked } from './app-repository.ts'
-import { callRegisterApp } from './registration-repository.ts'
+import {
+  callRegisterApp,
+  deleteUnusedApps,
+  insertAppInvitation,
+  readIdentity,
+  updateAllKeysRevoked,
+} from './app-repository.ts'
 
 const DAY_MS = 86_400_000
 const DAYS = 30

@@ -9,7 +9,7 @@ import { hashToken } from '../members/invitation.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import type { Identity, StoredKey } from './app.ts'
 
-export interface NewApp extends StoredKey {
+interface NewApp extends StoredKey {
   readonly name: string | undefined
 }
 
@@ -151,4 +151,40 @@ async function deleteBatchOfApps(db: Db, days: number) {
 
 function belongsToNoMerchant() {
   return sql`NOT EXISTS (SELECT FROM ${sql.table('merchant_apps')} m WHERE m.app_id = a.id)`
+}
+
+/** An app that a client wants. `codeHash`: the digest of its code; null where nobody needs one. */
+interface RegisteringApp extends NewApp {
+  readonly codeHash: Buffer | null
+}
+
+/** `closed`: an operator has closed registration. `not-invited`: the code is not good. `done`: the app is made. */
+type Registered =
+  | { readonly verdict: 'done'; readonly id: string }
+  | { readonly verdict: 'closed' | 'not-invited'; readonly id: null }
+
+const registerQuery = prepareOnCoordinator(
+  'register_app',
+  (p: RegisteringApp) => sql<Registered>`
+    SELECT * FROM ${sql.table('register_app')}(${p.codeHash}, ${p.keyMac}, ${p.hint}, ${p.name})`,
+)
+
+/** Makes an app with its first key for a client, unless registration is closed, and uses the code up. */
+export function callRegisterApp(pools: Pools, app: RegisteringApp): Promise<Registered> {
+  return pools.write.one(registerQuery, app)
+}
+
+const closedQuery = prepareOnCoordinator(
+  'registration_is_closed',
+  () => sql<{ is_closed: boolean }>`SELECT r.is_closed FROM ${sql.table('registration')} r`,
+)
+
+/** Whether an operator has closed registration. */
+export async function isRegistrationClosed({ read }: Pools): Promise<boolean> {
+  return (await read.one(closedQuery, {})).is_closed
+}
+
+/** Closes registration, or opens it again. Registration that the settings close stays closed. */
+export async function callChangeRegistration(trx: Trx, isClosed: boolean): Promise<void> {
+  await sql`SELECT ${sql.table('change_registration')}(${isClosed})`.execute(trx)
 }

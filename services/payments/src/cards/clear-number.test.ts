@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { schemeOf } from './card-number.ts'
-import { digitsIn, hasCheckDigit } from './check-digit.ts'
+import { digitsIn, hasCheckDigit, schemeOf } from './card-number.ts'
 import { hasCardNumber, hasCardNumberDeep } from './clear-number.ts'
 
 /** The Luhn check digit by its definition: each second digit from the right is doubled. */

@@ -1,6 +1,5 @@
 import { isPayableIban, normaliseIban } from '../merchants/iban.ts'
-import { schemeOf } from './card-number.ts'
-import { checkDigitsIn, valueOfDigit } from './check-digit.ts'
+import { checkDigitsIn, schemeOf, valueOfDigit } from './card-number.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19

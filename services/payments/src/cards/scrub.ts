@@ -1,6 +1,5 @@
 import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
-import { schemeOf } from './card-number.ts'
-import { checkDigitsIn } from './check-digit.ts'
+import { checkDigitsIn, schemeOf } from './card-number.ts'
 
 /**
  * Ids of this service, of requests and of traces. They are matched as a whole, so that digits inside one are not

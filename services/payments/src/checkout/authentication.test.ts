@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { completeScenario, type ScenarioChanges } from '../cards/scenario.ts'
-import { createCheckoutSeals } from '../vault/text-seal.ts'
+import { createCheckoutSeals } from '../vault/seal.ts'
 import type { VaultKey } from '../vault/vault-keys.ts'
 import {
   type Authentication,

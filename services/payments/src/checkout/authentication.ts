@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Scenario } from '../cards/scenario.ts'
-import type { TextSeal } from '../vault/text-seal.ts'
+import type { TextSeal } from '../vault/seal.ts'
 
 /** The progress of the authentication of a payment. */
 export interface Authentication {

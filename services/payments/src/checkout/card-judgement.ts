@@ -1,6 +1,5 @@
 import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
-import type { SchemeVerdict } from '../cards/card-number.ts'
-import { hasCheckDigit } from '../cards/check-digit.ts'
+import { hasCheckDigit, type SchemeVerdict } from '../cards/card-number.ts'
 import type { Scenario } from '../cards/scenario.ts'
 
 export interface JudgedCard {

@@ -19,11 +19,18 @@ import { sharesSite } from '../merchants/site.ts'
 import type { Money } from '../money/minor-units.ts'
 import { refuseOldRate } from '../transactions/refuse-entry.ts'
 import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
-import type { CheckoutSeals } from '../vault/text-seal.ts'
+import type { CheckoutSeals } from '../vault/seal.ts'
 import { readHints, type Step } from './authentication.ts'
 import { judgeCard } from './card-judgement.ts'
-import { type Checkout, findCheckout, type Payee, type PaymentEnd, type Session } from './checkout-repository.ts'
-import { refuseToken, type TokenPath } from './claim-tokens.ts'
+import {
+  type Checkout,
+  findCheckout,
+  type Payee,
+  type PaymentEnd,
+  refuseToken,
+  type Session,
+  type TokenPath,
+} from './checkout-repository.ts'
 import { moneyOf, orderDigest, orderProblem, refuseInsecureCard, refuseOrder, refuseUsedKey } from './order.ts'
 import type { Order } from './payment-body.ts'
 

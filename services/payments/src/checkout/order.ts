@@ -3,9 +3,8 @@ import { hasCardNumber } from '../cards/clear-number.ts'
 import { cardDataInsecure, type OrderProblem, orderInvalid, orderKeyUsed } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
-import { type DecimalMoney, toMinorUnits } from '../money/decimal.ts'
 import { toAsciiText } from '../money/latin-text.ts'
-import { AMOUNT_MAX, type Money } from '../money/minor-units.ts'
+import { AMOUNT_MAX, type DecimalMoney, type Money, toMinorUnits } from '../money/minor-units.ts'
 import type { Order } from './payment-body.ts'
 
 const DESCRIPTOR_LENGTH_MAX = 22

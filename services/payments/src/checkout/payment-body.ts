@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { decimalMoneyShape } from '../money/decimal.ts'
+import { decimalMoneyShape } from '../money/minor-units.ts'
 import { anyCustom, anyText, isHttpUrl, reference, text, URL_PATTERN, withText } from '../requests/fields.ts'
 import { falseIsAbsent } from '../requests/validate-input.ts'
 

@@ -1,10 +1,6 @@
 import type { Command } from 'commander'
+import { callResolveException, listOpenExceptions, type OperatedException } from '../acquirers/exception-repository.ts'
 import { viewHeldBack } from '../acquirers/exception-view.ts'
-import {
-  callResolveException,
-  listOpenExceptions,
-  type OperatedException,
-} from '../acquirers/operator-exception-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { isDeepStrictEqual } from 'node:util'
 import { printable, printableJson } from '@trestle/common/lifecycle/printable.ts'
 import { Command } from 'commander'
-import { insertVerification } from '../ledger/verification.ts'
+import { insertVerification } from '../ledger/ledger-repository.ts'
 import { type ChainHeads, type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 import { explainRefusal, type Operator } from './operator-command.ts'
 

@@ -9,8 +9,7 @@ import { isBankDay } from '../payouts/bank-days.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
 import { BIC, type Debtor, toHolderName } from '../payouts/pain-001.ts'
 import type { Payout } from '../payouts/payout.ts'
-import { listBatches } from '../payouts/payout-batch-list-repository.ts'
-import { runExportAgain, runPayoutExport } from '../payouts/payout-batch-repository.ts'
+import { listBatches, runExportAgain, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import {
   callClosePayout,
   callPayOut,

@@ -1,8 +1,12 @@
-import { type Selectable, sql } from 'kysely'
+import type { Meter } from '@opentelemetry/api'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, PaymentsTables, Trx } from '../database.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import type { LedgerLink, Link, StateLink, TrailRow } from './chain.ts'
 import type { ChainHead, LedgerHead } from './check-links.ts'
 import type { Move } from './currency-move.ts'
 import { type Finding, INVARIANTS } from './invariants.ts'
+import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable } from './ledger-tables.ts'
 
 const PAGE_ROWS = 500
 
@@ -145,7 +149,7 @@ const KEYED_TABLES = [
 type KeyedTable = (typeof KEYED_TABLES)[number]
 
 /** A row that shares its id with another, or has none. */
-export interface UnnamedRow {
+interface UnnamedRow {
   readonly table: KeyedTable
   readonly id: string
   readonly findings: readonly Finding[]
@@ -174,4 +178,140 @@ async function listTable(db: Db, merchantId: string, table: KeyedTable): Promise
     const message = isNamed ? 'is there more than once' : 'has no id: it was put in by hand'
     return { table, id, findings: [[INVARIANTS.recordedRows, message]] }
   })
+}
+
+const LINK_PAGE_ROWS = 1_000
+
+/** The links of a merchant's ledger, in order. Memory holds one page of each table. */
+export async function* streamLinks(db: Db, merchantId: string): AsyncGenerator<LedgerLink> {
+  const sources = [
+    streamRows<JournalRow, LedgerLink>(
+      db,
+      { merchantId, table: 'journals', more: entriesOfJournal(merchantId) },
+      toJournalLink,
+    ),
+    streamRows<TrailRow, LedgerLink>(db, { merchantId, table: 'trail_entries', more: dateOfRate }, (row) => ({
+      table: 'trail_entries',
+      row,
+    })),
+    streamRows<LinesTable, LedgerLink>(db, { merchantId, table: 'lines', more: sql`` }, (row) => ({
+      table: 'lines',
+      row,
+    })),
+  ]
+  const heads = await Promise.all(sources.map((source) => source.next()))
+  for (;;) {
+    let next = -1
+    for (const [place, head] of heads.entries()) {
+      const before = heads[next]
+      if (!head.done && (!before || before.done || head.value.row.id < before.value.row.id)) next = place
+    }
+    const [head, source] = [heads[next], sources[next]]
+    if (!head || head.done || !source) return
+    yield head.value
+    heads[next] = await source.next()
+  }
+}
+
+/** The links of a merchant's chain of states, in order. */
+export function streamStates(db: Db, merchantId: string): AsyncGenerator<StateLink> {
+  const source = { merchantId, table: 'state_entries', more: sql`` } as const
+  return streamRows<StateEntriesTable, StateLink>(db, source, (row) => ({ table: 'state_entries', row }))
+}
+
+/** `[seq, account, currency, amount, test]`. The amount is text, because a JSON number is not exact. */
+type EntryTuple = readonly [seq: number, account: string, currency: string, amount: string, test: boolean]
+type JournalRow = JournalsTable & { readonly entries: readonly EntryTuple[] | null }
+
+function entriesOfJournal(merchantId: string): RawBuilder<unknown> {
+  return sql`, (
+    SELECT json_agg(json_build_array(e.seq, e.account, e.currency, e.amount::text, e.test) ORDER BY e.seq)
+    FROM ${sql.table('entries')} e WHERE e.merchant_id = ${merchantId} AND e.journal_id = r.id
+  ) AS entries`
+}
+
+function toJournalLink({ entries, ...row }: JournalRow): LedgerLink {
+  return {
+    table: 'journals',
+    row,
+    entries: (entries ?? []).map(
+      ([seq, account, currency, amount, test]): EntriesTable => ({
+        merchant_id: row.merchant_id,
+        journal_id: row.id,
+        seq,
+        account,
+        currency,
+        amount: BigInt(amount),
+        test,
+      }),
+    ),
+  }
+}
+
+/** Text, because a date in JavaScript has a time and a zone. */
+const dateOfRate = sql`, r.rate_date::text AS rate_date`
+
+interface RowSource {
+  readonly merchantId: string
+  readonly table: Link['table']
+  /** Columns beside the columns of the table. */
+  readonly more: RawBuilder<unknown>
+}
+
+async function* streamRows<Row extends { id: string }, Streamed extends Link>(
+  db: Db,
+  { merchantId, table, more }: RowSource,
+  toLink: (row: Row) => Streamed,
+): AsyncGenerator<Streamed> {
+  for (let after = ''; ; ) {
+    const { rows } = await sql<Row>`
+      SELECT r.* ${more} FROM ${sql.table(table)} r
+      WHERE r.merchant_id = ${merchantId} AND r.id > ${after} ORDER BY r.id LIMIT ${LINK_PAGE_ROWS}`.execute(db)
+    for (const row of rows) yield toLink(row)
+    const last = rows.at(-1)
+    if (!last || rows.length < LINK_PAGE_ROWS) return
+    after = last.id
+  }
+}
+
+/** The numbers of links that `ledger verify` has checked over all merchants, and of violations that it has found. */
+interface Verification {
+  readonly merchants: number
+  readonly links: number
+  readonly violations: number
+}
+
+const ACTION = 'ledger.verified'
+
+/** Stores the result in the audit log, where the gauge of each process reads it. */
+export async function insertVerification(db: Db, verification: Verification): Promise<void> {
+  await insertOperatorAudit(db, { action: ACTION, payload: verification })
+}
+
+/**
+ * Reports how many violations the last verification found (`payments_ledger_imbalance`, which must be 0), and when it
+ * ran (`payments_ledger_verified_timestamp_seconds`). Both are 0 when there was none in the last month.
+ */
+export function observeLedger(meter: Meter, db: Db): void {
+  const imbalance = meter.createObservableGauge('payments_ledger_imbalance', {
+    description: 'Violations that the last ledger verify has found',
+  })
+  const verified = meter.createObservableGauge('payments_ledger_verified_timestamp_seconds', {
+    description: 'Unix time of the last ledger verify, 0 where there was none in the last month',
+  })
+  meter.addBatchObservableCallback(
+    async (result) => {
+      // Ids begin with their time, so older rows are not read. A row from the future would hide all later rows.
+      const { rows } = await sql<{ violations: number; seconds: number }>`
+        SELECT (payload ->> 'violations')::int AS violations, extract(epoch FROM created)::float8 AS seconds
+        FROM ${sql.table('audit')}
+        WHERE merchant_id = repeat('0', 24) AND action = ${ACTION}
+          AND id > lpad(to_hex(floor(extract(epoch FROM now() - interval '31 days'))::bigint), 8, '0')
+          AND id < lpad(to_hex(floor(extract(epoch FROM now()))::bigint + 1), 8, '0') AND created <= now()
+        ORDER BY id DESC LIMIT 1`.execute(db)
+      result.observe(imbalance, rows[0]?.violations ?? 0)
+      result.observe(verified, rows[0]?.seconds ?? 0)
+    },
+    [imbalance, verified],
+  )
 }

@@ -1,6 +1,6 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
-import { sqlFragment } from '../access/sql-fragment.ts'
+import { sqlFragment } from '../access/access-query.ts'
 import type { Db, Trx } from '../database.ts'
 
 const PAGE_ROWS = 1_000

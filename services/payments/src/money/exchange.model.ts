@@ -1,4 +1,4 @@
-import { type Decimal, printDecimal, readDecimal } from './decimal.ts'
+import { type Decimal, printDecimal, readDecimal } from './minor-units.ts'
 
 /** The currency of one side of an exchange, by its decimals and its rate. */
 interface Quote {

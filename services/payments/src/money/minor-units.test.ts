@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { currencyExponent, listCurrencies } from './currencies.ts'
-import { formatAmount, formatMoney, readMeantAmounts, readMoney } from './minor-units.ts'
+import { formatAmount, formatMoney, readMeantAmounts, readMoney, toMinorUnits } from './minor-units.ts'
 
 describe('formatMoney', () => {
   it.each([
@@ -86,4 +86,19 @@ describe('readMeantAmounts', () => {
       expect(currencyExponent(code)).toBeTypeOf('number')
     }
   })
+})
+
+it.each([
+  [{ exponent: 2, value: 1855 }, 2, 1855n],
+  [{ exponent: 0, value: 18 }, 2, 1800n],
+  [{ exponent: 3, value: 1855 }, 2, 186n],
+  [{ exponent: 3, value: 1850 }, 2, 185n],
+  [{ exponent: 3, value: 1851 }, 2, 186n],
+  [{ exponent: 10, value: 1 }, 2, 1n],
+  [{ exponent: 2, value: 100 }, 0, 1n],
+  [{ exponent: 2, value: 101 }, 0, 2n],
+  [{ exponent: 0, value: 9_007_199_254_740_991 }, 3, 9_007_199_254_740_991_000n],
+  [{ exponent: 2, value: 0 }, 2, 0n],
+])('toMinorUnits of %j in a currency with exponent %i is %i', (money, exponent, minor) => {
+  expect(toMinorUnits(money, exponent)).toBe(minor)
 })

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
+import type { Repeat } from '../access/caller.ts'
 import type { Db, Trx } from '../database.ts'
 import { idempotencyKeyReused } from '../operator-errors.ts'
 import { toPayload } from './operator-audit-repository.ts'
-import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
 import type { OperatorChangesTable } from './operator-tables.ts'
 
 /**
@@ -62,4 +64,31 @@ async function callClaimOperatorChange(
   const [row] = rows
   if (!row) throw new Error('claim_operator_change answered no row')
   return row
+}
+
+export interface OperatorChange {
+  readonly operator: Operator
+  readonly action: OperatorAction
+  readonly repeat: Repeat
+  /** The status of the answer, below 300, as the route documents it. */
+  readonly status: number
+}
+
+/** The answer to a change of an operator, and its entry in the audit log. */
+export interface OperatorEffect {
+  readonly answer: object
+  /** The object that was changed, for the audit log. */
+  readonly object: { readonly kind: string; readonly id: string }
+  /** Absent for an object that belongs to no merchant. */
+  readonly merchantId?: string
+  /** The changed values, for the audit log. Never a secret. */
+  readonly changes: object
+}
+
+/** The answer to a change, now or when it was first made. */
+export interface OperatorAnswer {
+  readonly status: number
+  /** The body as JSON text. */
+  readonly body: string
+  readonly replayed: boolean
 }

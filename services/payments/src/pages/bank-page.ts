@@ -1,9 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import type { ChallengeState } from '../checkout/frame-state.ts'
+import type { ChallengeState } from '../checkout/challenge.ts'
 import type { OpenChallenge } from '../checkout/session-repository.ts'
-import { formatLocalMoney, type PageLocale } from './locale.ts'
+import { formatLocalMoney, type PageLocale, type TextName, translatorOf } from './locale.ts'
 import { factList, type Page, renderPage, sumOf } from './page.ts'
-import { type TextName, translatorOf } from './texts.ts'
 
 interface Shown {
   readonly state: ChallengeState

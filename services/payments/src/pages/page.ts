@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import type { TextName, Translate } from './texts.ts'
+import type { TextName, Translate } from './locale.ts'
 
 export interface Page {
   /** The title in the browser, and the heading unless `main` has one. */

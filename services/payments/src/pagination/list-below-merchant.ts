@@ -5,8 +5,7 @@ import { type Access, prepareForCaller, verdictOn } from '../access/access-query
 import type { Credentials } from '../access/caller.ts'
 import type { AccessRow, BelowColumns, BelowSource } from '../access/read-below-merchant.ts'
 import type { AccessResult } from '../access/verdict.ts'
-import type { PageBounds } from './page-query.ts'
-import { PIECE, type Piece } from './pieces.ts'
+import { type PageBounds, PIECE, type Piece } from './page-query.ts'
 
 /** A row of a list. `found`: how many rows the page has, where the list is read in pieces. */
 type ListRow<Columns extends BelowColumns> = AccessRow<Columns> & { readonly found?: number | null }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
-import { asciiDigits, digitsIn } from '../cards/check-digit.ts'
+import { asciiDigits, digitsIn } from '../cards/card-number.ts'
 
 /** The fields of the card form, in their order. */
 export const CARD_FIELDS = ['number', 'expiry', 'code'] as const

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { COUNTRIES } from '../merchants/countries.ts'
 import { CHARGEABLE } from '../money/currencies.ts'
-import { choosePageLocale, formatLocalMoney } from '../pages/locale.ts'
-import { texts } from '../pages/texts.ts'
+import { choosePageLocale, formatLocalMoney, texts } from '../pages/locale.ts'
 import { readTypedAmount, readValue } from './link-amount.ts'
 
 const invalid = { verdict: 'problem', problem: 'invalid' }

@@ -1,7 +1,6 @@
-import { asciiDigits, digitsIn } from '../cards/check-digit.ts'
+import { asciiDigits, digitsIn } from '../cards/card-number.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import { type Decimal, readDecimal } from '../money/decimal.ts'
-import type { Money } from '../money/minor-units.ts'
+import { type Decimal, type Money, readDecimal } from '../money/minor-units.ts'
 import { localFormsOf } from '../pages/locale.ts'
 
 export type AmountProblem = 'invalid' | 'too-large'

@@ -1,6 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { formatLocalMoney, type PageLocale } from '../pages/locale.ts'
-import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
+import { formatLocalMoney, type PageLocale, type TextName, type Translate, translatorOf } from '../pages/locale.ts'
 import { CARD_FIELDS, type CardField, type FieldProblems } from './card-form.ts'
 import type { PayableLink } from './link.ts'
 import { orderOfLink } from './link-order.ts'

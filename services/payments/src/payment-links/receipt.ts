@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TextSeal } from '../vault/text-seal.ts'
+import type { TextSeal } from '../vault/seal.ts'
 import type { CardPlace } from './under-way.ts'
 
 const Content = z.object({

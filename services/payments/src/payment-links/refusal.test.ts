@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { translatorOf } from '../pages/texts.ts'
+import { translatorOf } from '../pages/locale.ts'
 import { statusCodeOf } from '../transactions/processing-error.ts'
 import table from '../transactions/processing-errors.json' with { type: 'json' }
 import { refusalOf, refusalTable } from './refusal.ts'

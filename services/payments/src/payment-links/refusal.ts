@@ -1,4 +1,4 @@
-import type { TextName, Translate } from '../pages/texts.ts'
+import type { TextName, Translate } from '../pages/locale.ts'
 import { isRefusal, processingError, processingErrorOf, REFUSAL_CODES } from '../transactions/processing-error.ts'
 import type { CardField } from './card-form.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { fingerprintOf } from '../access/fingerprint.ts'
 import { openToken } from '../vault/card-token.ts'
 import type { PanVault } from '../vault/pan-vault.ts'
-import type { CheckoutSeals, TextSeal } from '../vault/text-seal.ts'
+import type { CheckoutSeals, TextSeal } from '../vault/seal.ts'
 import { TokenizedCard } from './card-form.ts'
 
 const Content = z.object({ card: TokenizedCard, expiry: z.string() })

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judgeTransfer, toBankFiles, toPaidAmount, writePayoutCsv } from './bank-files.ts'
-import { viewBankFiles } from './batch-view.ts'
+import { judgeTransfer, toBankFiles, toPaidAmount, viewBankFiles, writePayoutCsv } from './bank-files.ts'
 import type { BankTransfer } from './pain-001.ts'
 import { BATCH_PAYOUTS_MAX } from './payout-batch-repository.ts'
 

@@ -1,7 +1,11 @@
+import type { Pools } from '@trestle/database/pools.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import { listOfAll } from '../pagination/list-of-all.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import { nextBankDay } from './bank-days.ts'
 import { type BatchMessage, digestBatch, judgeTransfer, toPaidAmount } from './bank-files.ts'
 import type { BankTransfer, Debtor, FileForm } from './pain-001.ts'
@@ -38,7 +42,7 @@ export async function runPayoutExport(
 export const BATCH_PAYOUTS_MAX = 5_000
 
 /** A payout that no file may have, and why: `its IBAN is not one of its country`. */
-export interface HeldPayout {
+interface HeldPayout {
   readonly payoutId: string
   readonly merchantId: string
   readonly merchantName: string | null
@@ -55,7 +59,7 @@ export interface NewBatch {
 }
 
 /** The account that pays a new batch, how its file is written, and how many payouts the batch may have. */
-export interface WantedBatch {
+interface WantedBatch {
   readonly debtor: Debtor
   readonly version: FileForm['version']
   /** The time zone of the operator: `Europe/Copenhagen`. */
@@ -176,7 +180,7 @@ async function refuseBatched(trx: Trx, transfers: readonly BankTransfer[]): Prom
 }
 
 /** A batch, or why its files must not be written again: they could do harm. */
-export type ReadBatch =
+type ReadBatch =
   | { readonly verdict: 'as-exported'; readonly message: BatchMessage }
   | { readonly verdict: 'unknown' }
   | { readonly verdict: 'changed'; readonly reason: string }
@@ -244,4 +248,66 @@ async function listBatched(db: Db, batchId: string, payouts: readonly unknown[])
     found.push(...rows.map((row) => ({ ...toPaidAmount(row), holder, isElsewhere: others.rows.length > 0 })))
   }
   return found.sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
+}
+
+/** A batch in an operator's list. `payouts` is their number. */
+interface ListedBatch {
+  readonly id: string
+  readonly created: Date
+  readonly payouts: number
+}
+
+/** The newest batches, at most `limit`, newest first. */
+export async function listBatches(db: Db, limit: number): Promise<readonly ListedBatch[]> {
+  const { rows } = await sql<ListedBatch>`
+    SELECT b.id, b.created, jsonb_array_length(b.payouts) AS payouts FROM ${sql.table('payout_batches')} b
+    ORDER BY b.id DESC LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/** A batch in a list of operators, with the sums of its payouts in minor units. `payouts` is their number. */
+interface OperatedBatch {
+  readonly id: string
+  readonly created: Date
+  readonly payouts: number
+  readonly currencies: { currency: string; amount: number }[]
+}
+
+interface BatchColumns {
+  readonly id: string
+  readonly created: Date
+  readonly named: readonly { readonly id: string; readonly merchantId: string }[]
+}
+
+const batches = listOfAll<BatchColumns>('all_batches', {
+  table: 'payout_batches',
+  columns: sql`r.id, r.created, r.payouts AS named`,
+  filters: [],
+})
+
+const sumsQuery = prepareOnCoordinator(
+  'payouts_of_batches',
+  (p: { merchantIds: readonly string[]; ids: readonly string[] }) => sql<{
+    id: string
+    currency: string
+    amount: bigint
+  }>`
+    SELECT r.id, r.currency, r.amount FROM ${sql.table('payouts')} r
+    WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
+)
+
+export async function listOperatedBatches(pools: Pools, page: PageBounds): Promise<readonly OperatedBatch[]> {
+  const rows = await batches(pools, { ...page, filters: {} })
+  const named = rows.flatMap((row) => row.named)
+  const input = { merchantIds: named.map(({ merchantId }) => merchantId), ids: named.map(({ id }) => id) }
+  const payouts = new Map((await pools.read.all(sumsQuery, input)).map((payout) => [payout.id, payout]))
+  return rows.map(({ id, created, named: own }) => {
+    const sums = new Map<string, bigint>()
+    for (const { id: payoutId } of own) {
+      const payout = payouts.get(payoutId)
+      if (payout) sums.set(payout.currency, (sums.get(payout.currency) ?? 0n) + payout.amount)
+    }
+    const currencies = [...sums].map(([currency, amount]) => ({ currency, amount: Number(amount) }))
+    return { id, created, payouts: own.length, currencies }
+  })
 }

@@ -8,7 +8,6 @@ import { sql } from 'kysely'
 import type { Db, PaymentsTables } from '../database.ts'
 import { eachMerchant } from '../merchants/each-merchant.ts'
 import { type OutboxRow, outboxKinds, outboxRows, toEntries } from '../webhooks/outbox.ts'
-import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
 
 /**
  * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`:
@@ -215,4 +214,33 @@ interface TimedRow extends OutboxRow {
 function jobId({ merchant_id, id, kind, webhook_id, written }: TimedRow): string {
   const hex = createHash('sha256').update([merchant_id, id, kind, webhook_id, written].join(' ')).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** The rows that are old: those whose `column` is longer ago than `age`, an interval of PostgreSQL. */
+export interface OldRows {
+  readonly column: string
+  readonly age: string
+}
+
+const BATCH_ROWS = 1_000
+
+/**
+ * Deletes old rows, a batch a statement, until a batch is not full. Lock order: none is needed, because a
+ * statement skips locked rows. They stay until the next run. An index serves the column, or
+ * the table is small. Resolves to how many rows were deleted.
+ */
+export async function deleteOldRows(
+  db: Db,
+  table: keyof PaymentsTables & string,
+  { column, age }: OldRows,
+): Promise<number> {
+  const batch = sql`SELECT ctid FROM ${sql.table(table)} WHERE ${sql.ref(column)} < now() - ${sql.lit(age)}::interval
+    LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`
+  let total = 0
+  for (;;) {
+    const { numAffectedRows = 0n } =
+      await sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(${batch}))`.execute(db)
+    total += Number(numAffectedRows)
+    if (numAffectedRows < BATCH_ROWS) return total
+  }
 }

@@ -2,7 +2,7 @@ import type { QueryPool, ReadAgain } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
-import { sqlFragment } from '../access/sql-fragment.ts'
+import { sqlFragment } from '../access/access-query.ts'
 import { tagOf } from '../merchants/merchant.ts'
 
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of

@@ -11,8 +11,13 @@ import type { PaymentsConfig } from '../config.ts'
 import type { Db, PaymentsTables } from '../database.ts'
 import { deleteOldEvents } from '../webhooks/event-repository.ts'
 import { takeRows } from '../webhooks/outbox.ts'
-import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
-import { deleteOldDistributedRows, deleteOldEventsByMerchant, takeDistributedRows } from './distributed-rows.ts'
+import {
+  deleteOldDistributedRows,
+  deleteOldEventsByMerchant,
+  deleteOldRows,
+  type OldRows,
+  takeDistributedRows,
+} from './distributed-rows.ts'
 import { createOwners } from './owners.ts'
 
 /**

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { FastifyReply } from 'fastify'
-import type { PageBounds } from '../pagination/page-query.ts'
-import { PIECE, type Piece } from '../pagination/pieces.ts'
+import { type PageBounds, PIECE, type Piece } from '../pagination/page-query.ts'
 
 /** The ways to read and to show a list. */
 interface Listing<Row, View> {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
+import { CreatedAppView, viewCreatedApp } from '../apps/app.ts'
 import { errorAnswers } from '../error-body.ts'
 import { registrationClosed, registrationInvited } from '../errors.ts'
 import { limitEffects, refuseBeyond } from '../plugins/limit-effects.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
+import { IdentityView, viewIdentity } from '../apps/app.ts'
 import { readIdentity } from '../apps/app-repository.ts'
-import { IdentityView, viewIdentity } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
 import type { Routes } from '../plugins/read-request.ts'
 

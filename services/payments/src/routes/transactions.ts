@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
-import type { InTurn } from '../pagination/pieces.ts'
+import type { InTurn } from '../pagination/page-query.ts'
 import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'

@@ -3,8 +3,7 @@ import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 import { advanceClock } from './advance-clock.ts'
 
 /** Moves the clock of any test merchant forward, for an operator (reference: Test clock). */

@@ -1,9 +1,9 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import { sealHint } from '../checkout/authentication.ts'
-import { type ChallengeState, openChallengeState } from '../checkout/frame-state.ts'
+import { type ChallengeState, openChallengeState } from '../checkout/challenge.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { CheckoutSeals } from '../vault/text-seal.ts'
+import type { CheckoutSeals } from '../vault/seal.ts'
 
 type BankDeps = {
   readonly pools: Pools

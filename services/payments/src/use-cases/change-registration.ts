@@ -1,8 +1,7 @@
-import { callChangeRegistration } from '../apps/registration-repository.ts'
+import { callChangeRegistration } from '../apps/app-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
  * Closes the registration of apps for an operator, or opens it again. No app is registered after the answer: the next

@@ -4,7 +4,7 @@ import { defineTask } from '@trestle/jobs/task.ts'
 import { deleteUnusedApps } from '../apps/app-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { Db, PaymentsTables } from '../database.ts'
-import type { OldRows } from '../placement/delete-old-rows.ts'
+import type { OldRows } from '../placement/distributed-rows.ts'
 import type { Placement } from '../placement/placement.ts'
 
 /** Deletes expired and old rows every hour, in one process at a time. */

@@ -4,8 +4,7 @@ import { refuseMissing, valid } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
 import { viewDispute } from '../disputes/dispute.ts'
 import { findDisputeOfAll } from '../disputes/dispute-repository.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 import { closeDispute } from './close-dispute.ts'
 
 /** Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing. */

@@ -1,8 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { Pools } from '@trestle/database/pools.ts'
-import { toStoredKey } from '../apps/app.ts'
+import { type CreatedApp, toStoredKey } from '../apps/app.ts'
 import { callCreateApp } from '../apps/app-repository.ts'
-import type { CreatedApp } from '../apps/app-view.ts'
 
 export type CreateAppDeps = { readonly pools: Pools; readonly pepper: KeyObject; readonly generateApiKey: () => string }
 

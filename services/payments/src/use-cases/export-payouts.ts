@@ -1,11 +1,9 @@
 import type { PaymentsConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { executionDateClosed } from '../errors.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 import { isBankDay } from '../payouts/bank-days.ts'
-import { toBankFiles } from '../payouts/bank-files.ts'
-import { viewBankFiles, viewBatch } from '../payouts/batch-view.ts'
+import { toBankFiles, viewBankFiles, viewBatch } from '../payouts/bank-files.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
 import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 

@@ -19,7 +19,7 @@ import {
   type UnderWay,
 } from '../payment-links/under-way.ts'
 import { tokenizeCard } from '../vault/card-token.ts'
-import type { CheckoutSeals } from '../vault/text-seal.ts'
+import type { CheckoutSeals } from '../vault/seal.ts'
 import { type PayDeps, pay } from './pay.ts'
 import { resolveLink } from './resolve-link.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'

@@ -16,8 +16,7 @@ import {
 } from '../checkout/authentication.ts'
 import { refusalDetails, schemeName } from '../checkout/card-judgement.ts'
 import { type Challenge, challengesOf } from '../checkout/challenge.ts'
-import type { PaymentEnd, PaymentOutcome } from '../checkout/checkout-repository.ts'
-import { claimTokens, refuseToken } from '../checkout/claim-tokens.ts'
+import { claimTokens, type PaymentEnd, type PaymentOutcome, refuseToken } from '../checkout/checkout-repository.ts'
 import {
   type CheckoutDeps,
   type EndedOrder,

@@ -3,8 +3,7 @@ import type { Db } from '../database.ts'
 import { viewMerchant } from '../merchants/merchant.ts'
 import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import type { Pricing } from '../merchants/pricing.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** Changes the fees of later captures, refunds and lost disputes, for an operator. */
 export function priceMerchant(

@@ -1,6 +1,5 @@
-import { toStoredKey } from '../apps/app.ts'
-import type { CreatedApp } from '../apps/app-view.ts'
-import { callRegisterApp } from '../apps/registration-repository.ts'
+import { type CreatedApp, toStoredKey } from '../apps/app.ts'
+import { callRegisterApp } from '../apps/app-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { registrationClosed, registrationInvited } from '../errors.ts'
 import { hashToken } from '../members/invitation.ts'

@@ -1,9 +1,8 @@
 import { refuseMissing } from '../access/require-access.ts'
+import { callResolveException } from '../acquirers/exception-repository.ts'
 import { viewException } from '../acquirers/exception-view.ts'
-import { callResolveException } from '../acquirers/operator-exception-repository.ts'
 import type { Db } from '../database.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** Marks an exception as resolved, for an operator. A resolved exception stays as it is. */
 export function resolveException(

@@ -2,8 +2,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
 import { tasks } from '../migrations.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
  * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change. Jobs that

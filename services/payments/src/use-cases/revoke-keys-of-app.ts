@@ -1,8 +1,7 @@
 import { refuseMissing } from '../access/require-access.ts'
 import { updateKeysRevoked } from '../apps/app-repository.ts'
 import type { Db } from '../database.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** Revokes every key of an app for an operator, from its next request on. */
 export function revokeKeysOfApp(

@@ -6,8 +6,13 @@ import type { PaymentsConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { refundLimitExceeded, refundNotAllowed, trailReserved } from '../operator-errors.ts'
 import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
-import type { OperatorAnswer, OperatorChange, OperatorEffect } from '../operators/operator-change.ts'
-import { refuseReusedKey, runOperatorChange } from '../operators/operator-change-repository.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  type OperatorEffect,
+  refuseReusedKey,
+  runOperatorChange,
+} from '../operators/operator-change-repository.ts'
 import type { OperationGroup, OperatorOperation } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 import { lastRefundOf } from '../transactions/trail-bounds.ts'

@@ -4,8 +4,7 @@ import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
 import { batchChanged } from '../operator-errors.ts'
 import { insertOperatorRead } from '../operators/operator-audit-repository.ts'
-import { toBankFiles } from '../payouts/bank-files.ts'
-import { type BankFilesView, viewBankFiles } from '../payouts/batch-view.ts'
+import { type BankFilesView, toBankFiles, viewBankFiles } from '../payouts/bank-files.ts'
 import { readBatch } from '../payouts/payout-batch-repository.ts'
 
 /**

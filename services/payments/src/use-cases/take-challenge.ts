@@ -7,10 +7,13 @@ import {
   simulatedEnrolment,
   wasOffered,
 } from '../checkout/authentication.ts'
-import type { ChallengeTaskView, ChallengeType } from '../checkout/challenge.ts'
-import type { Session } from '../checkout/checkout-repository.ts'
-import { claimTokens } from '../checkout/claim-tokens.ts'
-import { sealChallengeState, sealFingerprintState } from '../checkout/frame-state.ts'
+import {
+  type ChallengeTaskView,
+  type ChallengeType,
+  sealChallengeState,
+  sealFingerprintState,
+} from '../checkout/challenge.ts'
+import { claimTokens, type Session } from '../checkout/checkout-repository.ts'
 import {
   type CheckoutDeps,
   type EndedOrder,

@@ -15,10 +15,11 @@ import {
   listUnnamedRows,
   runOnSnapshot,
   streamLedgerIds,
+  streamLinks,
+  streamStates,
   type VerifiedBalance,
   type VerifiedRows,
 } from '../ledger/ledger-repository.ts'
-import { streamLinks, streamStates } from '../ledger/link-stream.ts'
 import { listChangedRows } from '../ledger/states.ts'
 import { listStrayTerms } from '../ledger/terms.ts'
 import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'

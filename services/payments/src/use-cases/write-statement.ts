@@ -5,8 +5,7 @@ import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
-import { LOWEST, type PageBounds } from '../pagination/page-query.ts'
-import type { InTurn } from '../pagination/pieces.ts'
+import { type InTurn, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 
 /** The statement of a period, as the parts of a file. */
 export interface Statement {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { openToken, sealToken } from './card-token.ts'
-import { createCheckoutSeals } from './text-seal.ts'
+import { createCheckoutSeals } from './seal.ts'
 import type { VaultKey } from './vault-keys.ts'
 
 const first: VaultKey = { id: 1, key: Buffer.alloc(32, 1) }

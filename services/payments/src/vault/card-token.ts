@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CheckoutSeals, TextSeal } from './text-seal.ts'
+import type { CheckoutSeals, TextSeal } from './seal.ts'
 
 /** The kind of card data behind a token. `pcn`: a card number. `pcsc`: the security code of a card. */
 type TokenType = 'pcn' | 'pcsc'

@@ -1,8 +1,7 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { PageBounds } from '../pagination/page-query.ts'
-import { PIECE, type Piece } from '../pagination/pieces.ts'
+import { type PageBounds, PIECE, type Piece } from '../pagination/page-query.ts'
 import type { EventSummary, EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 

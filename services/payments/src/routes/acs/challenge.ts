@@ -7,7 +7,7 @@ import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { answerBank, type BankAnswer, type Decision } from '../../use-cases/answer-bank.ts'
-import { SEALED_PATTERN } from '../../vault/text-seal.ts'
+import { SEALED_PATTERN } from '../../vault/seal.ts'
 
 const StateQuery = z.object({ state: z.string().meta({ pattern: SEALED_PATTERN }) })
 const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']).optional() })

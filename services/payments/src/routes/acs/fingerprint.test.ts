@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hintsOf } from '../../../test/customer.ts'
 import { startPayments, type TestPayments } from '../../../test/payments-app.ts'
-import { sealFingerprintState } from '../../checkout/frame-state.ts'
+import { sealFingerprintState } from '../../checkout/challenge.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

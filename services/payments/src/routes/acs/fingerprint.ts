@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { valuesOrNull } from '../../access/require-access.ts'
-import { openFingerprintState } from '../../checkout/frame-state.ts'
+import { openFingerprintState } from '../../checkout/challenge.ts'
 import { errorAnswersWithoutLimit, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { choosePageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { SEALED_PATTERN } from '../../vault/text-seal.ts'
+import { SEALED_PATTERN } from '../../vault/seal.ts'
 
 /** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */
 export const fingerprintRoutes: Routes = async (app) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { keyMacOf, requireAccess, valuesOrNull } from '../../access/require-access.ts'
+import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
-import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { readBasicKey } from '../../apps/presented-key.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'

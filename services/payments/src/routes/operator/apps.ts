@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppKeyView } from '../../apps/app-view.ts'
+import { AppKeyView } from '../../apps/app.ts'
 import { type OperatedApp, operatedApps } from '../../apps/operator-app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { refuseMissing } from '../../access/require-access.ts'
+import { findOperatedException, listOperatedExceptions } from '../../acquirers/exception-repository.ts'
 import { ExceptionView, viewException } from '../../acquirers/exception-view.ts'
-import { findOperatedException, listOperatedExceptions } from '../../acquirers/operator-exception-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'

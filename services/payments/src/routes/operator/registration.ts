@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isRegistrationClosed } from '../../apps/registration-repository.ts'
+import { isRegistrationClosed } from '../../apps/app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'

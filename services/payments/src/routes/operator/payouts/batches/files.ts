@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../../error-body.ts'
-import { BankFilesView } from '../../../../payouts/batch-view.ts'
+import { BankFilesView } from '../../../../payouts/bank-files.ts'
 import type { Routes } from '../../../../plugins/read-request.ts'
 import { pathId } from '../../../../requests/fields.ts'
 import { showBankFiles } from '../../../../use-cases/show-bank-files.ts'

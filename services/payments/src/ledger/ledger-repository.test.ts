@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { ledgerCommand } from '../commands/ledger.ts'
-import { insertVerification, observeLedger } from './verification.ts'
+import { insertVerification, observeLedger } from './ledger-repository.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

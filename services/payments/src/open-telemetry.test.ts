@@ -3,7 +3,7 @@ import { openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { expect, it } from 'vitest'
-import { observeServers } from './observe-servers.ts'
+import { observeServers } from './open-telemetry.ts'
 
 it('reports the only server of a database that is not distributed', async () => {
   const database = await createEmptyDatabase()
