@@ -61,12 +61,12 @@ import { inviteRoutes } from './routes/users/invite.ts'
 import { newUserRoutes } from './routes/users/new.ts'
 import { usersRoutes } from './routes/users.ts'
 
-/** Longer than a call to a service may take, several times over. */
+/** Several times as long as a call to a service may take. */
 const HANDLER_TIMEOUT_MS = 30_000
 /**
- * No cache keeps a page, because a page shows what one operator may see at one moment. No page of another
- * origin loads an answer: from another port of this host a browser would send the cookie, and the time until
- * the answer would tell what a search has found.
+ * No cache keeps a page, because a page shows data for one operator at one moment. No page of another origin loads an answer:
+ * from another port of this host a browser would send the cookie, and the time until the answer would reveal the result of a
+ * search.
  */
 const ANSWER_HEADERS = {
   'cache-control': 'no-store',
@@ -74,7 +74,7 @@ const ANSWER_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** The HTTP server of the console with all pages, not listening yet. */
+/** Builds the server with all pages. It does not listen yet. */
 export async function buildApp(deps: ConsoleDeps): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
@@ -101,7 +101,7 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
     reply.headers(ANSWER_HEADERS)
     done()
   })
-  // Pages send forms only. A body of another type could come from another site without a question of the browser.
+  // Pages send only forms. Another site could send a body of another type, and the browser would not ask its user.
   app.removeAllContentTypeParsers()
   await app.register(formBody, { bodyLimit: FORM_BYTES_MAX, parser: parseForm })
   await app.register(healthRoutes)
@@ -113,7 +113,6 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
   return app
 }
 
-/** Everything that people see. */
 async function pageRoutes(app: Server): Promise<void> {
   app.setErrorHandler(sendErrorPage)
   app.addHook('onRequest', async ({ url }) => requireUtf8(url))
@@ -125,7 +124,6 @@ async function pageRoutes(app: Server): Promise<void> {
   await app.register(operatorRoutes)
 }
 
-/** The pages of operators. */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPages)
   await app.register(homeRoutes)
@@ -160,7 +158,7 @@ async function operatorRoutes(app: Server): Promise<void> {
 /** Reads a form. @throws requestMalformed for bytes that are not UTF-8. A form encodes a real U+FFFD */
 function parseForm(text: string): ParsedUrlQuery {
   requireUtf8(text)
-  // The bytes of a body are bounded. A bound of its fields would leave the others out, and the form would delete them.
+  // The bytes of a body are bounded. A limit of its fields would omit the others, and the form would delete them.
   return parse(text, '&', '=', { maxKeys: 0 })
 }
 
@@ -168,7 +166,6 @@ function requireUtf8(text: string): void {
   if (text.includes('\uFFFD') || !encodesUtf8(text)) throw errorVocabulary.malformed(undefined)
 }
 
-/** The pages of products and stock. */
 async function inventoryRoutes(app: Server): Promise<void> {
   await app.register(productsRoutes)
   await app.register(newProductRoutes)

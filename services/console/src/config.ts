@@ -8,30 +8,28 @@ import { hostOf, plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { PREFIX, type RoleKeys, settings } from './config/settings.ts'
 
-/** A service that the console calls, and the operator keys that it calls with. */
 export interface ServiceAccess {
   /** Without a slash at the end. */
   readonly url: string
   readonly keys: RoleKeys
 }
 
-/** The services that pages show. One that is not set up has no pages. */
+/** An undefined service has no pages. */
 export interface ServiceAccesses {
   readonly auth: ServiceAccess
   readonly payments?: ServiceAccess
   readonly inventory?: ServiceAccess
 }
 
-/** The settings, with the names that the code uses. */
 export interface ConsoleConfig {
   readonly port: number
   readonly host: string
-  /** The origin at which browsers find the console, such as `https://console.example.com`. */
+  /** The origin of the console in browsers, such as `https://console.example.com`. */
   readonly origin: string
   readonly trustedProxies: TrustedProxies
   readonly shutdownDelayMs: number
   readonly services: ServiceAccesses
-  /** The first seals cookies, all open them. */
+  /** The first encrypts cookies, all decrypt them. */
   readonly secrets: readonly Buffer[]
   readonly mfaRequired: boolean
   readonly telemetry: Omit<TelemetryConfig, 'docsEnabled'>
@@ -39,11 +37,7 @@ export interface ConsoleConfig {
   readonly warnings: readonly string[]
 }
 
-/**
- * Returns the settings of the console, from the environment and an env file under it.
- * @param file with more variables; by default none is read
- * @throws ConfigError with every problem at once
- */
+/** @param file further variables; by default none is read @throws ConfigError with every problem at once */
 export function loadConsoleConfig(env: NodeJS.ProcessEnv, file?: EnvFile): ConsoleConfig {
   const values = loadConfig(settings, {
     prefix: PREFIX,

@@ -14,7 +14,7 @@ import {
 } from './sessions/auth-session.ts'
 import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
 
-/** The dependencies of the console. `serve` builds them once. A test builds its own, and may replace members. */
+/** `serve` builds them once. A test builds its own, and may replace members. */
 export interface ConsoleDeps {
   readonly config: ConsoleConfig
   readonly logger: ServiceLogger['logger']
@@ -25,7 +25,6 @@ export interface ConsoleDeps {
   readonly accessTokens: AccessTokens
   readonly auth: AuthSessions
   readonly services: ServiceClient
-  /** The clients by which the console calls services. */
   readonly operatorKeys: OperatorKeys
   /** The only clock. */
   readonly now: () => Date
@@ -33,13 +32,13 @@ export interface ConsoleDeps {
   readonly generateIdempotencyKey: () => string
 }
 
-/** The dependencies of a serving process, and what ends them. */
+/** The dependencies of a serving process, and their end. */
 export interface ProcessDeps extends ConsoleDeps {
   readonly metrics: Metrics
   close(): Promise<void>
 }
 
-/** Builds the dependencies of a serving process. Nothing is called before the first request. */
+/** Calls no service before the first request. */
 export function createDeps(
   config: ConsoleConfig,
   { logger }: Pick<ServiceLogger, 'logger'>,

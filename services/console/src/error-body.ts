@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import * as errors from './errors.ts'
 
-/** The words of the shared error handler in the console. Pages show the same errors as HTML. */
+/** The errors of the console for the shared error handler. Pages show the same errors as HTML. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message }) => ({ code, message }),
   invalid: () => errors.valuesInvalid(),
@@ -14,7 +14,7 @@ export const errorVocabulary: ErrorVocabulary = {
   busy,
   timedOut: busy,
   unexpected: (cause) => errors.consoleFailed({ cause }),
-  // The console has no database. A service that is away is an error of its own.
+  // The console has no database. An unavailable service is an error of its own.
   isUnavailable: () => false,
 }
 

@@ -1,13 +1,12 @@
 import { defineError, type ErrorTemplate } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
-// The catalogue of all errors that the console shows, as pages or as JSON. The messages of services are shown as they are.
+// All errors that the console shows, as pages or as JSON. The messages of services are shown unchanged.
 
 /** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
 
 export const pageNotFound = defineError(404, 'page_not_found', 'There is no such page')
-/** A service does not know the object of the address. */
 export const objectNotFound = defineError(404, 'object_not_found', 'There is no such object, or it is gone')
 export const formRefused = defineError(
   403,
@@ -17,7 +16,7 @@ export const formRefused = defineError(
 /** No session, or one that has ended. Pages answer it with a redirect to the sign-in. */
 export const notSignedIn = defineError(401, 'not_signed_in', 'Your session has ended. Sign in again')
 export const operatorForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
-/** The refusal of a role, where the console knows which roles may. `others`: these roles, such as `support and admin`. */
+/** The refusal of a role. `others`: the roles that may, such as `support and admin`. */
 export const actionForbidden: ErrorTemplate<{ readonly role: string; readonly others: string }> = defineError(
   403,
   'role_forbidden',
@@ -38,21 +37,21 @@ export const serviceAway: ErrorTemplate<{ readonly service: string }> = defineEr
   ({ service }) => `${capitalize(service)} does not answer. Its pages work again as soon as it does`,
   RETRY,
 )
-/** A service has no place for one more file now. */
+/** A service accepts no further file now. */
 export const serviceBusy: ErrorTemplate<{ readonly service: string }> = defineError(
   503,
   'service_busy',
   ({ service }) => `${capitalize(service)} has too much to do. Try again in a minute`,
   RETRY,
 )
-/** Payments or inventory refuses the operator key of the console or the token of an operator whom auth lets in. */
+/** Payments or inventory refuses the console's operator key, or the token of an operator whom auth accepts. */
 export const consoleRefused: ErrorTemplate<{ readonly service: string }> = defineError(
   503,
   'console_refused',
   ({ service }) =>
     `${capitalize(service)} refuses the operator key of the console, or your sign-in. Its settings say why`,
 )
-/** The answer of a service is none of its route: that of a proxy, or of another release. */
+/** The answer does not match the route: it comes from a proxy, or from another release. */
 export const answerUnreadable: ErrorTemplate<{ readonly service: string }> = defineError(
   503,
   'answer_unreadable',
@@ -60,7 +59,10 @@ export const answerUnreadable: ErrorTemplate<{ readonly service: string }> = def
     `The console cannot read the answer of ${service}. Look between them for a proxy, or for another release`,
   RETRY,
 )
-/** The texts of pages that show a form again: about its fields, about an attempt, or in place of a service without a reason. */
+/**
+ * The texts of pages that show a form again: about its fields, about an attempt, or in place of a missing reason of a
+ * service.
+ */
 export const FORM_TEXTS = {
   nameless: 'A value has no name',
   twice: (name: string): string => `The name ${name} is there twice`,
@@ -72,50 +74,47 @@ export const FORM_TEXTS = {
 } as const
 export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
 export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')
-/** The operator has typed a text that is no amount in the currency. */
 export const amountInvalid: ErrorTemplate<{ readonly currency: string }> = defineError(
   422,
   'amount_invalid',
   ({ currency }) => `This is no amount in ${currency}`,
 )
-/** The operator has typed zero, or an amount below it. `zero`: with its currency, such as `EUR 0.00`. */
+/** `zero`: with its currency, such as `EUR 0.00`. */
 export const amountTooSmall: ErrorTemplate<{ readonly zero: string }> = defineError(
   422,
   'amount_too_small',
   ({ zero }) => `The amount must be above ${zero}`,
 )
-/** The operator has typed more than is left. `most`: with its currency, such as `EUR 12.50`. */
+/** `most`: with its currency, such as `EUR 12.50`. */
 export const amountTooLarge: ErrorTemplate<{ readonly most: string }> = defineError(
   422,
   'amount_too_large',
   ({ most }) => `The amount must be at most ${most}`,
 )
-/** The operator has typed a text that is no percentage. */
 export const percentInvalid = defineError(
   422,
   'percent_invalid',
   'This is no percentage from 0 to 100 with at most two decimals',
 )
-/** The operator has typed no time by which a clock could move. */
+/** The text is no time by which a clock could advance. */
 export const advanceInvalid = defineError(
   422,
   'advance_invalid',
   'Type days and hours as whole numbers, above 0 together',
 )
-/** A form of changes was sent as it was. */
 export const nothingChanged = defineError(422, 'nothing_changed', 'Nothing is changed yet')
 export const answerLost = defineError(
   503,
   'answer_lost',
   'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once',
 )
-/** A form was sent again with other values, after a try that was made or has begun. */
+/** A form was sent again with other values, after an attempt that was made or has begun. */
 export const formSpent = defineError(
   409,
   'form_spent',
   'This form was sent before with other values, which may have been done. See what has changed, and open the form anew',
 )
-/** Another person has changed a fact that the question of a change shows, such as a currency. */
+/** Another operator has changed a fact that the question of a change shows, such as a currency. */
 export const formStale = defineError(
   409,
   'form_stale',

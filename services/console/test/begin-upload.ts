@@ -3,7 +3,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { hiddenFields, type TestBrowser } from './browser.ts'
 import type { TestConsole } from './console-app.ts'
 
-/** Sends the form of a page of imports up to its file, over a connection. The file, and the end of the form, are still to be sent. */
+/** Sends the form of a page of imports up to its file, over a connection. The file and the end of the form are not sent yet. */
 export async function beginUpload(
   { app, origin }: Pick<TestConsole, 'app' | 'origin'>,
   browser: TestBrowser,

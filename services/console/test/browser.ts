@@ -2,9 +2,8 @@ import type { Server } from '@trestle/common/server/create-server.ts'
 import { Secret, TOTP } from 'otpauth'
 import { PASSWORD } from './services.ts'
 
-/** A page as a browser has it. */
 export interface SeenPage {
-  /** The status of the first answer: 303 where the browser was led to the page. */
+  /** The status of the first answer: 303 if the browser was redirected to the page. */
   readonly firstStatus: number
   readonly status: number
   readonly path: string
@@ -15,33 +14,31 @@ export interface SeenPage {
 }
 
 /**
- * A browser without script: it keeps cookies, follows redirects, and sends forms of the page that it has. It follows no other
- * redirect than 303, so a page of another path than that of the form proves one.
+ * A browser without script: it keeps cookies, follows redirects, and sends forms of its page. It follows no other redirect
+ * than 303, so a page of another path than that of the form proves one.
  */
 export interface TestBrowser {
   readonly page: () => SeenPage
   readonly open: (path: string, headers?: Readonly<Record<string, string>>) => Promise<SeenPage>
-  /** Sends the form of the page with this action, with the hidden fields that the page gives it. */
+  /** Sends the form of the page with this action, with its hidden fields. */
   readonly submit: (action: string, fields?: FormFields) => Promise<SeenPage>
   /** Sends a form that need not be on the page. */
   readonly post: (path: string, fields: FormFields, origin?: string) => Promise<SeenPage>
-  /** Sends the form of the page with this action, with a file behind its fields. */
+  /** Sends the form of the page with this action, with a file after its fields. */
   readonly upload: (action: string, fields: Readonly<Record<string, string>>, file: UploadedFile) => Promise<SeenPage>
   readonly cookies: Map<string, string>
 }
 
-/** A file that an operator has chosen. */
 export interface UploadedFile {
   readonly name: string
   readonly text: string
 }
 
-/** The fields of a form. Pairs may have a name several times. */
+/** Pairs may have a name several times. */
 export type FormFields = Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[]
 
 const REDIRECTS_MAX = 5
 
-/** Opens a browser at the console. */
 export function openBrowser(app: Server, origin: string): TestBrowser {
   const cookies = new Map<string, string>()
   let seen: SeenPage = { firstStatus: 0, status: 0, path: '', headers: {}, html: '', text: '' }
@@ -166,7 +163,6 @@ function decodeEntities(text: string): string {
   return text.replace(/&(?:amp|#39|quot|lt|gt);/g, (entity) => ENTITIES[entity] ?? '')
 }
 
-/** Signs in by email and password. */
 export async function signIn(browser: TestBrowser, email: string, password = PASSWORD): Promise<SeenPage> {
   await browser.open('/sign-in')
   return browser.submit('/sign-in', { email, password })
@@ -174,7 +170,7 @@ export async function signIn(browser: TestBrowser, email: string, password = PAS
 
 const STEP_MS = 30_000
 
-/** Begins to set up an authenticator app. @returns the codes of the app, each step of 30 s another */
+/** Begins to set up an authenticator app. @returns the codes of the app, a new one for each step of 30 s */
 export async function setUpFactor(browser: TestBrowser): Promise<(steps: number) => string> {
   const page = await browser.submit('/sign-in/factors')
   const [, secret = ''] = /<code class="secret">([A-Z2-7]+)<\/code>/.exec(page.html) ?? []

@@ -12,7 +12,7 @@ import { createUser, keyOf, PASSWORD, type RunningService } from './services.ts'
 export interface TestConsole {
   readonly app: Server
   readonly origin: string
-  /** Moves the clock of the console, and of nothing else. */
+  /** Moves only the clock of the console. */
   readonly advance: (ms: number) => void
   readonly browser: () => TestBrowser
   /** A browser in which an operator with this role is signed in. */
@@ -23,7 +23,6 @@ export interface TestConsole {
 const CONSOLE_ORIGIN = 'http://localhost:8083'
 const KEYS = OPERATOR_ROLES.map((role) => `${role}:${keyOf(role)}`).join(',')
 
-/** The settings of a console over these services. */
 function consoleSettings(services: readonly Pick<RunningService, 'name' | 'url'>[]): Record<string, string> {
   const calls = services.flatMap(({ name, url }) => [
     [`CONSOLE_${name.toUpperCase()}_URL`, url],
@@ -62,7 +61,7 @@ export async function openTestConsole(
       if (auth === undefined || !('command' in auth)) throw new Error('nobody can sign in without auth')
       const opened = browser()
       const { email } = await createUser(auth, `${role}-${crypto.randomUUID()}@example.com`, role)
-      // The page of the search asks no service anything. The first page would ask all of them for their numbers of a month.
+      // The page of the search calls no service. The first page would ask all of them for their numbers of a month.
       await opened.open('/sign-in?next=/search')
       await opened.submit('/sign-in', { email, password: PASSWORD })
       return opened

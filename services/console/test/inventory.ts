@@ -3,7 +3,7 @@ import type { RunningService } from './services.ts'
 
 const Made = z.object({ data: z.looseObject({ id: z.int() }) })
 
-/** Calls inventory as the backend of a shop does. @throws Error unless it answers below 300 */
+/** @throws Error unless it answers below 300 */
 export async function callInventory(
   inventory: RunningService,
   path: string,
@@ -24,7 +24,6 @@ export async function createProduct(inventory: RunningService, sku: string, attr
   return Made.parse(await callInventory(inventory, '/products', { sku, attributes })).data.id
 }
 
-/** Makes a location. */
 export async function createLocation(inventory: RunningService, code: string, name = code): Promise<number> {
   return Made.parse(await callInventory(inventory, '/locations', { code, name })).data.id
 }

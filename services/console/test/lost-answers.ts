@@ -8,12 +8,11 @@ import type { RunningService } from './services.ts'
 export interface LossyWay {
   readonly name: RunningService['name']
   readonly url: string
-  /** Loses the answers to all changes from now on, or to `all` calls, or no more. The service does what they ask all the same. */
+  /** Loses the answers to all changes from now on, or to `all` calls, or to none. The service still carries out the calls. */
   readonly loseAnswers: (isLosing: boolean | 'all') => void
   readonly close: () => void
 }
 
-/** Opens a way to a service. */
 export async function openLossyWay({ name, url }: RunningService): Promise<LossyWay> {
   let isLosing: boolean | 'all' = false
   const server = createServer(async (request, response) => {

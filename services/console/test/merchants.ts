@@ -3,7 +3,6 @@ import type { RunningService } from './services.ts'
 
 const Made = z.looseObject({ id: z.string(), app: z.looseObject({ id: z.string(), key: z.string() }) })
 
-/** A merchant with an app of its own. */
 export interface Created {
   readonly merchantId: string
   readonly appId: string

@@ -12,16 +12,14 @@ import type { ServiceName } from '../src/service-calls/service-call.ts'
 const JWT_SECRET = 'a secret of at least 32 bytes, for tests'
 const ISSUER = 'http://auth.test'
 
-/** The operator key of a role, which all services of a test know. */
+/** The operator key of a role in all services of a test. */
 export const keyOf = (role: OperatorRole): string => role.padEnd(43, '-')
 
-/** The setting of a service that knows the operator keys of these roles. */
 export const operatorKeysOf = (roles: readonly OperatorRole[]): string =>
   roles.map((role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`).join(',')
 
 const OPERATOR_KEYS = operatorKeysOf(OPERATOR_ROLES)
 
-/** The settings that the services need beside their database. */
 const SETTINGS: Readonly<Record<ServiceName, Settings>> = {
   auth: {
     AUTH_DB_DRIVER: 'postgres',
@@ -74,15 +72,15 @@ export interface RunningService {
   /** Runs a command of the service, and returns what it prints. */
   readonly command: (...words: string[]) => Promise<string>
   /**
-   * Lets a user work as an operator, as `auth users assign-role` does. The command would open connections of its own for each of
-   * the hundreds of operators that tests have.
+   * Makes a user an operator, as `auth users assign-role` does. The command would open connections of its own for each of the
+   * hundreds of operators in tests.
    */
   readonly assignRole: (email: string, role: OperatorRole) => Promise<unknown>
   /** Runs a statement in the database of the service, for rows that the service itself does not make. Returns the rows. */
   readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>
-  /** Answers nobody any more. The database stays, and `stop` drops it. */
+  /** Stops answering. The database stays, and `stop` drops it. */
   readonly halt: () => Promise<void>
-  /** Ends the service, and starts it on its database and its address with settings over those that it had. */
+  /** Ends the service, and starts it on its database and its address with changed settings. */
   readonly restart: (changes: Readonly<Record<string, string>>) => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -165,13 +163,11 @@ async function runCommand(service: Neighbour, settings: Settings, words: readonl
 /** The password of every user of a test. */
 export const PASSWORD = 'correct horse battery staple'
 
-/** A user that a test has made. */
 export interface TestUser {
   readonly id: string
   readonly email: string
 }
 
-/** Calls auth as the backend of an application does. */
 export async function callAsAdmin(auth: RunningService, path: string, body: object): Promise<Record<string, unknown>> {
   const token = await new SignJWT({ role: 'service_role' })
     .setProtectedHeader({ alg: 'HS256' })

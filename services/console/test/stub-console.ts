@@ -7,15 +7,15 @@ import {
 import type { TestBrowser } from './browser.ts'
 import { openTestConsole, type TestConsole } from './console-app.ts'
 
-/** How a service that a test plays answers. Undefined: not at all. */
+/** The answers of a service that a test plays. Undefined: no answer. */
 export type StubService = (request: StubRequest) => StubAnswer | undefined
 
-/** A console over services that a test plays. Auth lets one admin in, and answers all else as the test says. */
+/** A console over services that a test plays. Auth admits one admin, and gives all other answers as the test says. */
 export interface StubConsole {
   /** A browser in which the admin is signed in. */
   readonly browser: TestBrowser
   readonly app: TestConsole['app']
-  /** The changes that the services were asked for, without the sign-in. */
+  /** The changes that the services received, without the sign-in. */
   readonly changes: () => readonly Pick<StubRequest, 'method' | 'url' | 'body'>[]
   readonly close: () => Promise<void>
 }
@@ -38,7 +38,7 @@ const SIGN_IN: Readonly<Record<string, StubAnswer>> = {
   '/logout': { status: 204, body: '' },
 }
 
-/** Opens a console over services that the test plays, with a browser that is signed in. */
+/** The browser is signed in. */
 export async function openStubConsole(
   services: Readonly<Partial<Record<'auth' | 'payments' | 'inventory', StubService>>>,
 ): Promise<StubConsole> {

@@ -3,15 +3,17 @@ import { join } from 'node:path'
 import { createFolder } from '@trestle/testing/temporary-folder.ts'
 import type { RunningService } from './services.ts'
 
-/** The merchant of the transactions of a test. */
 export const SHOP_ID = '6901f3a0000000000a1b2c3d'
 
-/** The id of a transaction of the merchant, by its number. */
 export const idOf = (number: number): string => `6901f3a${number.toString(16).padStart(9, '0')}0a1b2c3d`.slice(0, 24)
 
 const APP_ID = '6901f3a000000000c0ffee00'
 
-/** Makes a merchant with transactions, by the command that fills a new installation. @param amounts in cents, or in the minor units of another currency @param operations what is done with each */
+/**
+ * Makes a merchant with transactions, by the command that fills a new installation.
+ * @param amounts in cents, or in the minor units of another currency
+ * @param operations of each transaction
+ */
 export async function seedTransactions(
   payments: RunningService,
   amounts: readonly (number | { readonly currency: string; readonly amount: number })[],

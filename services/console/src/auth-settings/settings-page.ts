@@ -7,7 +7,7 @@ import { type Column, listCard, smallTable } from '../pages/list.ts'
 import { badge, card, copyableId, count, emptyState, factList, orDash, pageHead, tabs, time } from '../pages/parts.ts'
 import { answerWith } from '../service-calls/service-call.ts'
 
-/** The page of providers, hooks and limits of auth. It has no form: they are settings of the process of auth. */
+/** It has no form: providers, hooks and limits are settings of the process of auth. */
 export function settingsPage(settings: AuthSettings): ConsolePage {
   return {
     title: 'Settings',
@@ -28,7 +28,7 @@ ${limitsCard(settings)}
 
 const stateBadge = ({ enabled }: { readonly enabled: boolean }) => (enabled ? badge('On', 'good') : badge('Off'))
 
-/** Providers that write their names otherwise than with one capital letter. */
+/** Providers whose names have other capital letters than the first. */
 const WRITTEN_NAMES: ReadonlyMap<string, string> = new Map([
   ['github', 'GitHub'],
   ['gitlab', 'GitLab'],
@@ -97,7 +97,6 @@ function limitsCard({ limits }: AuthSettings): Html {
   return card('Limits', smallTable('Limits', ['Name', { label: 'At most', kind: 'state' }], rows))
 }
 
-/** A span of time as people say it. */
 function wordsOf(seconds: number): string {
   if (seconds % 3_600 === 0) return seconds === 3_600 ? 'an hour' : `${count(seconds / 3_600)} hours`
   if (seconds % 60 === 0) return seconds === 60 ? 'a minute' : `${count(seconds / 60)} minutes`
@@ -106,7 +105,6 @@ function wordsOf(seconds: number): string {
 
 const callPath = ({ kid }: SigningKey) => `/operator/keys/${encodeURIComponent(kid)}`
 
-/** The changes that operators make to a signing key. */
 export const signingKeyChanges: Changeable<SigningKey> = {
   service: 'auth',
   section: 'settings',
@@ -146,7 +144,6 @@ export const signingKeyChanges: Changeable<SigningKey> = {
   ],
 }
 
-/** How a signing key is added. */
 export const newKeyChanges: Changeable<undefined> = {
   service: 'auth',
   section: 'settings',
@@ -185,7 +182,6 @@ const STATES = {
   over: ['Over', 'plain'],
 } as const
 
-/** All signing keys, the newest first. */
 export function signingKeysPage(keys: readonly SigningKey[], viewer: Viewer): ConsolePage {
   return {
     title: 'Signing keys',
@@ -231,7 +227,7 @@ export const AuthSettings = z.object({
   limits: z.array(z.looseObject({ name: z.string(), value: z.number().nullable(), per_seconds: z.number() })),
   mail: z.looseObject({ host: z.string().optional(), from: z.string().optional() }),
   sms: z.looseObject({ provider: z.string().optional() }),
-  /** Missing where auth is of an earlier release. */
+  /** Missing if auth is of an earlier release. */
   warnings: z.array(z.string()).default([]),
 })
 export type AuthSettings = z.infer<typeof AuthSettings>
@@ -244,14 +240,11 @@ const SigningKey = z.looseObject({
 })
 /** A key that signs access tokens, without its private half. */
 export type SigningKey = z.infer<typeof SigningKey>
-/** All signing keys, the newest first. */
+/** The newest key first. */
 export const SigningKeysView = z.object({ keys: z.array(SigningKey) })
 
-/** The path of the settings of auth. */
 const SETTINGS_PATH = '/settings'
-/** The path of the list of signing keys. */
 const KEYS_PATH = '/signing-keys'
-/** The pages of settings. */
 const SETTINGS_PAGES = [
   [SETTINGS_PATH, 'Providers, hooks, limits'],
   [KEYS_PATH, 'Signing keys'],

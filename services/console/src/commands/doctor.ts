@@ -16,8 +16,8 @@ export async function doctor(load: () => ConsoleConfig, print: (line: string) =>
 }
 
 /**
- * Asks whether each service is there, and whether it knows operator keys: it answers 401 to a request without
- * a token, and 404 where it has no keys.
+ * Checks whether each service answers and has operator keys: it answers 401 to a request without a token, and 404 if it has
+ * no keys.
  */
 function serviceCheck(service: ServiceName, url: string): Check<ConsoleConfig> {
   return {

@@ -9,7 +9,6 @@ interface OtherCommandsOptions {
   readonly process: NodeJS.Process
 }
 
-/** All commands of the console except `serve`. */
 export function otherCommands({ load, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const loaders: CommandLoaders = {

@@ -13,10 +13,9 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
 
-/** Stands before the name of each setting of the console. */
 export const PREFIX = 'CONSOLE_'
 
-/** The operator key of each role, by role. A role without a key cannot use that service. */
+/** A role without a key cannot use that service. */
 export type RoleKeys = ReadonlyMap<OperatorRole, string>
 
 const processSettings = group('Address and process', {
@@ -73,7 +72,6 @@ const {
 
 const observationSettings = group('Logs, traces and metrics', { METRICS_ENABLED, METRICS_EXPORTER, ...otherTelemetry })
 
-/** Every setting of the console, by its name without the prefix CONSOLE_. */
 export const settings = {
   ...processSettings,
   ...serviceSettings,

@@ -18,7 +18,7 @@ import {
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { transactionPath } from '../transactions/transaction-view.ts'
 
-/** The states of a delivery, in the order in which it goes through them. */
+/** In the order in which a delivery passes through them. */
 export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'cancelled', 'failed'] as const
 
 const Delivery = z.looseObject({
@@ -34,7 +34,6 @@ const Delivery = z.looseObject({
 })
 /** An event on its way to a webhook (console reference: Routes of payments). */
 type Delivery = z.infer<typeof Delivery>
-/** A page of deliveries. */
 export const DeliveriesView = z.object({ deliveries: z.array(Delivery) })
 
 /** A delivery with its event and its attempts (console reference: Delivery of operators). */
@@ -54,7 +53,6 @@ export const ShownDelivery = z.object({
 export type ShownDelivery = z.infer<typeof ShownDelivery>
 
 const About = z.looseObject({ transactionId: z.string() })
-/** An event about a payment. */
 const PaymentEvent = z.union([
   z
     .looseObject({ data: z.looseObject({ transaction: z.looseObject({ id: z.string() }) }) })
@@ -63,7 +61,7 @@ const PaymentEvent = z.union([
   z.looseObject({ data: z.looseObject({ fraud: About }) }).transform(({ data }) => data.fraud.transactionId),
 ])
 
-/** The id of the transaction that an event is about, itself or by its dispute or fraud alert. Undefined: none. */
+/** The transaction of an event, of its dispute or of its fraud alert. Undefined: none. */
 export function transactionIdOf({ event }: Pick<ShownDelivery, 'event'>): string | undefined {
   return PaymentEvent.safeParse(event).data
 }
@@ -84,13 +82,12 @@ const ERROR_WORDS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'The certificate is of another name than the address',
 }
 
-/** Why an attempt failed, in words with the code behind them where payments tells a code alone. */
+/** Why an attempt failed. If payments reports only a code, its explanation with the code after it. */
 export function errorText(error: string): string {
   const words = ERROR_WORDS[error]
   return words === undefined ? error : `${words} (${error})`
 }
 
-/** How the state of a delivery looks. */
 const DELIVERY_TONES = {
   waiting: 'info',
   sending: 'info',
@@ -100,10 +97,8 @@ const DELIVERY_TONES = {
   failed: 'bad',
 } as const satisfies Record<Delivery['status'], string>
 
-/** The path of the list of deliveries. */
 const DELIVERIES_PATH = '/deliveries'
 
-/** Returns the path of a delivery. */
 function deliveryPath(id: string): string {
   return `${DELIVERIES_PATH}/${encodeURIComponent(id)}`
 }
@@ -111,12 +106,11 @@ function deliveryPath(id: string): string {
 /** The answer of payments to a replay: one more delivery. */
 const Replayed = z.object({ delivery: z.looseObject({ id: z.string() }) })
 
-/** The states of a delivery that has an outcome in a moment. */
+/** The states of a delivery whose outcome follows in a moment. */
 const OPEN: ReadonlySet<string> = new Set(['waiting', 'sending'])
-/** The states in which payments tries a delivery no more. */
+/** The states after which payments makes no further attempt. */
 const ENDED: ReadonlySet<string> = new Set(['delivered', 'cancelled', 'failed'])
 
-/** The acts of operators on a delivery. */
 export const deliveryChanges: Changeable<ShownDelivery> = {
   service: 'payments',
   section: 'deliveries',
@@ -147,7 +141,7 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
   ],
 }
 
-/** The page of a delivery: what was sent, and what the webhook has answered. */
+/** What was sent, and the answers of the webhook. */
 export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage {
   const { delivery } = shown
   const title = delivery.type ?? 'Delivery'
@@ -208,14 +202,12 @@ function detailsCard(shown: ShownDelivery): Html {
   )
 }
 
-/** The query in the address of the list of deliveries. */
 export const DeliveriesQuery = ListQuery.extend({
   merchant: MerchantId,
   webhook: MerchantId,
   status: z.enum(['', ...DELIVERY_STATUSES]).optional(),
 })
 
-/** The list of deliveries to webhooks. */
 export function deliveriesPage(
   query: z.infer<typeof DeliveriesQuery>,
   { value, next }: Listed<z.infer<typeof DeliveriesView>>,

@@ -25,10 +25,8 @@ export type Exception = z.infer<typeof Exception>
 /** The money that payouts hold back until the exception is resolved. Without an amount: the whole balance. */
 type HeldBack = NonNullable<Exception['heldBack']>
 
-/** One exception. */
 export const ExceptionAnswer = z.object({ exception: Exception })
 
-/** A page of exceptions. */
 export const ExceptionsView = z.object({ exceptions: z.array(Exception) })
 
 const Attempt = z.looseObject({
@@ -41,18 +39,14 @@ const Attempt = z.looseObject({
   state: z.string(),
   transactionId: z.string().optional(),
 })
-/** An authorization whose outcome nobody knows. */
+/** An authorization with an unknown outcome. */
 export type Attempt = z.infer<typeof Attempt>
 
-/** A page of attempts. */
 export const AttemptsView = z.object({ attempts: z.array(Attempt) })
 
-/** The path of the list of exceptions. */
 export const EXCEPTIONS_PATH = '/exceptions'
-/** The path of the list of attempts without a known outcome. */
 const ATTEMPTS_PATH = '/attempts'
 
-/** The query in the address of the list of exceptions. */
 export const ExceptionsQuery = ListQuery.extend({ merchant: MerchantId, open: z.enum(['', 'false']).optional() })
 
 const TABS = [
@@ -60,7 +54,7 @@ const TABS = [
   [ATTEMPTS_PATH, 'Unknown outcomes'],
 ] as const
 
-/** The list of exceptions, with what the acquirer has said. */
+/** The list of exceptions, with the answers of the acquirer. */
 export function exceptionsPage(
   query: z.infer<typeof ExceptionsQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof ExceptionsView>>>,
@@ -128,7 +122,6 @@ function payloadOf(payload: Exception['payload']): Html {
   return html`<details><summary>Answer</summary><pre tabindex="0">${jsonText(payload)}</pre></details>`
 }
 
-/** The list of authorizations whose outcome nobody knows. */
 export function attemptsPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof AttemptsView>>>,
@@ -165,7 +158,6 @@ function attemptColumns(viewer: Viewer, decimals: Decimals): readonly Column<Att
   ]
 }
 
-/** The decisions of operators about an exception. */
 export const exceptionChanges: Changeable<WithDecimals<Exception>> = {
   service: 'payments',
   section: 'exceptions',
@@ -213,7 +205,6 @@ const OUTCOMES = [
   ['declined', 'declined: the acquirer has refused it'],
 ] as const
 
-/** The decisions of operators about an attempt. */
 export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
   service: 'payments',
   section: 'exceptions',
@@ -246,7 +237,6 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
   ],
 }
 
-/** The money that payouts hold back for an exception. */
 function heldBackText({ amount, currency }: HeldBack, decimals: Decimals): string {
   return amount === undefined ? 'the whole balance' : money(amount, currency, decimals)
 }

@@ -16,7 +16,7 @@ import { type Column, type ListQuery, listCard, smallTable } from '../pages/list
 import { badge, card, count, emptyState, pageHead, polled, type Tone, time } from '../pages/parts.ts'
 import { enveloped, type Listed } from '../service-calls/operator-calls.ts'
 
-/** An import: how far it is, and what has become of its records. While it goes on, the page asks again every two seconds. */
+/** The progress and the outcome of an import. While it runs, the page reloads every two seconds. */
 export function importPage(shown: ReportedImport): ConsolePage {
   const { id, createdBy, created, ended } = shown
   const title = `Import ${id}`
@@ -68,7 +68,7 @@ function reportCard({ report, state, atomic, dryRun }: ReportedImport): Html | u
   return card(isStored ? 'Report' : 'What would happen', html`<div class="stats">${stats}</div>`)
 }
 
-/** A number of records that have failed should be seen, and 0 stands back. */
+/** Emphasizes failed records, and mutes 0. */
 function statKind(label: string, value: number): string {
   if (value === 0) return 'stat none'
   return label === 'Failed' ? 'stat due' : 'stat'
@@ -87,13 +87,12 @@ ${more > 0 ? html`<p class="card-body hint">${count(more)} more are not listed.<
   )
 }
 
-/** The data of the page of imports. */
 interface ImportsPage {
   readonly query: z.infer<typeof ListQuery>
   readonly listed: Listed<readonly Import[]>
   readonly role: OperatorRole
   readonly proof: FormProof
-  /** Why the last file was not taken. */
+  /** Why the last file was refused. */
   readonly problem?: Problem | undefined
 }
 
@@ -106,7 +105,6 @@ const COLUMNS: readonly Column<Import>[] = [
   { label: 'Started', kind: 'created', cell: ({ created }) => time(created) },
 ]
 
-/** Files of products: what is imported, and what can be downloaded. */
 export function importsPage({ query, listed, role, proof, problem }: ImportsPage): ConsolePage {
   return {
     title: 'Import and export',
@@ -129,7 +127,7 @@ ${listCard({
   }
 }
 
-/** The file comes last, so that what is said of it is known before it is read. */
+/** The file is the last field, so that the other fields are known before it is read. */
 function importCard(proof: FormProof, problem: Problem | undefined): Html {
   const file = {
     name: 'file',
@@ -165,7 +163,6 @@ function exportCard(): Html {
   )
 }
 
-/** The path on which imports are started and listed. */
 const IMPORTS_PATH = '/imports'
 
 const Import = z.looseObject({
@@ -195,25 +192,21 @@ const ReportedImport = Import.extend({
   report: Report.nullable(),
   error: z.looseObject({ description: z.string() }).nullable(),
 })
-/** An import with what has become of its records. */
+/** An import with the outcome of its records. */
 type ReportedImport = z.infer<typeof ReportedImport>
 
-/** The list of imports, as inventory answers it. */
 export const ImportsView: z.ZodType<readonly Import[]> = enveloped(z.array(Import))
-/** An import, as inventory answers it. */
 export const ImportView: z.ZodType<ReportedImport> = enveloped(ReportedImport)
 
-/** The path of the page of an import. */
 export function importPath(id: number): string {
   return `${IMPORTS_PATH}/${id}`
 }
 
-/** Whether an import still waits or runs, so that its page changes by itself. */
+/** Whether an import still waits or runs, so that its page reloads. */
 function isOpen({ state }: Pick<Import, 'state'>): boolean {
   return state === 'waiting' || state === 'running'
 }
 
-/** How a state looks. */
 function stateTone(state: string): Tone {
   if (state === 'done') return 'good'
   return state === 'failed' ? 'bad' : 'info'

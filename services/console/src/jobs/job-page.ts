@@ -7,10 +7,8 @@ import { smallTable } from '../pages/list.ts'
 import { badge, card, count, emptyState, pageHead, quietCount, tabs, time } from '../pages/parts.ts'
 import { answerWith } from '../service-calls/service-call.ts'
 
-/** The states of jobs that are listed. */
 export const JOB_STATES = ['failed', 'waiting', 'running'] as const
 
-/** The data of the page. */
 interface ShownJobs extends TasksView {
   readonly registration: Registration
   readonly state: (typeof JOB_STATES)[number]
@@ -18,7 +16,7 @@ interface ShownJobs extends TasksView {
 
 const LABELS = { failed: 'Dead', waiting: 'Waiting', running: 'Running' } as const
 
-/** The page of background work, and of who may register apps. */
+/** Background work, and the registration of apps. */
 export function jobsPage({ tasks, jobs, registration, state }: ShownJobs, viewer: Viewer): ConsolePage {
   const pathOf = (each: ShownJobs['state']) => (each === 'failed' ? JOBS_PATH : `${JOBS_PATH}?state=${each}`)
   return {
@@ -59,7 +57,7 @@ const NONE = {
 
 function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
   const title = LABELS[state]
-  // The tab above says which jobs these are.
+  // The tab above names the state.
   if (jobs.length === 0) return html`<section class="card">${emptyState('check', NONE[state])}</section>`
   const rows = jobs.map(({ id, task, created, attempts, error }) => [
     html`<code>${task}</code>${error === undefined ? undefined : html`<div class="hint long">${errorText(error)}</div>`}`,
@@ -80,7 +78,6 @@ function registrationCard(registration: Registration, viewer: Viewer): Html {
   )
 }
 
-/** The acts of operators on the jobs of a task. */
 export const taskChanges: Changeable<Task> = {
   service: 'payments',
   section: 'jobs',
@@ -107,7 +104,6 @@ export const taskChanges: Changeable<Task> = {
 const registrationCall = (body: { readonly isClosed: boolean }) =>
   ({ method: 'PUT', path: REGISTRATION_CALL, body }) as const
 
-/** The acts of operators on the registration of apps. */
 export const registrationChanges: Changeable<Registration> = {
   service: 'payments',
   section: 'jobs',
@@ -146,7 +142,7 @@ export const registrationChanges: Changeable<Registration> = {
 }
 
 const Task = z.looseObject({ name: z.string(), waiting: z.int(), running: z.int(), failed: z.int() })
-/** A kind of background work, with how many jobs are in each state. */
+/** A task, with the number of its jobs in each state. */
 export type Task = z.infer<typeof Task>
 const Job = z.looseObject({
   id: z.string(),
@@ -155,20 +151,15 @@ const Job = z.looseObject({
   attempts: z.int(),
   error: z.string().optional(),
 })
-/** A job of the queue, without its payload. */
 type Job = z.infer<typeof Job>
 
-/** The tasks of payments, and the jobs in one state. */
 export const TasksView = z.object({ tasks: z.array(Task), jobs: z.array(Job) })
 export type TasksView = z.infer<typeof TasksView>
 
 const Registration = z.object({ mode: z.enum(['open', 'invited', 'closed']), isClosed: z.boolean() })
-/** The rule on who may register apps: what the settings say, and whether an operator has closed it. */
+/** Who may register apps: by the settings, unless an operator has closed the registration. */
 export type Registration = z.infer<typeof Registration>
-/** The answer of payments. */
 export const RegistrationView = z.object({ registration: Registration })
 
-/** The path at payments of the registration of apps. */
 export const REGISTRATION_CALL = '/operator/registration'
-/** The path of the page of jobs and the registration of apps. */
 const JOBS_PATH = '/jobs'

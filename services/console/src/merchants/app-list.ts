@@ -18,10 +18,9 @@ const Key = z.looseObject({
 const App = z.looseObject({ id: z.string(), name: z.string().optional(), created: z.string(), keys: z.array(Key) })
 type App = z.infer<typeof App>
 
-/** A page of apps. */
 export const AppsView = z.object({ apps: z.array(App) })
 
-/** The list of apps with the hints of their keys. */
+/** Apps with the hints of their keys. */
 export function appsPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<z.infer<typeof AppsView>>,
@@ -65,20 +64,18 @@ function appColumns(viewer: Viewer): readonly Column<App>[] {
   ]
 }
 
-/** An app, and the merchant on whose page it stands. */
+/** An app, and the merchant on whose page it appears. */
 export interface KnownApp {
   /** Undefined on the page of all apps. */
   readonly merchant?: Pick<ShownMerchant['merchant'], 'id' | 'name'>
   readonly app: Pick<ShownMerchant['apps'][number], 'id' | 'name'>
 }
 
-/** The path of the list of apps. */
 const APPS_PATH = '/apps'
 
 const nameOf = ({ id, name }: KnownApp['app']) => name ?? id
 const shownAt = ({ merchant }: KnownApp) => (merchant === undefined ? APPS_PATH : merchantPath(merchant.id))
 
-/** The changes that operators make to apps. */
 export const appChanges: Changeable<KnownApp> = {
   service: 'payments',
   section: 'apps',

@@ -18,7 +18,6 @@ const callPath = ({ merchant }: ShownMerchant, below: string) =>
   `/operator/merchants/${encodeURIComponent(merchant.id)}/${below}`
 const pricedOf = ({ merchant: { pricing }, decimals }: ShownMerchant) => ({ pricing, decimals })
 
-/** The changes of a merchant that operators make. */
 export const merchantChanges: Changeable<ShownMerchant> = {
   service: 'payments',
   section: 'merchants',
@@ -99,14 +98,12 @@ const Merchant = z.looseObject({
   pricing: Pricing,
   tds: z.looseObject({ mode: z.string() }),
 })
-/** A merchant of payments. */
 export type Merchant = z.infer<typeof Merchant>
 
 const App = z.looseObject({ id: z.string(), name: z.string().optional(), added: z.string().optional() })
 const Member = z.looseObject({ email: z.string().optional(), id: z.string().optional() })
 const Webhook = z.looseObject({ id: z.string(), url: z.string() })
 
-/** A page of merchants. */
 export const MerchantsView = z.object({ merchants: z.array(Merchant) })
 
 /** A merchant with its balance, apps, users and webhooks (console reference: Routes of payments). */
@@ -119,15 +116,14 @@ export const MerchantView = z.object({
   users: z.array(Member),
   webhooks: z.array(Webhook),
 })
-/** A merchant with its balance and all else, and the decimals of the currencies of its amounts. */
+/** A merchant with its balance, apps, users and webhooks, and the decimals of the currencies of its amounts. */
 export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
 
-/** The path of the lines of a merchant. */
 export function linesPath(merchantId: string): string {
   return `${merchantPath(merchantId)}/lines`
 }
 
-/** The address of a list, with the rows of one merchant alone. */
+/** The address of a list, with only the rows of one merchant. */
 export function listOf(path: string, merchantId: string): string {
   return `${path}?merchant=${encodeURIComponent(merchantId)}`
 }

@@ -17,7 +17,6 @@ import {
 
 const Money = z.object({ currency: z.string(), amount: Amount })
 
-/** The fees of a merchant as payments shows them. */
 export const Pricing = z.looseObject({ rate: z.int(), flat: Money, dispute: Money })
 
 /** The flat fees of the form, in its order. Payments does not show the fee of refunds. */
@@ -33,7 +32,6 @@ interface Priced {
   readonly decimals: Decimals
 }
 
-/** The rows of a merchant's details that name its fees. */
 export function feeFacts({ pricing: { rate, flat, dispute }, decimals }: Priced): [string, string][] {
   return [
     ['Fee', `${percent(rate)} + ${money(flat.amount, flat.currency, decimals)}`],
@@ -41,7 +39,7 @@ export function feeFacts({ pricing: { rate, flat, dispute }, decimals }: Priced)
   ]
 }
 
-/** The currency of a flat fee. A refund is charged in that of a capture. */
+/** The currency of a flat fee. A refund is charged in the currency of a capture. */
 export function currencyOf({ flat, dispute }: Priced['pricing'], fee: FlatFee): string {
   return fee === 'dispute' ? dispute.currency : flat.currency
 }
@@ -49,8 +47,8 @@ export function currencyOf({ flat, dispute }: Priced['pricing'], fee: FlatFee): 
 const formerName = (fee: FlatFee | 'rate') => `former_${fee}`
 
 /**
- * The fees that the form began with. Another operator may change a fee before the form is sent: what is left
- * as it was must not put the former one back.
+ * The fees that the form began with. Another operator may change a fee before the form is sent: an unchanged field must not
+ * restore the former one.
  */
 function formerFees({ pricing, decimals }: Priced, given: GivenFields): Record<FlatFee | 'rate', string> {
   const typed = ({ amount, currency }: z.infer<typeof Money>) => typedMoney(amount, currency, decimals)
@@ -62,7 +60,6 @@ function formerFees({ pricing, decimals }: Priced, given: GivenFields): Record<F
   }
 }
 
-/** The fields of the form that changes fees. */
 export function feeFields(priced: Priced, given: GivenFields, refusal?: Problem): Html {
   const former = formerFees(priced, given)
   // Payments names the member of a fee: `flat.amount`.
@@ -88,7 +85,6 @@ ${textField({
 )}`
 }
 
-/** The call that changes the fees of a form. */
 export function pricingCall(path: string, priced: Priced, given: GivenFields): AskedCall {
   const former = formerFees(priced, given)
   const isChanged = (fee: FlatFee | 'rate') => (given[fee] ?? '').trim() !== former[fee]

@@ -22,7 +22,6 @@ import {
 } from './merchant-changes.ts'
 import { feeFacts } from './merchant-fees.ts'
 
-/** The page of a merchant. */
 export function merchantPage(shown: ShownMerchant, viewer: Viewer): ConsolePage {
   const { merchant } = shown
   const { id, name, test, created, website } = merchant
@@ -60,7 +59,6 @@ function balanceCard({ merchant, available, reserve, decimals }: ShownMerchant):
   )}</dl>${listLinks(merchant.id)}</section>`
 }
 
-/** The lists in which a merchant has rows. */
 function listLinks(id: string): Html {
   const lists = [
     ['Lines', linesPath(id)],
@@ -120,12 +118,10 @@ function webhooksCard({ webhooks }: ShownMerchant): Html {
   )
 }
 
-/** The query in the address of the list of merchants. */
 export interface MerchantsQuery extends z.infer<typeof ListQuery> {
   readonly test?: string | undefined
 }
 
-/** The list of merchants. */
 export function merchantsPage(
   query: MerchantsQuery,
   { value, next }: Listed<WithDecimals<z.infer<typeof MerchantsView>>>,
@@ -184,7 +180,6 @@ function merchantColumns(decimals: Decimals): readonly Column<Merchant>[] {
 
 const flag = () => z.literal(true).optional()
 
-/** A change of the balance of a merchant, as payments shows it (payments reference: Line object). */
 const Line = z.looseObject({
   id: z.string(),
   merchantId: z.string(),
@@ -205,7 +200,6 @@ const Line = z.looseObject({
 })
 type Line = z.infer<typeof Line>
 
-/** A page of lines. */
 export const LinesView = z.object({ lines: z.array(Line) })
 
 const KINDS = [
@@ -217,7 +211,7 @@ const KINDS = [
   ['adjustment', 'Adjustment'],
 ] as const
 
-/** The lines of a merchant: what has changed its balance. */
+/** The lines of a merchant: the changes of its balance. */
 export function linesPage(
   merchant: Merchant,
   query: z.infer<typeof ListQuery>,
@@ -271,7 +265,6 @@ function lineColumns({ currency }: Merchant, decimals: Decimals): readonly Colum
   ]
 }
 
-/** The kind of a line. It leads to the transaction or the payout. */
 function lineLink(line: Line): Html {
   const [kind, text] = KINDS.find(([name]) => line[name] === true) ?? ['', 'Line']
   const payoutId = kind === 'payout' || kind === 'payoutReversal' ? writtenId(line) : undefined
@@ -283,13 +276,13 @@ function mainLink(path: string, text: string): Html {
   return html`<a class="main-link" href="${path}">${text}</a>`
 }
 
-/** The id of what a line belongs to, or the words of an adjustment. */
+/** The id of the object of a line, or the text of an adjustment. */
 function causeOf(line: Line): Html {
   const id = line.transactionId ?? (line.adjustment === true ? undefined : writtenId(line))
   return id === undefined ? orDash(line.description) : html`<code>${id}</code>`
 }
 
-/** The id at the end of a description: a line of a payout names it there alone. */
+/** The id at the end of a description: a line of a payout names it only there. */
 function writtenId({ description = '' }: Line): string | undefined {
   return /[0-9a-f]{24}$/.exec(description)?.[0]
 }

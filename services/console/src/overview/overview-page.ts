@@ -5,15 +5,15 @@ import { Amount, money, type WithDecimals } from '../pages/money.ts'
 import { badge, card, count, dayChart, emptyState, lastDays, pageHead } from '../pages/parts.ts'
 import { enveloped } from '../service-calls/operator-calls.ts'
 
-/** The data of the first page, and the moment that they are shown at. */
+/** The data of the first page, and the time at which it is shown. */
 interface ShownOverview {
   readonly overviews: Overviews
   readonly now: Date
-  /** The merchants whose payments are counted. */
+  /** Whose payments are counted. */
   readonly mode: MerchantMode
 }
 
-/** The first page: whether everything works, the work that waits for an operator, and the last 30 days. */
+/** The first page: the health of the services, the work for operators, and the last 30 days. */
 export function overviewPage({ overviews, now, mode }: ShownOverview): ConsolePage {
   const { auth, payments, inventory } = overviews
   return {
@@ -49,7 +49,7 @@ function badgesOf(seen: Seen<{ readonly health: Readonly<Record<string, string>>
   )
 }
 
-/** Auth: who there is, and sign-ups and sign-ins by day. */
+/** Auth: the number of users, and sign-ups and sign-ins by day. */
 function authCard(seen: Seen<AuthOverview>, now: Date): Html {
   if (seen.kind !== 'seen') return card('Users', unseen('Auth', seen))
   const { users, messages, days } = seen.value
@@ -73,18 +73,16 @@ function authCard(seen: Seen<AuthOverview>, now: Date): Html {
   )
 }
 
-/** A number with what it counts. */
 interface Stat {
   readonly label: string
   readonly value: Html | string
   readonly hint?: string
-  /** The path of the list of what is counted. */
+  /** The path of the list of the counted objects. */
   readonly path?: string
   /** Whether an operator should look at the counted objects. */
   readonly isDue?: boolean
 }
 
-/** Writes numbers side by side. */
 function statList(stats: readonly Stat[]): Html {
   return html`<div class="stats">${stats.map(({ label, value, hint, path, isDue }) => {
     const kind = isDue === true ? 'stat due' : value === '0' || value === 'none' ? 'stat none' : 'stat'
@@ -95,7 +93,7 @@ function statList(stats: readonly Stat[]): Html {
   })}</div>`
 }
 
-/** The part of a service that tells no numbers. */
+/** The part of a service without numbers. */
 function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'seen' }>): Html {
   const { kind } = seen
   if (kind === 'refused') return emptyState('disputes', `${seen.message}.`)
@@ -105,7 +103,7 @@ function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'see
   return emptyState('disputes', `${subject} does not answer. Its numbers are back as soon as it does.`)
 }
 
-/** Payments: the work that waits for an operator, and volume and declines by day. */
+/** Payments: the work for operators, and volume and declines by day. */
 function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mode: MerchantMode): Html {
   const other =
     mode === 'test'
@@ -126,7 +124,7 @@ function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mod
         isDue: value.openDisputes > 0,
       },
       {
-        // Payments tells balances, of which a payout leaves out what open disputes and young captures keep.
+        // Payments reports balances. A payout leaves out the money of open disputes and young captures.
         label: 'Balances of merchants',
         value: due === undefined ? 'none' : money(due.amount, due.currency, value.decimals),
         path: `/merchants?test=${mode === 'test'}`,
@@ -158,7 +156,7 @@ function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mod
   )
 }
 
-/** How many of the exceptions are authorizations without a known outcome, in words. Empty: none. */
+/** How many exceptions are authorizations with an unknown outcome, in words. Empty: none. */
 function unknownOutcomes(number: number): string {
   if (number === 0) return ''
   return number === 1 ? '1 unknown outcome' : `${count(number)} unknown outcomes`
@@ -168,7 +166,7 @@ function hintOf(hint: string): { readonly hint?: string } {
   return hint === '' ? {} : { hint }
 }
 
-/** A chart of the volume of each currency, and one of what was declined in all of them. */
+/** A chart of the volume of each currency, and one of the declines in all currencies. */
 function paymentCharts({ days, decimals }: WithDecimals<PaymentsOverview>, now: Date): readonly Html[] {
   const dates = lastDays(now)
   const byCurrency = [...Map.groupBy(days, ({ currency }) => currency)]
@@ -189,7 +187,7 @@ function paymentCharts({ days, decimals }: WithDecimals<PaymentsOverview>, now: 
   return [...(volumes.length === 0 ? [empty] : volumes), declines]
 }
 
-/** Inventory: what there is, and what runs low. */
+/** Inventory: its counts, and its low stock. */
 function inventoryCard(seen: Seen<InventoryOverview>): Html {
   if (seen.kind !== 'seen') return card('Inventory', unseen('Inventory', seen))
   const { products, locations, lowStock, openReservations } = seen.value
@@ -213,16 +211,15 @@ function inventoryCard(seen: Seen<InventoryOverview>): Html {
 /** Whether merchants take payments of customers or try out the service. */
 type MerchantMode = 'live' | 'test'
 
-/** The health of each part that a service depends on: `ok`, or a short text of what is wrong. */
+/** The health of each dependency of a service: `ok`, or a short text about its problem. */
 const Health = z.record(z.string(), z.string())
 type Health = z.infer<typeof Health>
 
-/** The overview of a service: counts and health, or its health alone while its database does not answer. */
+/** The overview of a service: counts and health, or only its health while its database does not answer. */
 export type Reported<T> =
   | { readonly kind: 'seen'; readonly value: T }
   | { readonly kind: 'uncounted'; readonly health: Health }
 
-/** Reads what a service tells. */
 function reportedOf<T>(counts: z.ZodType<T>): z.ZodType<Reported<T>> {
   return z.union([
     counts.transform((value) => ({ kind: 'seen', value }) as const),
@@ -237,9 +234,7 @@ const AuthCounts = z.looseObject({
   messages: z.looseObject({ waiting: z.int(), failed: z.int() }),
   health: Health,
 })
-/** The counts and the health of auth. */
 type AuthOverview = z.infer<typeof AuthCounts>
-/** The overview of auth. */
 export const ReportedByAuth: z.ZodType<Reported<AuthOverview>> = reportedOf(AuthCounts)
 
 /** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
@@ -255,9 +250,7 @@ const PaymentsCounts = z.looseObject({
   deadJobs: z.array(z.looseObject({ task: z.string(), count: z.int() })),
   health: Health,
 })
-/** The counts and the health of payments. */
 export type PaymentsOverview = z.infer<typeof PaymentsCounts>
-/** The overview of payments. */
 export const ReportedByPayments: z.ZodType<Reported<PaymentsOverview>> = reportedOf(PaymentsCounts)
 
 const InventoryCounts = z.looseObject({
@@ -269,17 +262,19 @@ const InventoryCounts = z.looseObject({
 })
 /** The overview of inventory (console reference: Routes of inventory). */
 type InventoryOverview = z.infer<typeof InventoryCounts>
-/** The overview of inventory, in its envelope. */
+/** In the envelope of inventory. */
 export const ReportedByInventory: z.ZodType<Reported<InventoryOverview>> = enveloped(reportedOf(InventoryCounts))
 
-/** The overview of a service, or why there is none: it does not answer, it has no such route, or the message of another error. */
+/**
+ * The overview of a service, or why there is none: it does not answer, it has no such route, or the message of another error.
+ */
 export type Seen<T> =
   | Reported<T>
   | { readonly kind: 'away' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly message: string }
 
-/** The overviews of the services. Undefined: the service is not set up. */
+/** Undefined: the service is not set up. */
 export interface Overviews {
   readonly auth: Seen<AuthOverview> | undefined
   readonly payments: Seen<WithDecimals<PaymentsOverview>> | undefined

@@ -9,37 +9,37 @@ import { changeForm, type FormProof, hiddenField, type Problem } from './form.ts
 import type { ConsolePage } from './layout.ts'
 import { type AskTone, askLink, questionOf } from './parts.ts'
 
-/** The fields of the form of a question, or those of the link that leads to it. */
+/** The fields of the form of a question, or of the link that leads to it. */
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
 export type GivenFields = z.infer<typeof GivenFields>
 
-/** The operator who looks at a page, and the time. */
+/** The operator of a page, and the time. */
 export interface Viewer {
   readonly role: OperatorRole
   readonly userId: string
   readonly now: Date
 }
 
-/** A call of a service, or the reason why what was typed cannot be sent. */
+/** A call of a service, or the reason why the typed values cannot be sent. */
 export type AskedCall =
   | Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'>
   | { readonly problem: HttpError; readonly field?: string }
 
-/** The refusal of a form that was sent as it was. */
+/** The refusal of a form without changes. */
 export function unchangedForm(): AskedCall {
   return { problem: nothingChanged() }
 }
 
-/** A change that an operator makes on a page, after a question that names what will happen. */
+/** A change that an operator makes on a page, after a question that names its effects. */
 export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
   /** The last part of the address of its question. */
   readonly name: string
   readonly action: OperatorAction
   /** The text of its button. */
   readonly label: string
-  /** The text of the button of the question, where the label is too short for it. */
+  /** The text of the button of the question, if the label is too short for it. */
   readonly submit?: string
-  /** The heading of the question, where the label is not enough. */
+  /** The heading of the question, if the label is not enough. */
   readonly title?: (shown: Shown, given: GivenFields) => string
   /** Whether the change cannot be undone, or locks a user out. */
   readonly isDangerous?: boolean
@@ -50,21 +50,18 @@ export interface AskedChange<Shown> extends ReliesOnFacts<Shown> {
   /** The effects of the change, a sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
   readonly fields?: (shown: Shown, given: GivenFields, problem?: Problem) => Html
-  /**
-   * The part of the object that the address of the question may name. Undefined: none. Other fields of a link are not filled
-   * in.
-   */
+  /** The part of the object that the address of the question may name. Undefined: none. A link fills in no other fields. */
   readonly part?: ChangedPart<Shown>
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
   /** The answer of the service to the change. Undefined: as in `Change`. */
   readonly answer?: z.ZodType
-  /** A sentence without its full stop that says what was done. */
+  /** A sentence about the outcome, without its full stop. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
-  /** The path to which the operator is led afterwards, where that is not the page of the object. */
+  /** The path to which the operator is led afterwards, if it is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields, answer: unknown) => string
   /**
-   * A page that shows its answer once, in place of the redirect: for secrets, which nothing else keeps, and for more than fits
-   * into a notice. Undefined leaves the redirect.
+   * A page that shows its answer once, in place of the redirect: for secrets, which are not stored, and for long answers,
+   * which do not fit into a notice. Undefined: a redirect.
    */
   readonly shows?: (shown: Shown, answer: unknown) => Html | undefined
 }
@@ -75,13 +72,13 @@ interface ChangedPart<Shown> {
   /** Whether the object has the part: a question never names another object than it changes. */
   readonly isOf: (shown: Shown, id: string) => boolean
   /**
-   * Whether the change ends the part, so that a repeat no longer finds it. The path of its call names the
-   * object too, so the service refuses parts of others.
+   * Whether the change ends the part, so that a repeated request no longer finds it. The path of its call names the object
+   * too, so the service refuses parts of other objects.
    */
   readonly isEnded?: boolean
 }
 
-/** The fields of a question that a link fills in: the part that it names. Undefined where the object has no such part. */
+/** The fields of a question that a link fills in: the part that it names. Undefined if the object has no such part. */
 export function linkedFields<Shown>(
   { part }: Pick<AskedChange<Shown>, 'part'>,
   shown: Shown,
@@ -92,21 +89,20 @@ export function linkedFields<Shown>(
   return part.isOf(shown, id) ? { [part.field]: id } : undefined
 }
 
-/** The changes of one kind of object. */
 export interface Changeable<Shown> {
   readonly service: ServiceName
-  /** The part of the navigation that the questions belong to. */
+  /** The section of the navigation that the questions belong to. */
   readonly section: string
   /** The address of an object: its questions lie below. */
   readonly pathOf: (shown: Shown) => string
-  /** The page that shows the object, where that is not its own address. */
+  /** The page that shows the object, if it is not its own address. */
   readonly shownAt?: (shown: Shown) => string
-  /** Whether the operator may change the object at all. Undefined: the role decides alone. */
+  /** Whether the operator may change the object. Undefined: only the role decides. */
   readonly isOpenTo?: (shown: Shown, viewer: Viewer) => boolean
   readonly changes: readonly AskedChange<Shown>[]
 }
 
-/** The buttons of a page: the changes that its object allows now, and the role of the operator permits. */
+/** The buttons of a page: the changes that the object's state and the operator's role permit. */
 export function changeLinks<Shown>(changeable: Changeable<Shown>, shown: Shown, viewer: Viewer): readonly Html[] {
   return (
     permittedChanges(changeable, shown, viewer)
@@ -123,7 +119,7 @@ export function rolesThatMay(action: OperatorAction): string {
 }
 
 /**
- * Says that a role may not do an action, and which roles may. Undefined where it may.
+ * Says that a role may not do an action, and which roles may. Undefined if it may.
  * @param what the action in words, such as `count stock`
  */
 export function actionNote(role: OperatorRole, action: OperatorAction, what: string): string | undefined {
@@ -131,8 +127,8 @@ export function actionNote(role: OperatorRole, action: OperatorAction, what: str
 }
 
 /**
- * Says which buttons of the page other roles have, and which roles these are. Without this text, nobody would know whether the
- * object or the role forbids a change. Undefined where the role may make all changes that the object allows now.
+ * Says which buttons of the page other roles have, and which roles these are. Without this text, an operator would not know
+ * whether the object or the role forbids a change. Undefined if the role may make all changes that the object allows now.
  */
 export function roleNote<Shown>(
   { changes, isOpenTo }: Changeable<Shown>,
@@ -158,7 +154,7 @@ interface PartChange<Shown> {
   readonly given: GivenFields
 }
 
-/** The button beside a part of an object. Undefined where the role may not. */
+/** The button beside a part of an object. Undefined if the role may not. */
 export function partChangeLink<Shown>(
   changeable: Changeable<Shown>,
   { name, shown, given }: PartChange<Shown>,
@@ -170,10 +166,7 @@ export function partChangeLink<Shown>(
   return askLink(path, `${change.label}…`, toneOf(change))
 }
 
-/**
- * Builds a hidden field that carries a value of the link on, such as the id of a second factor, into the form
- * of the question.
- */
+/** Builds a hidden field that carries a value of the link, such as the id of a second factor, into the form of the question. */
 export function carriedField(name: string): (shown: unknown, given: GivenFields) => Html {
   return (_shown, given) => hiddenField(name, given[name] ?? '')
 }
@@ -192,13 +185,13 @@ function toneOf<Shown>({ isDangerous, isMain }: AskedChange<Shown>): AskTone {
   return isMain === true ? 'main' : 'plain'
 }
 
-/** A question, with what its form holds already. */
+/** A question, with the values in its form. */
 interface OpenQuestion<Shown> {
   readonly change: AskedChange<Shown>
   readonly shown: Shown
   readonly given: GivenFields
   readonly proof: FormProof
-  /** Why what was sent before was not done. */
+  /** Why the previous form was refused. */
   readonly problem?: Problem | undefined
 }
 
@@ -214,7 +207,6 @@ export function shownOncePage<Shown>(
   }
 }
 
-/** The page of the question before a change. */
 export function questionPage<Shown>(
   changeable: Changeable<Shown>,
   { change, shown, given, proof, problem }: OpenQuestion<Shown>,
@@ -244,8 +236,8 @@ export function questionPage<Shown>(
 /** A change that relies on facts which its question shows, such as the currency of an amount. */
 interface ReliesOnFacts<Shown> {
   /**
-   * The facts of the object. Somebody else may change them before the form is sent: the form carries them, and the question is
-   * shown again where they differ from those of now. Undefined: the change relies on none.
+   * The facts of the object. Another operator may change them before the form is sent: the form carries them, and the
+   * question is shown again if they differ from the current ones. Undefined: the change relies on none.
    */
   readonly reliesOn?: (shown: Shown) => Readonly<Record<string, string>>
 }
@@ -257,7 +249,7 @@ function factFields<Shown>({ reliesOn }: ReliesOnFacts<Shown>, shown: Shown): re
   return Object.entries(reliesOn?.(shown) ?? {}).map(([name, fact]) => hiddenField(factName(name), fact))
 }
 
-/** Whether a form was opened for other facts than those of now, or does not say for which. */
+/** Whether a form has other facts than the current ones, or none. */
 export function isStale<Shown>(
   { reliesOn }: ReliesOnFacts<Shown>,
   shown: Shown,

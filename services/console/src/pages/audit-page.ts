@@ -10,14 +10,13 @@ import { breakable, emptyState, jsonText, orDash, pageHead, tabs, time } from '.
 interface Entry {
   readonly created: string
   readonly action: string
-  /** Empty: nobody is known. */
+  /** Empty: the actor is unknown. */
   readonly actor: string
   readonly address: string
-  /** All else that the service has written down. */
+  /** All other data that the service has recorded. */
   readonly details: unknown
 }
 
-/** The query in the address of an audit log. */
 export const AuditQuery = ListQuery.extend({
   action: z.string().trim().max(64).optional(),
   user: z.string().max(64).optional(),
@@ -43,17 +42,16 @@ const PaymentsEntry = z.looseObject({
   payload: z.looseObject({ actor: z.object({ email: z.string() }).optional(), address: z.string().optional() }),
 })
 
-/** An audit log: which it is, and how it is read. */
+/** An audit log, and how to read it. */
 export interface AuditLog {
   readonly service: ServiceName
   readonly label: string
   readonly query: (query: AuditQuery) => Query
   readonly entries: z.ZodType<readonly Entry[]>
-  /** An action by which entries are found, for the hint of the filter. Undefined: they are not found by their action. */
+  /** An action that finds entries, for the hint of the filter. Undefined: the log has no search by action. */
   readonly example?: string
 }
 
-/** The audit logs of all services. */
 export const AUDIT_LOGS: readonly AuditLog[] = [
   {
     service: 'auth',
@@ -98,7 +96,7 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
   },
 ]
 
-/** A page of an audit log. @param logs those of the services that are set up */
+/** @param logs those of the services that are set up */
 export function auditPage(
   query: AuditQuery,
   { value, next }: Listed<readonly Entry[]>,
@@ -129,7 +127,6 @@ ${listCard({
   }
 }
 
-/** Returns the path of the audit log of a service. */
 export function auditPath(service: ServiceName): string {
   return `/audit/${service}`
 }

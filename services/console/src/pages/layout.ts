@@ -6,33 +6,30 @@ import { attribute, type FormProof, proofFields } from './form.ts'
 import { type IconName, icon } from './parts.ts'
 import { PATHS } from './paths.ts'
 
-/** The frame of a page of an operator. */
 export interface Frame {
   readonly email: string
   readonly role: OperatorRole
-  /** The services that are set up. */
   readonly services: readonly ServiceName[]
   readonly form: FormProof
   /** The outcome of the last change. */
   readonly toast: string | undefined
 }
 
-/** A page of an operator. */
 export interface ConsolePage {
   readonly title: string
-  /** The part of the navigation that it belongs to. */
+  /** The section of the navigation that it belongs to. */
   readonly section?: string
-  /** The text that was searched for, on the page of results. */
+  /** The searched text, on the page of results. */
   readonly search?: string
   readonly main: Html
 }
 
-/** The headers of each page. It loads from its own origin only, and no other site shows it in a frame. */
+/** The headers of each page. It loads only from its own origin, and no other site shows it in a frame. */
 export const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'content-type': 'text/html; charset=utf-8',
-  // Browsers name the origin of a form only where they may name the page.
+  // Browsers name the origin of a form only if they may name the page.
   'referrer-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
   'cross-origin-opener-policy': 'same-origin',
@@ -52,7 +49,7 @@ interface Section {
   readonly label: string
   readonly path: string
   readonly icon: IconName
-  /** The second key of the way there by keyboard. */
+  /** The second key of the shortcut to the page. */
   readonly key?: string
 }
 
@@ -63,7 +60,7 @@ interface SectionGroup {
   readonly sections: readonly Section[]
 }
 
-/** The navigation. A group is shown where its service is set up. */
+/** A group is shown if its service is set up. */
 const NAVIGATION: readonly SectionGroup[] = [
   {
     title: 'Console',
@@ -129,7 +126,7 @@ ${keysDialog(frame)}
   )
 }
 
-/** Writes a page that shows one thing, such as the sign-in. */
+/** Writes a page without navigation, such as the sign-in. */
 export function renderSinglePage(title: string, main: Html): string {
   return renderDocument(
     title,
@@ -170,7 +167,7 @@ function accountMenu({ email, role, form }: Frame): Html {
 ${signOutForm(form)}</div>`
 }
 
-/** The operator who is signed in, and the sign-out, on narrow pages: a slip beside the button of the menu would sign out. */
+/** The signed-in operator and the sign-out, on narrow pages: beside the button of the menu, a wrong tap would sign out. */
 function menuAccount({ email, role, form }: Frame): Html {
   return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span>${signOutForm(form)}</div>`
 }
@@ -191,7 +188,7 @@ function navigation({ services }: Frame, current: string | undefined, { label, e
 }
 
 interface Navigation {
-  /** Names it for screen readers. */
+  /** A name for screen readers. */
   readonly label: string
   /** The element below the links. */
   readonly end?: Html

@@ -9,7 +9,7 @@ export const ListQuery = z.object({
   search: z.string().trim().max(255).optional(),
   order: z.enum(['asc', 'desc']).optional(),
   cursor: z.string().max(1_024).optional(),
-  /** The cursors of the pages before, so that there is a way back. */
+  /** The cursors of the previous pages, for the way back. */
   before: z.string().max(6_000).optional(),
   format: z.enum(['csv']).optional(),
 })
@@ -22,24 +22,22 @@ export const MerchantId = z
   .regex(/^([0-9a-f]{24})?$/i)
   .optional()
 
-/** Rows of a page. */
 const PAGE_ROWS = 25
 const PAGES_BACK_MAX = 20
 
-/** A list with its columns and its place among the pages. */
 interface List<Row> {
-  /** Names the list for screen readers, and for all where `hasHead` is set. */
+  /** A name for screen readers. It is visible if `hasHead` is set. */
   readonly label: string
-  /** Whether the list has a heading, as where a page has other parts too. */
+  /** Whether the list has a heading, as on a page with other parts. */
   readonly hasHead?: boolean
   readonly path: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   readonly next: string | undefined
   readonly query: ListQuery & Query
-  /** The message in the place of rows when there are none. */
+  /** The message in place of rows. */
   readonly empty: Html
-  /** Set where the query says what the list is about, as the number of low stock does, so that clearing it leads nowhere. */
+  /** Set if the query defines the list, as the number of low stock does. Clearing it would lead nowhere. */
   readonly isFixed?: boolean
   readonly hasCsv?: boolean
 }
@@ -49,7 +47,7 @@ export function listCard<Row>(list: List<Row>): Html {
   const { label, hasHead, columns, rows, next, empty } = list
   const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
   if (rows.length === 0) {
-    // A search ends early where a service would have to look at many rows for a page of it.
+    // A search ends early if a service would have to read many rows for a page of it.
     const soFar = emptyState('search', 'Nothing matches so far. The next page looks further.')
     const message = next === undefined ? empty : soFar
     return html`<div class="card" id="list">${head}${message}${wayToAll(list)}${pager(list)}</div>`
@@ -58,7 +56,7 @@ export function listCard<Row>(list: List<Row>): Html {
   return html`<div class="card" id="list">${head}${rowsTable}${pager(list)}</div>`
 }
 
-/** The link from a search that found nothing to the whole list. Undefined where nothing was searched for. */
+/** The link from a search without results to the whole list. Undefined if there was no search. */
 function wayToAll<Row>({ path, query, isFixed }: List<Row>): Html | undefined {
   const { order, cursor: _cursor, before: _before, format: _format, ...filters } = query
   const isFiltered = Object.values(filters).some((value) => value !== undefined && value !== '')
@@ -87,7 +85,7 @@ ${later === undefined ? undefined : html`<a class="button" href="${later}" rel="
 ${hasCsv === true ? html`<a class="button quiet" href="${addressOf(path, { ...others, format: 'csv' })}" download>${icon('download')}CSV</a>` : undefined}</div>`
 }
 
-/** The address of a list with a query. Undefined and empty values are left out. */
+/** The address of a list with a query. Undefined and empty values are omitted. */
 function addressOf(path: string, query: Query): string {
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
@@ -96,12 +94,12 @@ function addressOf(path: string, query: Query): string {
   return given.size === 0 ? path : `${path}?${given}`
 }
 
-/** The query by which a list asks its service for one page: at most PAGE_ROWS rows behind the cursor. */
+/** The query of a list for one page of its service: at most PAGE_ROWS rows after the cursor. */
 export function pageQuery({ search, order, cursor }: ListQuery): Query {
   return { search, order, cursor, limit: PAGE_ROWS }
 }
 
-/** The filters above a list: a search field, and choices. With script the list follows what is typed. */
+/** The filters above a list: a search field, and choices. With script the list updates during typing. */
 interface Filters {
   readonly path: string
   readonly search?: string | undefined
@@ -109,21 +107,19 @@ interface Filters {
   readonly placeholder?: string
   /** The parameter of the search field: a text, the id of a merchant, or a whole action. */
   readonly searchName?: 'search' | 'merchant' | 'action'
-  /** The filters of the link that led here, each with its label. A link beside a filter takes it away. */
+  /** The filters of the link that led here, each with its label. A link beside a filter removes it. */
   readonly kept?: readonly { readonly name: string; readonly label: string; readonly value: string | undefined }[]
   readonly choices?: readonly FilterChoice[]
 }
 
-/** A choice among the filters of a list. */
 export interface FilterChoice {
   readonly name: string
   readonly label: string
   readonly value: string | undefined
-  /** Values with their labels. The first stands for no filter. */
+  /** Values with their labels. The first one means no filter. */
   readonly options: readonly (readonly [string, string])[]
 }
 
-/** Writes the filters of a list. */
 export function filterForm(filters: Filters): Html {
   const { path, search, placeholder, searchName = 'search', choices = [] } = filters
   const pattern = searchName === 'merchant' ? '[0-9a-fA-F]{24}' : undefined
@@ -154,33 +150,31 @@ function keptFilters({ path, search, searchName = 'search', choices = [], kept =
   )
 }
 
-/** A column of a table. */
 export interface Column<Row> {
-  /** Empty: the column has buttons, and is as narrow as they are. Without a button in any row it is left out. */
+  /** Empty: the column has buttons, and is as narrow as they are. Without a button in any row it is omitted. */
   readonly label: string
   readonly cell: (row: Row) => Html | string
   /**
-   * `number`: at the end of its column. `gone`: left out on phones, where another page shows the value. `wide`:
-   * left out on tablets too. `state`: on phones beside the first column, without its label. `bare`: on phones
-   * without its label. `spare`: the same, and left out on tablets alone, whose tables lack the width. `when`: on
-   * phones without its label, at the end. `created`: the same, and the list is sorted by it.
+   * `number`: at the end of its column. `gone`: omitted on phones, where another page shows the value. `wide`: omitted on
+   * tablets too. `state`: on phones beside the first column, without its label. `bare`: on phones without its label. `spare`:
+   * the same, and omitted only on tablets, whose tables lack the width. `when`: on phones without its label, at the end.
+   * `created`: the same, and the list is sorted by it.
    */
   readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'spare' | 'when' | 'created'
 }
 
-/** Rows with what their columns show of them. */
 interface Table<Row> {
-  /** Names the table for screen readers. */
+  /** A name for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
-  /** Whether keys of the keyboard go from row to row. */
+  /** Whether keys of the keyboard move from row to row. */
   readonly hasKeys?: boolean
   /** Writes the head of a column. Default: its label. */
   readonly heading?: (column: Column<Row>) => Html
 }
 
-/** Writes a table that scrolls where the page is too narrow for it. */
+/** Writes a table that scrolls if the page is too narrow for it. */
 function table<Row>({ label, columns: all, rows, hasKeys, heading = plainHeading }: Table<Row>): Html {
   const columns = all.filter(
     (column) => column.label !== '' || rows.some((row) => html`${column.cell(row)}`.html !== ''),
@@ -196,7 +190,7 @@ function table<Row>({ label, columns: all, rows, hasKeys, heading = plainHeading
 <tbody role="rowgroup">${rows.map((row) => html`<tr role="row"${mark}>${cells(row)}</tr>`)}</tbody></table></div>`
 }
 
-/** The head of a column: its label, and what it holds, as in a `Column`. The column of buttons has an empty label. */
+/** The head of a column: its label, and its kind, as in a `Column`. The column of buttons has an empty label. */
 type Head = string | Pick<Column<unknown>, 'label' | 'kind'>
 
 /**
@@ -211,7 +205,6 @@ export function smallTable(label: string, heads: readonly Head[], rows: readonly
   return table({ label, columns, rows })
 }
 
-/** The head of a column that is its label. */
 function plainHeading<Row>(column: Column<Row>): Html {
   const label = column.label === '' ? html`<span class="unseen">Actions</span>` : column.label
   return html`<th scope="col" role="columnheader"${attribute('class', classOf(column))}>${label}</th>`
@@ -222,7 +215,6 @@ function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
   return kind && CLASSES[kind]
 }
 
-/** How the cells of a column look. */
 const CLASSES = {
   number: 'number',
   gone: 'narrow-gone',
@@ -234,7 +226,7 @@ const CLASSES = {
   created: 'when',
 } as const
 
-/** The label before a value on phones, where a row has no heads above it. Undefined: the value tells what it is. */
+/** The label before a value on phones, where a row has no heads above it. Undefined: the value needs no label. */
 function labelOf<Row>({ kind, label }: Column<Row>): string | undefined {
   return kind === undefined || kind === 'number' ? label : undefined
 }

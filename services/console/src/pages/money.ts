@@ -12,12 +12,12 @@ const PERCENT_DIGITS = 2
 const BASIS_POINTS_MAX = 10_000
 
 /**
- * An amount of payments, in minor units. A balance may pass 2^53−1, and `z.int()` takes no such number: one
- * merchant would have the pages of everybody fail.
+ * An amount of payments, in minor units. A balance may exceed 2^53−1, which `z.int()` refuses: one such merchant would break
+ * the pages of every operator.
  */
 export const Amount = z.number().refine(Number.isInteger)
 
-/** An answer of payments that has amounts, with what writes them. */
+/** An answer of payments with amounts, and the decimals to write them. */
 export type WithDecimals<T> = T & { readonly decimals: Decimals }
 
 /** The currencies of payments (console reference: Currencies of operators). */
@@ -26,8 +26,8 @@ const Currencies = z
   .transform(({ currencies }): Decimals => new Map(currencies.map(({ code, exponent }) => [code, exponent])))
 
 /**
- * An amount with its currency, as `EUR 1,234.50`. An amount of a currency that payments does not list is
- * shown as what it is, minor units. @param amount in minor units
+ * An amount with its currency, as `EUR 1,234.50`. An amount in an unknown currency is shown in minor units.
+ * @param amount in minor units
  */
 export function money(amount: number, currency: string, decimals: Decimals): string {
   const digits = decimals.get(currency)
@@ -37,7 +37,7 @@ export function money(amount: number, currency: string, decimals: Decimals): str
   return `${currency} ${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
 }
 
-/** Reads an answer of payments that has amounts, and how they are written, at once. @throws as `OperatorCalls.read` does */
+/** Reads an answer of payments with amounts, and the decimals of the currencies at the same time. */
 export async function readWithDecimals<T extends object>(
   calls: Pick<OperatorCalls, 'read'>,
   { path, schema, query }: { readonly path: string; readonly schema: z.ZodType<T>; readonly query?: Query | undefined },
@@ -49,22 +49,22 @@ export async function readWithDecimals<T extends object>(
   return { ...listed, value: { ...listed.value, decimals } }
 }
 
-/** An amount as a field takes it: `1234.50`. Empty in a currency that payments does not list. @param amount in minor units */
+/** The value of a field for an amount: `1234.50`. Empty in an unknown currency. @param amount in minor units */
 export function typedMoney(amount: number, currency: string, decimals: Decimals): string {
   const digits = decimals.get(currency)
   return digits === undefined ? '' : decimalText(amount, digits)
 }
 
 /**
- * Reads an amount that an operator typed, such as `12.50` or `12,5`, in minor units. Undefined for a text that is
- * no amount. A comma before three digits is refused: it may stand between thousands.
+ * Reads an amount that an operator typed, such as `12.50` or `12,5`, in minor units. Undefined for another text. A comma
+ * before three digits is refused: it may stand between thousands.
  */
 export function readMoney(text: string, currency: string, decimals: Decimals): number | undefined {
   const digits = decimals.get(currency)
   return digits === undefined ? undefined : readDecimal(text, digits)
 }
 
-/** The refusal of a field that holds no amount in its currency. */
+/** The refusal of a field without an amount in its currency. */
 export function invalidAmount(
   field: string,
   currency: string,
@@ -77,18 +77,18 @@ export function percent(basisPoints: number): string {
   return `${typedPercent(basisPoints)} %`
 }
 
-/** A share as a field takes it: `1.45`. @param basisPoints hundredths of a percent */
+/** The value of a field for a share: `1.45`. @param basisPoints hundredths of a percent */
 export function typedPercent(basisPoints: number): string {
   return decimalText(basisPoints, PERCENT_DIGITS)
 }
 
-/** Reads a percentage that an operator typed, such as `1.45` or `1,4`, in basis points. Undefined for a text that is none. */
+/** Reads a percentage that an operator typed, such as `1.45` or `1,4`, in basis points. Undefined for another text. */
 export function readPercent(text: string): number | undefined {
   const basisPoints = readDecimal(text, PERCENT_DIGITS)
   return basisPoints !== undefined && basisPoints <= BASIS_POINTS_MAX ? basisPoints : undefined
 }
 
-/** Reads a number with at most so many decimals, as an integer of its smallest unit. */
+/** Reads a number with a limited number of decimals, as an integer of its smallest unit. */
 function readDecimal(text: string, digits: number): number | undefined {
   const [, whole, fraction = ''] = /^\s*(\d{1,12})(?:(?!,\d{3}\s*$)[.,](\d+))?\s*$/.exec(text) ?? []
   if (whole === undefined || fraction.length > digits) return undefined
@@ -96,7 +96,6 @@ function readDecimal(text: string, digits: number): number | undefined {
   return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined
 }
 
-/** Writes an integer with a point before its last digits. */
 function decimalText(amount: number, digits: number): string {
   if (amount < 0) return `-${decimalText(-amount, digits)}`
   const text = BigInt(amount)

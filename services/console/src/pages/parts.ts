@@ -2,10 +2,10 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { attribute } from './form.ts'
 import { merchantPath } from './paths.ts'
 
-/** How a state looks: good news, something to look at, something wrong, or nothing of these. */
+/** How a state looks: good news, attention needed, an error, or none of these. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain'
 
-/** A state in a word or two. The word says all; the colour only repeats it. */
+/** A state in a word or two. The word alone is sufficient; the colour only repeats it. */
 export function badge(text: string, tone: Tone = 'plain'): Html {
   return html`<span class="badge${tone === 'plain' ? '' : ` ${tone}`}">${text}</span>`
 }
@@ -37,22 +37,22 @@ export function count(number: number): string {
   return number.toLocaleString('en')
 }
 
-/** A whole number as `count` writes it, with a soft 0: where 0 is usual, the other numbers should be seen. */
+/** A whole number as `count` writes it. A 0 is muted, so that the other numbers stand out. */
 export function quietCount(number: number): Html {
   return number === 0 ? html`<span class="soft">0</span>` : html`${count(number)}`
 }
 
 /**
- * A text that may be an email address, a URL or a name of the program, which a narrow page breaks behind `@`, a slash, an
- * underscore, or a dot before a letter, and in the middle of a word only where a word alone is too long. Amounts and versions
- * stay whole.
+ * Adds break points to a text that may be an email address, a URL or a name of the program: after `@`, a slash or an
+ * underscore, before a dot and a letter, and inside a word only if the word alone is too long. Amounts and versions stay
+ * whole.
  */
 export function breakable(text: string): Html {
   const [first = '', ...others] = text.split(/(?<=[@/_])(?![@/_]|$)|(?<=\.)(?=\p{L})/u)
   return html`${first}${others.map((part) => html`<wbr>${part}`)}`
 }
 
-/** Pages that show the same thing from several sides, as links. @param current the path of the page that is shown */
+/** Pages about the same subject, as links. @param current the path of the current page */
 export function tabs(label: string, pages: readonly (readonly [path: string, label: string])[], current: string): Html {
   return html`<nav class="tabs" aria-label="${label}"><ul>${pages.map(
     ([path, text]) =>
@@ -60,24 +60,23 @@ export function tabs(label: string, pages: readonly (readonly [path: string, lab
   )}</ul></nav>`
 }
 
-/** A list of names and values. Undefined values are left out. */
+/** Names and values. Undefined values are omitted. */
 export function factList(facts: readonly (readonly [string, Html | string | undefined])[]): Html {
   const known = facts.flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${typeof value === 'string' ? breakable(value) : value}</dd></div>`)}</dl>`
 }
 
-/** A part of a page with a heading. */
 export function card(title: string, body: Html, more: Html | undefined = undefined): Html {
   return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`
 }
 
-/** The message of a part that has nothing to show, and why. @param actions links to what would change that */
+/** The message of an empty part, with its reason. @param actions links that would change this */
 export function emptyState(name: IconName, text: string, actions: readonly Html[] = []): Html {
   const ways = actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`
   return html`<div class="empty">${icon(name)}<p>${text}</p>${ways}</div>`
 }
 
-/** The head of a page: where it belongs, what it shows, what can be done. */
+/** The head of a page: its list, its title, its facts and its buttons. */
 interface PageHead {
   readonly title: string
   /** The list that it belongs to. */
@@ -85,11 +84,10 @@ interface PageHead {
   readonly badges?: readonly Html[]
   readonly facts?: readonly Html[]
   readonly actions?: readonly Html[]
-  /** Why others have more buttons. */
+  /** Why other operators have more buttons. */
   readonly note?: string | undefined
 }
 
-/** Writes the head of a page. */
 export function pageHead({ title, above, badges = [], facts = [], actions = [], note }: PageHead): Html {
   return html`${above && html`<p class="crumbs"><a href="${above.path}">${above.label}</a></p>`}
 <div class="head"><div class="head-title"><h1>${breakable(title)}</h1>${badges}${facts.length === 0 ? undefined : html`<div class="head-facts">${facts}</div>`}</div>
@@ -97,15 +95,15 @@ ${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`
 ${note === undefined ? undefined : html`<p class="hint">${note}</p>`}`
 }
 
-/** How the link to a question looks: what a page is mostly opened for, what cannot be undone, or neither. */
+/** The look of the link to a question: the main purpose of a page, an act that cannot be undone, or neither. */
 export type AskTone = 'main' | 'plain' | 'danger'
 
 const ASK_CLASSES = { main: 'button primary', plain: 'button', danger: 'button danger-quiet' } as const
 
-/** The header of a request that a page makes by itself: it is no use of the session. */
+/** The header of a request that a page makes by itself, which does not count as use of the session. */
 const POLL_HEADERS = JSON.stringify({ 'X-Trestle-Poll': '1' })
 
-/** The attributes of htmx by which a part of a page is loaded again every two seconds: it shows something in progress. */
+/** The attributes of htmx by which a part of a page reloads every two seconds, while something is in progress. */
 export function polled(id: string, path: string): Html {
   return html` hx-get="${path}" hx-trigger="every 2s" hx-select="#${id}" hx-target="#${id}" hx-swap="outerHTML" hx-headers="${POLL_HEADERS}"`
 }
@@ -115,7 +113,6 @@ export function askLink(path: string, label: string, tone: AskTone = 'plain'): H
   return html`<a class="${ASK_CLASSES[tone]}" href="${path}" data-ask>${label}</a>`
 }
 
-/** A question before a change: it names what will happen. */
 interface Question {
   readonly title: string
   /** The effects of the change, a sentence each. */
@@ -130,7 +127,6 @@ export function questionOf({ title, consequences, form }: Question): Html {
 ${form}</div>`
 }
 
-/** Values by day, drawn as bars. */
 interface DayChart {
   readonly label: string
   /** UTC days in order. */
@@ -140,7 +136,6 @@ interface DayChart {
   readonly write: (value: number) => string
 }
 
-/** The days that a chart shows. */
 const DAYS = 30
 const DAY_MS = 86_400_000
 const WIDTH = 480
@@ -160,7 +155,7 @@ export function dayChart({ label, days, tone, write }: DayChart): Html {
   const most = Math.max(...days.map(({ value }) => value), 0)
   const step = WIDTH / days.length
   const bars = days.map(({ date, value }, at) => {
-    // A day with little is seen too.
+    // A day with little is visible too.
     const height = value <= 0 ? 0 : Math.max(2, (value / most) * HEIGHT)
     return html`<rect class="bar${tone === undefined ? '' : ` ${tone}`}" x="${fixed(at * step)}" y="${fixed(HEIGHT - height)}" width="${fixed(step - GAP)}" height="${fixed(height)}" rx="1.5"><title>${date}: ${write(value)}</title></rect>`
   })
@@ -183,8 +178,8 @@ function fixed(number: number): string {
 const JSON_MAX = { indented: 20_000, levels: 10, shown: 100_000 } as const
 
 /**
- * Writes JSON of others for a page. Each line is indented by its level, so a megabyte that is nested deeply
- * would become a hundred: such a value is written on one line, and a large one is cut.
+ * Writes JSON of other systems for a page. Each line is indented by its level, so a deeply nested megabyte would become a
+ * hundred: such a value is written on one line, and a large one is cut.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? ''
@@ -195,8 +190,8 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * Writes JSON with a line for each member. Undefined where it is long or nested deeply.
- * @param text the value as JSON on one line, where the caller has it
+ * Writes JSON with a line for each member. Undefined if it is long or nested deeply.
+ * @param text the value as JSON on one line, if the caller has it
  */
 export function indentedJson(value: unknown, text: string = JSON.stringify(value) ?? ''): string | undefined {
   const isShort = text.length <= JSON_MAX.indented && isWithin(value, JSON_MAX.levels)
@@ -208,7 +203,6 @@ function isWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1))
 }
 
-/** The lines of each picture, 16 by 16. */
 const PATHS = {
   overview: 'M2 2.5h5v5H2zM9 2.5h5v3H9zM9 7.5h5v6H9zM2 9.5h5v4H2z',
   users:
@@ -236,7 +230,6 @@ const PATHS = {
   download: 'M8 2v8M4.5 7 8 10.5 11.5 7M2.5 13.5h11',
 } as const
 
-/** The name of a picture. */
 export type IconName = keyof typeof PATHS
 
 /** A picture beside a text. Screen readers skip it. */

@@ -1,4 +1,3 @@
-/** Paths of pages that several files lead to. */
 export const PATHS = {
   home: '/',
   search: '/search',
@@ -9,14 +8,13 @@ export const PATHS = {
   signOut: '/sign-out',
 } as const
 
-/** Returns the path of a merchant. */
 export function merchantPath(id: string): string {
   return `/merchants/${encodeURIComponent(id)}`
 }
 
 /**
- * The path that a query names, if it is one of the console: no other site, nothing that a browser reads as one, and no fragment,
- * which could choose the place of the next Tab.
+ * The path in a query, if it belongs to the console: no other site, nothing that a browser reads as one, and no fragment,
+ * which could choose the target of the next Tab.
  */
 export function ownPath(text: string | undefined): string {
   return text !== undefined && /^\/(?![/\\])[\x21\x22\x24-\x7e]*$/.test(text) ? text : PATHS.home

@@ -5,14 +5,14 @@ import type { ConsolePage } from './layout.ts'
 import { badge, breakable, card, emptyState, type IconName, icon, pageHead, time } from './parts.ts'
 import { merchantPath } from './paths.ts'
 
-/** Something that a text leads to, in any service. */
+/** An object that a search found, in any service. */
 export interface Hit {
   readonly kind: string
   readonly id: string
   readonly title: string
   readonly path: string
   readonly icon: IconName
-  /** The states that tell the object apart from others like it. */
+  /** The states that distinguish the object from similar ones. */
   readonly badges?: readonly Html[]
   /** When it was made, in ISO 8601. */
   readonly created?: string | null | undefined
@@ -26,7 +26,7 @@ export interface Found {
   readonly hits: readonly Hit[] | undefined
   /** Why it could not be searched. Undefined: it did not answer. */
   readonly problem?: string | undefined
-  /** The list that has all. Undefined: everything that was found is shown. */
+  /** The list with all results. Undefined: all results are shown. */
   readonly allAt?: string | undefined
 }
 
@@ -53,7 +53,7 @@ const OBJECT_ICONS = {
   app: 'apps',
 } as const satisfies Record<z.infer<typeof FoundObject>['kind'], IconName>
 
-/** The results of payments but for transactions, which their list tells more about. */
+/** The results of payments except transactions, whose list shows more about them. */
 export const PaymentsHits = z.object({ hits: z.array(FoundObject) }).transform(({ hits }): readonly Hit[] =>
   hits
     .filter(({ kind }) => kind !== 'transaction')
@@ -77,7 +77,7 @@ export const ProductHits = z.object({ data: z.array(FoundProduct) }).transform((
   })),
 )
 
-/** The page of what was found for a text, with a card for each service that has found something or does not answer. */
+/** The results of a search, with a card for each service that has found something or does not answer. */
 export function searchPage(text: string, found: readonly Found[]): ConsolePage {
   const isEmpty = found.every(({ hits }) => hits?.length === 0)
   return {

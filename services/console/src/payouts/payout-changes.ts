@@ -6,7 +6,6 @@ import { Amount, money, type WithDecimals } from '../pages/money.ts'
 import { count } from '../pages/parts.ts'
 import { answerWith } from '../service-calls/service-call.ts'
 
-/** The answer to an export. */
 const Exported = z.object({
   batch: z.object({ id: z.string() }).nullable(),
   waiting: z.int(),
@@ -21,7 +20,6 @@ const OUTCOMES = [
   ['failed', 'failed: the money goes back to the balance'],
 ] as const
 
-/** The events of a payout that operators record. */
 export const payoutChanges: Changeable<WithDecimals<Payout>> = {
   service: 'payments',
   section: 'payouts',
@@ -52,7 +50,6 @@ export const payoutChanges: Changeable<WithDecimals<Payout>> = {
   ],
 }
 
-/** The acts of operators on all payouts that wait. */
 export const allPayoutsChanges: Changeable<undefined> = {
   service: 'payments',
   section: 'payouts',
@@ -124,8 +121,8 @@ function describeExport(answer: unknown): string {
 }
 
 /**
- * Names each payout that the bank would refuse, and why. Merchants choose their names, so the list may be too
- * long for a notice.
+ * Names each payout that the bank would refuse, and why. Merchants choose their names, so the list may be too long for a
+ * notice.
  */
 function describeHeld(held: z.infer<typeof Exported>['held']): Html {
   const items = held.map(({ payoutId, merchantName, reason }) => {
@@ -149,9 +146,7 @@ const Payout = z.looseObject({
 /** A payout as payments shows it (payments reference: Other objects). */
 export type Payout = z.infer<typeof Payout>
 
-/** A payout alone. */
 export const PayoutView = z.object({ payout: Payout })
-/** A page of payouts. */
 export const PayoutsView = z.object({ payouts: z.array(Payout) })
 
 const Batch = z.looseObject({
@@ -160,10 +155,9 @@ const Batch = z.looseObject({
   payouts: z.int(),
   currencies: z.array(z.object({ currency: z.string(), amount: Amount })),
 })
-/** Payouts that the bank got together. */
+/** Payouts that were sent to the bank together. */
 export type Batch = z.infer<typeof Batch>
 
-/** A page of batches. */
 export const BatchesView = z.object({ batches: z.array(Batch) })
 
 /** The files of a batch for the bank, as base64. */
@@ -171,12 +165,9 @@ export const BankFiles = z.object({
   files: z.array(z.object({ name: z.string(), type: z.string(), content: z.base64() })),
 })
 
-/** The path of the list of payouts. */
 export const PAYOUTS_PATH = '/payouts'
-/** The path of the list of batches of payouts. */
 export const BATCHES_PATH = '/payouts/batches'
 
-/** Returns the path of a payout. */
 export function payoutPath(id: string): string {
   return `${PAYOUTS_PATH}/${encodeURIComponent(id)}`
 }

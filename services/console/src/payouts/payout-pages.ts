@@ -32,7 +32,7 @@ import {
   payoutPath,
 } from './payout-changes.ts'
 
-/** How a state of a payout looks, and what it means. */
+/** How a state of a payout looks, and its meaning. */
 const STATES = {
   created: ['Waiting', 'info', 'waits for the next file for the bank'],
   exported: ['At the bank', 'warn', 'stands in a file for the bank, and no outcome is recorded yet'],
@@ -40,7 +40,7 @@ const STATES = {
   failed: ['Failed', 'bad', 'went back to the balance of the merchant'],
 } as const satisfies Record<Payout['status'], readonly [label: string, tone: Tone, money: string]>
 
-/** The page of a payout: where its money is, and what the bank made of it. */
+/** The page of a payout: where its money is, and the result of the bank. */
 export function payoutPage(payout: WithDecimals<Payout>, viewer: Viewer): ConsolePage {
   const { id, amount, currency, created, decimals, status, bank, lineId, merchantId } = payout
   const title = money(amount, currency, decimals)
@@ -67,13 +67,12 @@ ${card(
   }
 }
 
-/** The badges of a payout: its state, and whether it is one of a test merchant. */
+/** The badges of a payout: its state, and whether its merchant is a test merchant. */
 function payoutBadges({ status, test }: Pick<Payout, 'status' | 'test'>): readonly Html[] {
   const [label, tone] = STATES[status]
   return [badge(label, tone), ...(test ? [badge('Test')] : [])]
 }
 
-/** The query in the address of the list of payouts. */
 export const PayoutsQuery = ListQuery.extend({
   merchant: MerchantId,
   status: z.enum(['', 'created', 'exported', 'settled', 'failed']).optional(),
@@ -84,7 +83,6 @@ const TABS = [
   [BATCHES_PATH, 'Bank files'],
 ] as const
 
-/** The list of payouts. Their outcome is recorded from here. */
 export function payoutsPage(
   query: z.infer<typeof PayoutsQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof PayoutsView>>>,
@@ -151,7 +149,7 @@ function payoutColumns(viewer: Viewer, decimals: Decimals): readonly Column<Payo
   ]
 }
 
-/** The list of batches. Their files are downloads, by a form: each is written into the audit log. */
+/** The files of batches are downloads, by a form: payments records each in its audit log. */
 export function batchesPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof BatchesView>>>,
@@ -194,7 +192,7 @@ function batchColumns(
   ]
 }
 
-/** A button for each file of a batch: payouts in euro are in another file than the rest. */
+/** A button for each file of a batch: payouts in euro are in a file of their own. */
 function fileForms({ id, currencies }: Batch, proof: FormProof): Html {
   const kinds = new Set(currencies.map(({ currency }) => (currency === 'EUR' ? 'xml' : 'csv')))
   return html`<div class="actions">${[...kinds].map(

@@ -17,11 +17,10 @@ import { FormBody } from './browser-session.ts'
 import { answerDone, isLedToForm, leadAround, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
 
-/** A change that the address names, and what it would change. */
+/** A change that the address names, and its object. */
 interface NamedChange<Shown> {
   readonly name: string
   readonly shown: Shown
-  /** The fields of the link or of the form. */
   readonly given: GivenFields
 }
 
@@ -29,7 +28,6 @@ interface NamedChange<Shown> {
 interface ChangeRoutesOptions<Params, Shown> {
   readonly params: z.ZodType<Params>
   readonly changeable: Changeable<Shown>
-  /** Reads the object. `given`: the fields of the link or of the form. */
   readonly read: (request: FastifyRequest, params: Params, given: GivenFields) => Shown | Promise<Shown>
 }
 
@@ -49,7 +47,7 @@ export function addChangeRoutes<Params, Shown>(
   const schema = { params: isFixed ? params : params.and(ChangeName) }
   const named = async (request: FastifyRequest, given: GivenFields): Promise<NamedChange<Shown>> => {
     const name = isFixed ? lastPart : ChangeName.parse(request.params).change
-    // The schema of the route has judged them. Reading them again gives them their type.
+    // The schema of the route has validated them. Reading them again gives them their type.
     return { name, shown: await read(request, params.parse(request.params), given), given }
   }
   app.get<{ Querystring: GivenFields }>(
@@ -63,11 +61,11 @@ export function addChangeRoutes<Params, Shown>(
 }
 
 /**
- * Asks before a change. Where another site or a sign-in has led the browser here, it is led on to the object:
- * the form of the question may be filled in, and a key or a click that was meant for the page before would send
- * it. Anybody can write the address that a sign-in leads to.
- * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part
- * that the object does not have
+ * Asks before a change. If another site or a sign-in has led the browser here, it is redirected to the object: the form of
+ * the question may be filled in, and a key or a click that was meant for the previous page would send it. Anyone can write
+ * the address to which a sign-in leads.
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object
+ * does not have
  */
 async function askChange<Shown>(
   request: FastifyRequest,
@@ -83,9 +81,10 @@ async function askChange<Shown>(
 }
 
 /**
- * Makes the change that an operator has confirmed. What the service refuses stands above the fields, with what was typed.
- * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, objectNotFound for a part that the
- * object does not have, and as `OperatorCalls.change` does
+ * Makes the change that an operator has confirmed. If the service refuses it, the reason stands above the fields with the
+ * typed values.
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object
+ * does not have
  */
 async function answerChange<Shown>(
   request: FastifyRequest,
@@ -99,7 +98,7 @@ async function answerChange<Shown>(
   const linked = linkedFields(change, shown, given)
   if (change.part?.isEnded !== true) requirePart(linked)
   if (isStale(change, shown, given)) {
-    // The fields show the object as it is now: what was typed was meant for the object as it was.
+    // The fields show the current object: the typed values were meant for its former state.
     const { status, ...asked } = askedAgain(request, { kind: 'refused', message: `${formStale().message}.` })
     return sendPage(request, reply, questionPage(changeable, { change, shown, given: linked ?? {}, ...asked }), status)
   }
@@ -126,8 +125,8 @@ export interface AskedAgain {
 }
 
 /**
- * The values for a form that is shown again, because its change is refused or the answer is lost. It keeps its key: an earlier
- * try may be made already, or run still, and services keep no key of a change that they refuse.
+ * The values for a form that is shown again, because its change was refused or the answer was lost. It keeps its key: an
+ * earlier attempt may be done already, or may still run, and services store no key of a change that they refuse.
  */
 export function askedAgain(request: FastifyRequest, outcome: Exclude<Outcome, { kind: 'done' }>): AskedAgain {
   const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
@@ -149,19 +148,19 @@ async function sendChange<Shown>(
   return visitOf(request).calls.change({ service, ...call, answer: asked.change.answer, key: asked.key })
 }
 
-/** The change with this name. @throws pageNotFound */
+/** @throws pageNotFound */
 function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): AskedChange<Shown> {
   const found = changes.find((change) => change.name === name)
   if (found === undefined) throw pageNotFound()
   return found
 }
 
-/** The fields that a link fills in. @throws objectNotFound where the object has no such part */
+/** The fields that a link fills in. @throws objectNotFound if the object has no such part */
 function requirePart(linked: GivenFields | undefined): GivenFields {
   return linked ?? refuseMissing()
 }
 
-/** The row of a list with an id, for objects that have no address of their own. @throws objectNotFound */
+/** Finds an object without an address of its own in a list. @throws objectNotFound */
 export function findById<Row extends { readonly id: string }>(rows: readonly Row[], id: string): Row {
   return rows.find((row) => row.id === id) ?? refuseMissing()
 }

@@ -7,10 +7,10 @@ import { formRefused } from '../errors.ts'
 import type { AuthTokens, Tokens } from '../sessions/auth-session.ts'
 import { isOver, type Session } from '../sessions/session-seal.ts'
 
-/** The fields that every form of a session carries. */
+/** The fields of every form of a session. */
 export const FormBody = z.object({ _csrf: z.string(), _key: z.string().min(1).max(255) })
 
-/** Reads and writes the cookie of a session, and takes forms from pages of the console only. */
+/** Reads and writes the cookie of a session, and accepts forms only from pages of the console. */
 export const browserSession = fp(
   async (app) => {
     await app.register(cookie)
@@ -22,7 +22,7 @@ export const browserSession = fp(
 )
 
 /**
- * A browser names the page whose form it sends. Neither another site nor another host of this one may send forms.
+ * A browser names the page whose form it sends. Neither another site nor another host of this site may send forms.
  * @throws formRefused
  */
 function requireOwnOrigin({ headers, server }: FastifyRequest): void {
@@ -31,8 +31,8 @@ function requireOwnOrigin({ headers, server }: FastifyRequest): void {
 }
 
 /**
- * Whether a page of another site, or of another host of this one, has led the browser here. A browser that
- * does not say so counts as led by nobody.
+ * Whether a page of another site, or of another host of this site, has led the browser here. False if the browser does not
+ * say.
  */
 export function isLedByOthers({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return ['cross-site', 'same-site'].includes(String(headers['sec-fetch-site']))
@@ -51,7 +51,7 @@ function requireOwn(isOwn: boolean): asserts isOwn {
   if (!isOwn) throw formRefused()
 }
 
-/** The session of a browser. Undefined without a session, and for a session that is over by the clock of the console. */
+/** Undefined without a session, and for a session that has expired by the clock of the console. */
 export async function readSession({ cookies, server }: FastifyRequest): Promise<Session | undefined> {
   const { seal, now } = server.deps
   const text = cookies[cookieName(server.deps.config.origin)]
@@ -59,7 +59,7 @@ export async function readSession({ cookies, server }: FastifyRequest): Promise<
   return session === undefined || isOver(session, now()) ? undefined : session
 }
 
-/** Ends a session at auth. False where auth has not done it. */
+/** Ends a session at auth. False if auth has not done it. */
 export async function endAtAuth({ server, ip }: FastifyRequest, session: Session): Promise<boolean> {
   const { accessTokens, auth } = server.deps
   try {
@@ -74,13 +74,12 @@ export async function endAtAuth({ server, ip }: FastifyRequest, session: Session
   }
 }
 
-/** Gives the browser the cookie of its session. */
 export async function writeSession(reply: FastifyReply, session: Session): Promise<void> {
   const { seal, config } = reply.server.deps
   reply.setCookie(cookieName(config.origin), await seal.seal(session), cookieOptions(config.origin))
 }
 
-/** Takes the cookie away, and forgets the access token. */
+/** Removes the cookie, and forgets the access token. */
 export function endSession(reply: FastifyReply, sessionId: string | undefined): void {
   const { config, accessTokens } = reply.server.deps
   if (sessionId !== undefined) accessTokens.forget(sessionId)
@@ -89,7 +88,7 @@ export function endSession(reply: FastifyReply, sessionId: string | undefined): 
 
 /**
  * Begins the session of a browser with the tokens of a sign-in, and keeps its access token.
- * @param earlier what is kept of the same session before its second factor was shown
+ * @param earlier values of the same session before its second factor
  */
 export async function beginSession(
   reply: FastifyReply,
@@ -115,7 +114,7 @@ export async function beginSession(
   })
 }
 
-/** A browser takes a cookie with the prefix over TLS alone, and from this host alone (RFC 6265bis). */
+/** A browser accepts a cookie with the prefix only over TLS, and only from this host (RFC 6265bis). */
 function cookieName(origin: string): string {
   return isSecure(origin) ? '__Host-trestle_console' : 'trestle_console'
 }

@@ -14,7 +14,7 @@ import {
 import type { Product } from '../products/product-view.ts'
 import { FormBody } from './browser-session.ts'
 
-/** A field that comes once or several times. */
+/** A field that appears once or several times. */
 const Texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]).prefault([])
 
 /** The fields of the form of a product: attributes as names and values, or as JSON. */
@@ -32,15 +32,15 @@ export function readAttributes(body: ProductBody): ReadAttributes {
   return body.as === 'json' ? { kind: 'read', json: body.attributes } : readFields(pairsOf(body))
 }
 
-/** Returns the fields of a sent form as the form shows them: names and values, or attributes as the JSON text that was typed. */
+/** The fields of a sent form, as the form shows them: names and values, or the typed JSON of the attributes. */
 export function sentFields(body: ProductBody): ProductFields {
   const { sku, as, attributes } = body
   return as === 'json' ? { sku, fields: undefined, json: attributes } : { sku, fields: pairsOf(body), json: '' }
 }
 
 /**
- * Returns the fields of a product as its form shows them. Attributes that are no object have no names and values, and are JSON
- * text.
+ * The fields of a product, as its form shows them. Attributes that are not an object have no names and values, and become
+ * JSON text.
  */
 export function shownFields(
   { sku, attributes }: Pick<Product, 'sku' | 'attributes'>,
@@ -55,7 +55,7 @@ function pairsOf({ name: names, value: values }: ProductBody): readonly Attribut
     .filter(({ name, text }) => name !== '' || text !== '')
 }
 
-/** The fields of the form of a location. A box that is not checked is not sent. */
+/** A form does not send a box that is not checked. */
 export const LocationBody = FormBody.extend({
   code: z.string().trim(),
   name: z.string(),
@@ -65,21 +65,21 @@ export const LocationBody = FormBody.extend({
     .transform((value) => value === 'yes'),
 })
 
-/** A file of a form, which is read as it comes. */
+/** A file of a form, which is read while it arrives. */
 interface FormFile {
-  /** The name of the file in the folder of the operator. Empty: none was chosen. */
+  /** The name of the file on the operator's machine. Empty: none was chosen. */
   readonly name: string
   readonly bytes: Readable
-  /** Aborted with the error of a form that is malformed, or breaks off. */
+  /** Aborted with the error of a malformed form, or of one that breaks off. */
   readonly broken: AbortSignal
 }
 
-/** A form has a few short fields in front of its file. */
+/** A form has a few short fields before its file. */
 const LIMITS = { fields: 10, fieldSize: 1_024, files: 1, parts: 11 } as const
 
 /**
- * Reads a form with a file until the file begins: the fields stand before it. The caller reads the file itself.
- * @throws requestMalformed for what is no such form, or breaks off
+ * Reads a form until its file begins: the fields precede it. The caller reads the file.
+ * @throws requestMalformed for another form, or one that breaks off
  */
 export function readFileForm({ headers }: FastifyRequest, payload: Readable): Promise<Record<string, unknown>> {
   const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>()
@@ -89,21 +89,21 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
   const breakOff = (cause: unknown) => {
     const error = requestMalformed({ cause })
     broken.abort(error)
-    // A reader of the file must learn that it has broken off.
+    // A reader of the file must get the error too.
     file?.destroy(error)
     reject(error)
   }
   try {
     const form = new Busboy({ headers: { ...headers, 'content-type': headers['content-type'] ?? '' }, limits: LIMITS })
     form.on('field', (name, value, _isNameCut, isValueCut) => {
-      // The library cuts what is longer than a limit, and leaves out what is more.
+      // The library cuts values that are too long, and omits further ones.
       if (isValueCut) breakOff(new Error('a field is too long'))
       // The library replaces bytes that are not UTF-8.
       if (value.includes('\uFFFD')) breakOff(new Error('a field is not UTF-8'))
       fields.set(name, value)
     })
     form.on('file', (_field, bytes, name: string | undefined) => {
-      // Where nobody reads a file, because its form is refused, an error of it would end the process.
+      // If the form is refused, its file has no reader, and an error of it would end the process.
       bytes.on('error', () => {})
       file = bytes
       resolve({
@@ -119,7 +119,7 @@ export function readFileForm({ headers }: FastifyRequest, payload: Readable): Pr
     finished(payload, (error) => {
       if (error) breakOff(error)
     })
-    // Not `pipeline`: it would cut the connection of a form that is malformed, before the answer.
+    // Not `pipeline`: it would cut the connection of a malformed form, before the answer.
     payload.pipe(form)
   } catch (error) {
     breakOff(error)
@@ -133,13 +133,13 @@ interface RestBounds {
   readonly ms: number
 }
 
-/** More than a browser has on its way when it gets an answer; a client that sends on is cut. */
+/** More than a browser has in transit when it gets an answer; a client that sends more is cut off. */
 const REST_MAX: RestBounds = { bytes: 64 * 1_024 * 1_024, ms: 30_000 }
 
 /**
- * Reads the rest of a form that was answered before its end, and throws the rest away: a browser shows an answer only once it
- * has sent its whole form. A client that sends more than the bounds permit loses its connection, so that nobody holds
- * connections for nothing.
+ * Reads the rest of a form that was answered before its end, and discards it: a browser shows an answer only once it has sent
+ * its whole form. A client that sends more than the bounds permit loses its connection, so that no client holds connections
+ * for nothing.
  */
 export function readRest(raw: Readable, { bytes, ms }: RestBounds = REST_MAX): void {
   raw.unpipe()

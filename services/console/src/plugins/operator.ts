@@ -18,22 +18,20 @@ import type { AuthTokens } from '../sessions/auth-session.ts'
 import type { Session } from '../sessions/session-seal.ts'
 import { isLedByOthers, readSession, requireForm, writeSession } from './browser-session.ts'
 
-/** The operator who asks for a page, and what they may call. */
+/** The operator who requests a page, and their permissions. */
 export interface Visit {
   readonly session: Session
   readonly email: string
-  /** The role of this operator here. */
   readonly role: OperatorRole
   readonly userId: string
   readonly calls: OperatorCalls
-  /** The hidden fields of each form of the page. */
   readonly form: FormProof
   readonly accessToken: string
 }
 
 /**
- * The turns of operators: how many pages and changes one of them has made at a time. One thread makes all pages. The more
- * requests it has, the later it takes new connections.
+ * The concurrency limit of an operator's pages and changes. One thread makes all pages. The more requests it has, the later
+ * it accepts new connections.
  */
 const OPERATOR_TURNS: RequestTurnsOptions = {
   places: 64,
@@ -50,8 +48,8 @@ const Me = z.object({
 })
 
 /**
- * Lets operators in, and nobody else. Asks auth before each page and each change who the operator is, so that
- * a role, a ban and an ended session count at once (console reference: Sessions of the console).
+ * Admits only operators. Asks auth before each page and each change who the operator is, so that a role, a ban and an ended
+ * session take effect at once (console reference: Sessions of the console).
  */
 export const operatorPages = fp(
   async (app: FastifyInstance) => {
@@ -84,30 +82,29 @@ function isRead({ method }: FastifyRequest): boolean {
 }
 
 /**
- * Asks auth again who the operator is, once the body of a change has arrived: it may end long after its
- * headers, and the operator may have lost role, session or account meanwhile. The services believe their
- * access token until it expires.
- * @throws notSignedIn, operatorForbidden for a user who is no operator any more, and as `OperatorCalls.read` does
+ * Identifies the operator again, once the body of a change has arrived: it may end long after its headers, and the operator
+ * may have lost role, session or account since. The services trust the access token until it expires.
+ * @throws notSignedIn, operatorForbidden for a user who is no longer an operator
  */
 export async function identifyAgain(request: FastifyRequest): Promise<void> {
   const { session, tokens } = await findTokens(request, visitOf(request).session)
   request.visit = await identify(request, session, tokens)
 }
 
-/** The visit of a page of operators. @throws notSignedIn */
+/** @throws notSignedIn */
 export function visitOf({ visit }: FastifyRequest): Visit {
   return requireSession(visit)
 }
 
-/** Returns the operator who looks at a page, and the time. @throws notSignedIn */
+/** @throws notSignedIn */
 export function viewerOf(request: FastifyRequest): Viewer {
   const { role, userId } = visitOf(request)
   return { role, userId, now: request.server.deps.now() }
 }
 
 /**
- * The visit of an operator who may do an action. The service judges the action itself; this spares a form
- * that could only be refused.
+ * Requires a role with this action. The service judges the action itself; this check avoids a form that could only be
+ * refused.
  * @throws notSignedIn, and actionForbidden for a role that may not
  */
 export function requireAction(request: FastifyRequest, action: OperatorAction): Visit {
@@ -117,8 +114,8 @@ export function requireAction(request: FastifyRequest, action: OperatorAction): 
 }
 
 /**
- * Whether another site, or a sign-in, has led the browser to a form. It then opens the page around the form
- * instead: keys and clicks that are meant for the other site would fill the form in and send it.
+ * Whether another site, or a sign-in, has led the browser to a form. It then opens the page around the form instead: keys and
+ * clicks that are meant for the other site would fill in the form and send it.
  * @throws notSignedIn
  */
 export function isLedToForm(request: FastifyRequest): boolean {
@@ -126,8 +123,8 @@ export function isLedToForm(request: FastifyRequest): boolean {
 }
 
 /**
- * Leads the browser from a form to the page around it. No page was opened yet after a sign-in, and the page around a question may
- * be a form itself.
+ * Redirects the browser from a form to the page around it. After a sign-in no page was opened yet, and the page around a
+ * question may be a form itself.
  * @throws notSignedIn
  */
 export async function leadAround(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
@@ -141,18 +138,18 @@ interface SignedInSession {
   readonly tokens: AuthTokens
 }
 
-/** The session of a browser with its tokens. @throws notSignedIn, and serviceAway while auth does not answer */
+/** @throws notSignedIn, and serviceAway while auth does not answer */
 export async function requireTokens(request: FastifyRequest): Promise<SignedInSession> {
   return findTokens(request, requireSession(await readSession(request)))
 }
 
-/** The email of the operator who is signed in in the browser. Undefined: nobody is, or auth does not let them in any more. */
+/** The email of the operator who is signed in in the browser. Undefined: there is none, or auth no longer admits them. */
 export async function findSignedIn(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> {
   const known = await readSession(request)
   if (known === undefined) return undefined
   try {
     const { session, tokens } = await findTokens(request, known)
-    // `usedAt` stays as it was, since to show who is signed in does not prolong a session. The tokens may be newer.
+    // `usedAt` stays unchanged, because showing the signed-in operator does not prolong a session. The tokens may be newer.
     await writeSession(reply, session)
     return (await identify(request, session, tokens)).email
   } catch (error) {
@@ -167,7 +164,7 @@ async function findTokens({ server, ip }: FastifyRequest, session: Session): Pro
   return { session: { ...session, refreshToken, generation, hasSecondFactor }, tokens }
 }
 
-/** Asks auth who the operator is. @throws notSignedIn, and operatorForbidden for a user who is no operator */
+/** @throws notSignedIn, and operatorForbidden for a user who is not an operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
   const { services, operatorKeys, seal, generateIdempotencyKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
@@ -185,8 +182,8 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
 }
 
 /**
- * Notes that the session is used. What a page asks by itself is no use; it brings at most a newer refresh token. Neither is what
- * another site asks, such as for an image: a page that it leads to opens once more.
+ * Records the use of the session. Requests that a page makes by itself do not count; they bring at most a newer refresh
+ * token. Neither do requests of another site, such as for an image: a page that it leads to opens once more.
  */
 async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
   if (request.headers['x-trestle-poll'] === '1' || isLedByOthers(request)) return writeSession(reply, session)
@@ -194,7 +191,7 @@ async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: 
   await writeSession(reply, { ...others, usedAt: request.server.deps.now().getTime() })
 }
 
-/** Leads to a page that tells what was done. @throws notSignedIn */
+/** Redirects to a page with a notice of the outcome. @throws notSignedIn */
 export async function answerDone(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -207,7 +204,7 @@ export async function answerDone(
 
 interface DoneChange {
   readonly path: string
-  /** A sentence that says what was done. */
+  /** A sentence about the outcome. */
   readonly toast: string
 }
 

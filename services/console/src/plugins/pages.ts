@@ -9,7 +9,7 @@ import { type OpenedFile, SERVICE_NAMES } from '../service-calls/service-call.ts
 import { endSession, isLedByOthers } from './browser-session.ts'
 import { type Visit, visitOf } from './operator.ts'
 
-/** Answers an error with a page, and a request without a session with the way to the sign-in. */
+/** Answers an error with a page, and a request without a session with a redirect to the sign-in. */
 export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = toHttpError(errorVocabulary, thrown, request)
   if (error.code === 'not_signed_in') return leadToSignIn(request, reply)
@@ -20,7 +20,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   return sendError({ ...errorVocabulary, envelope }, error, reply)
 }
 
-/** A page leads back to itself after the sign-in. A form does not: it would have to be filled in again anyway. */
+/** After the sign-in, the browser returns to a page. It does not return to a form, which would be empty anyway. */
 function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const wasSignedIn = Object.keys(request.cookies).some((name) => name.endsWith('trestle_console'))
   endSession(reply, undefined)
@@ -28,7 +28,7 @@ function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   if (request.method === 'GET' && request.url !== '/') query.set('next', request.url)
   if (wasSignedIn) query.set('ended', '1')
   const target = query.size === 0 ? PATHS.signIn : `${PATHS.signIn}?${query}`
-  // The script would put the sign-in into a part of the page, so a header asks it to open the whole page instead.
+  // The script would put the sign-in into a part of the page, so a header makes it open the whole page instead.
   if (request.headers['hx-request'] !== undefined) return reply.code(204).header('hx-redirect', target).send()
   return reply.redirect(target, 303)
 }
@@ -43,9 +43,9 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
 }
 
 /**
- * Has the browser open the same address by itself, without the fragment of a link. A fragment of another site
- * (`#main`, `#:~:text=Refund`) chooses where the next Tab leads, so keys that are typed for the other site
- * would open a question and answer it. A redirect would keep the fragment.
+ * Makes the browser open the same address by itself, without the fragment of a link. A fragment of another site (`#main`,
+ * `#:~:text=Refund`) chooses the target of the next Tab, so keys that are typed for the other site would open a question and
+ * answer it. A redirect would keep the fragment.
  */
 function openAgain(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const path = ownPath(request.url)
@@ -69,7 +69,7 @@ function openAgain(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     .send(page.html)
 }
 
-/** Sends a file, which the browser keeps and does not show. */
+/** Sends a file for download. */
 export function sendFile(
   reply: FastifyReply,
   {
@@ -85,7 +85,7 @@ export function sendFile(
     .send(content)
 }
 
-/** Sends rows as a file, which a service gives in pieces. */
+/** Sends rows as a file, in the pieces of a service. */
 export function sendCsv(
   reply: FastifyReply,
   name: string,
@@ -95,7 +95,6 @@ export function sendCsv(
   return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content: bytes })
 }
 
-/** The frame of each page of an operator. */
 function frameOf(visit: Visit): Frame {
   const { email, role, calls, form, session } = visit
   const services = SERVICE_NAMES.filter((name) => calls.has(name))
@@ -113,17 +112,20 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Not available',
 }
 
-/** Advice after a form that no service has answered: it may be done all the same. The browser keeps the form, with its key. */
+/**
+ * Advice after a form that no service has answered: the change may be done all the same. The browser keeps the form, with its
+ * key.
+ */
 const SEND_AGAIN =
   'What the form asks for may be done already. Reload this page to send the same form again: it is done at most once.'
 
-/** The surroundings of an error: nothing for those who are not signed in, and advice after some errors. */
+/** The frame of an error: none for those who are not signed in, and advice after some errors. */
 interface ErrorSurroundings {
   readonly frame: Frame | undefined
   readonly advice: string | undefined
 }
 
-/** A page that says what is wrong, with a link to the overview. */
+/** The page of an error, with a link to the overview. */
 function errorPage(
   { status, message }: Pick<HttpError, 'status' | 'message'>,
   { frame, advice }: ErrorSurroundings,

@@ -7,12 +7,10 @@ import { codePage, signInPage } from '../sessions/sign-in-pages.ts'
 import { beginSession, endAtAuth, readSession, requireForm } from './browser-session.ts'
 import { requireTokens } from './operator.ts'
 
-/** Sends a page of the sign-in. */
 export function sendSignInPage(reply: FastifyReply, page: string, status = 200): FastifyReply {
   return reply.code(status).headers(PAGE_HEADERS).send(page)
 }
 
-/** Sends the page of a sign-in that auth has refused. */
 function sendRefused(
   reply: FastifyReply,
   page: string,
@@ -25,15 +23,14 @@ function sendRefused(
 /** Auth forgets the oldest attempts of an address within minutes. */
 const RETRY_SECONDS = '60'
 
-/** The email address that was typed, and the page that a good sign-in leads to. */
 interface SignInTry {
   readonly email?: string
   readonly next?: string | undefined
 }
 
 /**
- * Answers a right password or link: redirects to the second factor, or to the page that was asked for. The
- * session that the browser had until now ends. Its cookie is replaced, so no request could end it later.
+ * Answers a correct password or link: redirects to the second factor, or to the requested page. The former session of the
+ * browser ends. Its cookie is replaced, so no later request could end it.
  */
 export async function answerSignIn(
   request: FastifyRequest,
@@ -55,13 +52,13 @@ export async function answerSignIn(
   return reply.redirect(needsFactor ? factorPath(next) : next, 303)
 }
 
-/** An operator who has set up a second factor shows it, also where the console does not ask everybody for one. */
+/** An operator with a second factor uses it, even if the console does not require one. */
 async function asksForFactor({ server, ip }: FastifyRequest, { accessToken }: AuthTokens): Promise<boolean> {
   const { config, auth } = server.deps
   return config.mfaRequired || (await auth.findFactor(accessToken, ip)) !== undefined
 }
 
-/** A user of the application may have a password too, and is no operator for that. */
+/** A user of the application may have a password too, without being an operator. */
 async function refuseOutsider(
   { server, ip }: FastifyRequest,
   reply: FastifyReply,
@@ -75,7 +72,7 @@ function factorPath(next: string): string {
   return next === PATHS.home ? PATHS.signInFactor : `${PATHS.signInFactor}?${new URLSearchParams({ next })}`
 }
 
-/** The app whose code raises the session: the one that is set up, and a new one only for an operator without a second factor. */
+/** The app whose code is needed for step-up: the existing one, or a new one for an operator without a second factor. */
 async function findApp(
   auth: AuthSessions,
   { accessToken, address }: FactorCaller,
@@ -86,7 +83,6 @@ async function findApp(
   return factor.kind === 'app' ? factor.id : undefined
 }
 
-/** A code of an authenticator app, and the app that is being set up. */
 export interface GivenCode {
   readonly code: string
   readonly next?: string | undefined
@@ -94,7 +90,7 @@ export interface GivenCode {
 }
 
 /**
- * Raises the session by a code. A wrong code shows the form again.
+ * Steps up the session by a code. A wrong code shows the form again.
  * @throws notSignedIn, formRefused for a form of another page, and serviceAway while auth does not answer
  */
 export async function answerFactor(

@@ -3,15 +3,14 @@ import { type Level, PRODUCTS_SHOWN, ProductsView } from '../products/product-vi
 import { enveloped, INVENTORY, type OperatorCalls } from '../service-calls/operator-calls.ts'
 import { type Location, LocationsView } from '../stock/stock-view.ts'
 
-/** The most locations that forms offer. */
 const LOCATIONS_MAX = 500
 
-/** The locations that forms offer, by id. @throws as `OperatorCalls.read` does */
+/** The locations in forms, by id. */
 export async function readLocations(calls: OperatorCalls): Promise<readonly Location[]> {
   return (await calls.read('inventory', INVENTORY.locations, LocationsView, { limit: LOCATIONS_MAX })).value
 }
 
-/** The product with a SKU. Undefined: there is none. @throws as `OperatorCalls.read` does */
+/** Undefined: there is no such product. */
 export async function findProduct(
   calls: OperatorCalls,
   sku: string,
@@ -26,7 +25,7 @@ export async function findProduct(
 
 const LevelView = enveloped(z.looseObject({ onHand: z.int(), reserved: z.int(), available: z.int() }))
 
-/** The stock of a product at a location. It is all zeroes where there was never any. @throws as `OperatorCalls.read` does */
+/** All zeroes if there was never any stock. */
 export async function readLevel(
   calls: OperatorCalls,
   productId: number,

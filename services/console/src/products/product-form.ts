@@ -14,10 +14,8 @@ import { card, indentedJson, pageHead, tabs } from '../pages/parts.ts'
 import { parseJson } from '../service-calls/service-call.ts'
 import { type Product, productPath } from './product-view.ts'
 
-/** How attributes are edited: a field for each, or their JSON. */
 type EditedAs = 'form' | 'json'
 
-/** The texts in the fields of a form. */
 export interface ProductFields {
   readonly sku: string
   /** Undefined: the attributes are edited as JSON. */
@@ -25,7 +23,7 @@ export interface ProductFields {
   readonly json: string
 }
 
-/** A form for a product, with what was typed and what is wrong with it. */
+/** A form for a product, with the typed values and the problem. */
 interface ProductForm extends ProductFields {
   readonly proof: FormProof
   readonly problem?: Problem | undefined
@@ -34,7 +32,6 @@ interface ProductForm extends ProductFields {
 const SPARE_FIELDS = 3
 const SKU_LENGTH = 255
 
-/** The form for a new product. */
 export function newProductPage(form: ProductForm): ConsolePage {
   const title = 'New product'
   return {
@@ -45,7 +42,7 @@ ${formCard(form, { action: '/products/new', submit: 'Create', cancel: '/products
   }
 }
 
-/** The form that changes a product. @param version the version that the form was opened for */
+/** @param version the version of the product when the form was opened */
 export function editProductPage(
   { id, sku }: Pick<Product, 'id' | 'sku'>,
   version: number,
@@ -107,7 +104,7 @@ function jsonField(json: string, problem: Problem | undefined): Html {
   })
 }
 
-/** A name and a value a row, and some rows for more. */
+/** A name and a value in each row, and some empty rows. */
 function attributeFields(fields: readonly AttributeField[]): Html {
   const spare = Array.from({ length: SPARE_FIELDS }, () => ({ name: '', text: '' }))
   const rows = [...fields, ...spare].map(
@@ -118,7 +115,7 @@ function attributeFields(fields: readonly AttributeField[]): Html {
 <p class="hint">A value that is JSON is kept as it is: <code>42</code>, <code>true</code>, <code>["a","b"]</code>. Anything else is text; <code>"42"</code> is the text 42. Without a value an attribute is removed.</p></fieldset>`
 }
 
-/** An attribute as a form shows it: its name, and its value as an operator types it. */
+/** An attribute in a form: its name, and its value as an operator types it. */
 export interface AttributeField {
   readonly name: string
   readonly text: string
@@ -129,13 +126,13 @@ export type ReadAttributes =
   | { readonly kind: 'read'; readonly json: string }
   | { readonly kind: 'refused'; readonly problem: string }
 
-/** The bytes of a form that are left for attributes, beside its SKU and its hidden fields. */
+/** The bytes of a form for attributes, after its SKU and its hidden fields. */
 const ATTRIBUTES_BYTES_MAX = FORM_BYTES_MAX - 8_192
 
 /**
- * The fields of attributes. Undefined for attributes that are no object, or that no form holds: only their JSON
- * can be edited. The fields follow the cells of an import: a value that is JSON is that value, any other is text
- * (inventory reference: CSV files).
+ * The fields of attributes. Undefined for attributes that are not an object, or that no form can show: only their JSON can be
+ * edited. The fields follow the cells of an import: a value that is JSON is that value, any other is text (inventory
+ * reference: CSV files).
  */
 export function fieldsOf(attributes: unknown): readonly AttributeField[] | undefined {
   if (!isObject(attributes)) return undefined
@@ -149,7 +146,7 @@ export function fieldsOf(attributes: unknown): readonly AttributeField[] | undef
   return isWithinForm(sent) ? fields : undefined
 }
 
-/** A value as a field shows it: text as it is, where it would be read as the same text, and JSON otherwise. */
+/** A value in a field: the text itself, if it would be read as the same text; otherwise JSON. */
 export function fieldText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value)
   const isPlain = value.trim() !== '' && !/\p{Cc}/u.test(value) && !isJson(value)
@@ -170,8 +167,8 @@ export function readFields(fields: readonly AttributeField[]): ReadAttributes {
 }
 
 /**
- * The JSON of attributes for a field. Numbers keep their digits. It is indented where a page would indent it, and
- * where the form stays small enough to be sent.
+ * The JSON of attributes for a field. Numbers keep their digits. It is indented as on a page, unless the form would become
+ * too large.
  */
 export function prettyJson(attributes: unknown): string {
   const indented = indentedJson(attributes)
@@ -183,7 +180,7 @@ export function prettyJson(attributes: unknown): string {
 /** The name and the text of a field, as a browser sends them. */
 type SentField = [name: string, text: string]
 
-/** Whether a browser sends these fields in fewer bytes than a form may have. */
+/** Whether a form has room for these fields. */
 function isWithinForm(fields: SentField[]): boolean {
   return new URLSearchParams(fields).toString().length <= ATTRIBUTES_BYTES_MAX
 }
@@ -197,7 +194,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Whether a value is a JSON object: no array, and no number that is kept as its text. */
+/** Whether a value is a JSON object: not an array, and not a number that is stored as its text. */
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 }

@@ -23,7 +23,6 @@ const COLUMNS: readonly Column<ListedProduct>[] = [
   { label: 'Created', kind: 'created', cell: ({ createdAt }) => time(createdAt) },
 ]
 
-/** The list of products. */
 export function productsPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<readonly ListedProduct[]>,

@@ -10,14 +10,12 @@ import { type Listed, productTag } from '../service-calls/operator-calls.ts'
 import { fieldsOf, prettyJson } from './product-form.ts'
 import { type AuditEntry, type Level, movePath, type Product, productPath } from './product-view.ts'
 
-/** A product with its stock at each location, and what operators have changed of it. */
 interface ShownProduct {
   readonly product: Product
   readonly levels: readonly Level[]
   readonly history: readonly AuditEntry[]
 }
 
-/** The page of a product. */
 export function productPage({ product, levels, history }: ShownProduct, viewer: Viewer): ConsolePage {
   const { role } = viewer
   const { id, sku, version, createdAt, updatedAt } = product
@@ -121,17 +119,14 @@ const WORDS: Readonly<Record<string, string>> = {
   'reservations.release': 'Released a reservation',
 }
 
-/** The act of a change, in words. The first change of a product has no version: it was created. */
+/** A change in words. The first change of a product has no version: it was created. */
 function wordsOf({ action, changes }: AuditEntry): string {
   const { version } = changes
   if (action === 'products.change') return version === undefined ? 'Created' : `Changed to version ${String(version)}`
   return WORDS[action] ?? action
 }
 
-/**
- * A list of what operators have changed, each with its time and who did it. The newest comes first, as in the answer of
- * inventory.
- */
+/** The changes by operators, each with its time and operator. The newest comes first, as in the answer of inventory. */
 function changeList(history: readonly AuditEntry[]): Html {
   return html`<ol class="timeline">${history.map(
     (entry) =>
@@ -150,7 +145,6 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
   },
 ]
 
-/** Everything that operators have changed of a product and its stock. */
 export function productHistoryPage(
   { id, sku }: Product,
   query: z.infer<typeof ListQuery>,
@@ -173,7 +167,6 @@ ${listCard({
   }
 }
 
-/** The changes of a product that operators make after a question. */
 export const productChanges: Changeable<Product> = {
   service: 'inventory',
   section: 'products',

@@ -12,24 +12,18 @@ const Product = z.looseObject({
   updatedAt: z.string(),
   stock: z.looseObject({ onHand: z.int(), reserved: z.int(), available: z.int() }),
 })
-/** A product of inventory. */
 export type Product = z.infer<typeof Product>
 
 /** A product in a list. Long attributes are null, with their length in bytes of JSON. */
 const ListedProduct = Product.extend({ attributesBytes: z.int().optional() })
-/** A product of inventory in a list. */
 export type ListedProduct = z.infer<typeof ListedProduct>
 
-/** A page of products. */
 export const ProductsView: z.ZodType<readonly ListedProduct[]> = enveloped(z.array(ListedProduct))
-/** One product. */
 export const ProductView: z.ZodType<Product> = enveloped(Product)
-/** The query for products. */
 export const PRODUCT_INCLUDE = 'meta,stock'
 /** The query for lists of products: a page of whole attributes may be too large for the console. */
 export const PRODUCTS_SHOWN = { include: PRODUCT_INCLUDE, attributes: 'short' } as const
 
-/** The answer to a new product. */
 export const ProductCreatedView: z.ZodType<{ readonly id: number }> = enveloped(z.looseObject({ id: z.int() }))
 
 const AuditEntry = z.looseObject({
@@ -42,15 +36,13 @@ const AuditEntry = z.looseObject({
 })
 /** A change of an operator (console reference: Audit of operators). */
 export type AuditEntry = z.infer<typeof AuditEntry>
-/** Changes of operators, the newest first. */
 export const AuditView: z.ZodType<readonly AuditEntry[]> = enveloped(z.array(AuditEntry))
 
-/** Returns the path of a product. */
 export function productPath(id: number): string {
   return `/products/${id}`
 }
 
-/** A level with the names that people use (inventory reference: Stock levels). Quantities are units of the product. */
+/** A level with SKU and code (inventory reference: Stock levels). Quantities are units of the product. */
 const Level = z.looseObject({
   productId: z.int(),
   locationId: z.int(),
@@ -61,15 +53,13 @@ const Level = z.looseObject({
   sku: z.string(),
   location: z.string(),
 })
-/** The stock of a product at a location. */
 export type Level = z.infer<typeof Level>
-/** A page of levels. */
 export const LevelsView: z.ZodType<readonly Level[]> = enveloped(z.array(Level))
 
 /** A movement that an operator makes (inventory reference: Movements). */
 export type MovementType = 'receive' | 'count' | 'transfer' | 'ship' | 'adjust'
 
-/** Returns the path of the form for a movement, with the values that are known of it. */
+/** The path of the form for a movement, with its known values. */
 export function movePath(
   type: MovementType,
   known: { readonly productId?: number; readonly locationId?: number } = {},

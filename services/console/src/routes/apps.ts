@@ -10,7 +10,6 @@ import { sendPage } from '../plugins/pages.ts'
 const LIST = '/operator/apps'
 const AppParams = z.object({ appId: z.string().max(64) })
 
-/** The list of apps, and the question before the keys of one are revoked. */
 export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/apps', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const listed = await visitOf(request).calls.read('payments', LIST, AppsView, pageQuery(request.query))

@@ -14,7 +14,7 @@ const FILES = {
   'htmx.js': { type: 'text/javascript; charset=utf-8', paths: [HTMX] },
 } as const
 
-/** Styles and scripts of pages. A browser asks each time whether they have changed, and gets 304. */
+/** A browser asks each time whether a file has changed, and gets 304. */
 export const assetsRoutes: FastifyPluginAsync = async (app) => {
   const assets = new Map(
     Object.entries(FILES).map(([name, { type, paths }]) => {

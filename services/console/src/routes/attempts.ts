@@ -12,7 +12,6 @@ import type { Query } from '../service-calls/service-call.ts'
 const LIST = '/operator/attempts'
 const AttemptParams = z.object({ attemptId: z.string().max(64) })
 
-/** The list of authorizations without a known outcome, and the question before one is recorded. */
 export const attemptsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/attempts', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const listed = await readAttempts(request, pageQuery(request.query))
@@ -26,7 +25,7 @@ export const attemptsRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** Attempts have no address of their own: the newest 100 whose outcome is unknown are looked through, then the oldest. */
+/** Attempts have no address of their own: the newest 100 with an unknown outcome are searched, then the oldest. */
 async function readAttempt(
   request: FastifyRequest,
   { attemptId }: z.infer<typeof AttemptParams>,

@@ -7,7 +7,6 @@ import { refuseMissing, SERVICE_NAMES } from '../service-calls/service-call.ts'
 
 const AuditParams = z.object({ service: z.enum(SERVICE_NAMES) })
 
-/** The audit log of each service. */
 export const auditRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/audit', (_request, reply) => reply.redirect(auditPath('auth'), 303))
 

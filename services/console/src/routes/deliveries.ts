@@ -17,7 +17,6 @@ import { sendPage } from '../plugins/pages.ts'
 const LIST = '/operator/deliveries'
 const DeliveryParams = z.object({ deliveryId: z.string().max(64) })
 
-/** The list of deliveries, a delivery with its attempts, and the question before an event is sent again. */
 export const deliveriesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/deliveries', { schema: { querystring: DeliveriesQuery } }, async (request, reply) => {
     const { merchant, webhook, status, ...place } = request.query

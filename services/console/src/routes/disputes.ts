@@ -19,7 +19,6 @@ import { TransactionView } from '../transactions/transaction-view.ts'
 const LIST = '/operator/disputes'
 const DisputeParams = z.object({ disputeId: z.string().max(64) })
 
-/** The list of disputes, as a page or as CSV, a dispute, and the question before its outcome is recorded. */
 export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/disputes', { schema: { querystring: DisputesQuery } }, async (request, reply) => {
     const { merchant, status, format, ...place } = request.query

@@ -18,7 +18,6 @@ import { sendPage } from '../plugins/pages.ts'
 const LIST = '/operator/exceptions'
 const ExceptionParams = z.object({ merchantId: z.string().max(64), exceptionId: z.string().max(64) })
 
-/** The list of exceptions, and the question before one is resolved. */
 export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/exceptions', { schema: { querystring: ExceptionsQuery } }, async (request, reply) => {
     const { merchant, open, ...place } = request.query

@@ -5,7 +5,6 @@ import { sendPage } from '../plugins/pages.ts'
 import { FraudsQuery, fraudsPage } from '../transactions/dispute-page.ts'
 import { FraudsView, readReasons } from '../transactions/dispute-view.ts'
 
-/** The list of fraud alerts. */
 export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/frauds', { schema: { querystring: FraudsQuery } }, async (request, reply) => {
     const { merchant, ...place } = request.query

@@ -19,7 +19,6 @@ import type { ServiceName } from '../service-calls/service-call.ts'
 
 const OverviewQuery = z.object({ test: z.enum(['true', 'false']).prefault('false') })
 
-/** The first page: health, the work that waits for an operator, and the last 30 days. */
 export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/', { schema: { querystring: OverviewQuery } }, async (request, reply) => {
     const { test } = request.query
@@ -32,7 +31,7 @@ export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** The path at which each service tells its numbers. */
+/** The path of the overview of each service. */
 const PATH = '/operator/overview'
 
 async function readOverviews(calls: OperatorCalls, test: string): Promise<Overviews> {
@@ -50,15 +49,15 @@ async function readPayments(calls: OperatorCalls, test: string): Promise<Reporte
   return reported.kind === 'seen' ? { kind: 'seen', value: { ...reported.value, decimals } } : reported
 }
 
-/** Errors of a service that the page has words of its own for. */
+/** Errors of a service for which the page has a text of its own. */
 const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
   service_away: 'away',
   object_not_found: 'missing',
 }
 
 /**
- * The overview of a service. Undefined: the service is not set up. An error of a service takes only its own part off
- * the page, unless it ends the session.
+ * Undefined: the service is not set up. An error of a service affects only its own part of the page, unless it ends the
+ * session.
  */
 async function see<T>(
   calls: OperatorCalls,

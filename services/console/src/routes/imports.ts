@@ -22,7 +22,6 @@ const ImportBody = FormBody.extend({
 })
 type ImportBody = z.output<typeof ImportBody>
 
-/** Files of products: started, listed, and shown with their progress. */
 export const importsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser('multipart/form-data', readFileForm)
   app.addHook('onResponse', async ({ raw }) => readRest(raw))
@@ -68,7 +67,7 @@ async function startImport({ request, reply }: Exchange, body: ImportBody): Prom
   return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
 }
 
-/** Sends the file to inventory while it comes, unless its name is that of another kind of file. */
+/** Sends the file to inventory while it arrives, unless its name is that of another kind of file. */
 async function sendFile(
   { request, reply }: Exchange,
   { mode, atomic, dryRun, file, _key: key }: ImportBody,
@@ -88,14 +87,14 @@ async function sendFile(
     answer: ImportView,
     key,
   })
-  // No answer came. If the browser itself broke off, inventory is not to blame, and no page says that it is away.
+  // No answer came. If the browser itself broke off, inventory is not to blame, and no page says that it is unavailable.
   if (outcome.kind === 'unknown') AbortSignal.any([file.broken, judged.signal]).throwIfAborted()
   return outcome
 }
 
 /**
- * The bytes of a file, whose end comes only if the operator may still import: the file may have been on its
- * way for an hour. Inventory keeps nothing of a file without an end.
+ * The bytes of a file, whose end comes only if the operator may still import: the file may have taken an hour. Inventory
+ * stores nothing of a file without an end.
  * @param judged is aborted with the error of an operator who may not
  */
 async function* judgedAtEnd(
@@ -113,7 +112,7 @@ async function* judgedAtEnd(
   }
 }
 
-/** The media type of a file by the end of its name: what a browser says depends on the machine. */
+/** The media type of a file by the end of its name: the type from a browser depends on the machine. */
 function typeOf(name: string): string | undefined {
   if (/\.csv$/i.test(name)) return 'text/csv'
   return /\.(?:ndjson|jsonl)$/i.test(name) ? 'application/x-ndjson' : undefined

@@ -19,7 +19,6 @@ const LIST = '/operator/tasks'
 const JobsQuery = z.object({ state: z.enum(JOB_STATES).prefault('failed') })
 const TaskParams = z.object({ task: z.string().max(64) })
 
-/** Background work, who may register apps, and the question before dead jobs run again. */
 export const jobsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/jobs', { schema: { querystring: JobsQuery } }, async (request, reply) => {
     const { state } = request.query

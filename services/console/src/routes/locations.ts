@@ -16,7 +16,6 @@ const Params = z.object({ locationId: RecordId })
 const ChangeBody = LocationBody.extend({ etag: z.string().max(64), shown: z.string().optional() })
 type ChangeBody = z.output<typeof ChangeBody>
 
-/** The locations, and the form of one. */
 export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/locations', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const { calls, role } = visitOf(request)

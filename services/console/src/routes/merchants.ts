@@ -12,7 +12,6 @@ import { sendPage } from '../plugins/pages.ts'
 const MerchantsQuery = ListQuery.extend({ test: z.enum(['', 'true', 'false']).optional() })
 const MerchantParams = z.object({ merchantId: z.string().max(64) })
 
-/** The list of merchants, a merchant with its balance, apps, users and webhooks, and what operators change of one. */
 export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/merchants', { schema: { querystring: MerchantsQuery } }, async (request, reply) => {
     const { query } = request

@@ -5,7 +5,6 @@ import { sendPage } from '../plugins/pages.ts'
 import { MessagesQuery, messagesPage } from '../users/message-list.ts'
 import { MessagesView } from '../users/user-view.ts'
 
-/** The list of mails and SMS. */
 export const messagesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/messages', { schema: { querystring: MessagesQuery } }, async (request, reply) => {
     const { user, status, ...place } = request.query

@@ -30,7 +30,6 @@ const MoveBody = FormBody.extend({
 })
 type MoveBody = z.output<typeof MoveBody>
 
-/** The ledger of stock, and the movements that operators add to it. */
 export const movementsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/movements', { schema: { querystring: MovementsQuery } }, async (request, reply) => {
     const { calls, role } = visitOf(request)
@@ -55,7 +54,7 @@ async function moveStock(
   body: MoveBody,
 ): Promise<FastifyReply> {
   const { calls, role } = visitOf(request)
-  // Read first: where inventory goes away, the form is shown again all the same.
+  // Read first: if inventory becomes unavailable, the form can still be shown again.
   const place = await readPlace(request, body)
   const outcome = await calls.change({
     service: 'inventory',
@@ -70,7 +69,7 @@ async function moveStock(
   }
   const { status, ...asked } = askedAgain(request, outcome)
   const { quantity, reason, reference, to } = body
-  // A repeat with the same key must be the same request. A count that was refused starts from what is there now.
+  // A retry with the same key must be the same request. A refused count starts from the current quantity.
   const expectedOnHand = outcome.kind === 'unknown' ? body.expectedOnHand : undefined
   const sent = { quantity, reason, reference, to: to?.toString(), expectedOnHand }
   return sendPage(request, reply, movePage(place, { ...asked, role, sent }), status)

@@ -13,7 +13,6 @@ import { requirePaymentsId } from '../service-calls/service-call.ts'
 const LIST = '/operator/payouts'
 const PayoutParams = z.object({ payoutId: z.string().max(64) })
 
-/** The list of payouts, as a page or as CSV, a payout, and the question before its outcome is recorded. */
 export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/payouts', { schema: { querystring: PayoutsQuery } }, async (request, reply) => {
     const { merchant, status, format, ...place } = request.query

@@ -15,12 +15,10 @@ import {
 } from '../products/product-view.ts'
 import { INVENTORY, type OperatorCalls, RecordId } from '../service-calls/operator-calls.ts'
 
-/** The most characters that inventory searches for. */
 const SEARCH_LENGTH = 200
 const ProductsQuery = ListQuery.extend({ search: z.string().trim().max(SEARCH_LENGTH).optional() })
 const HISTORY_ROWS = 10
 
-/** The list of products, and a product with its stock and its history. */
 export const productsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products', { schema: { querystring: ProductsQuery } }, async (request, reply) => {
     const { query } = request

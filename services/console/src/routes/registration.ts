@@ -5,7 +5,6 @@ import { REGISTRATION_CALL, type Registration, RegistrationView, registrationCha
 import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { visitOf } from '../plugins/operator.ts'
 
-/** The questions before the registration of apps is closed or opened. */
 export const registrationRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/registration/:change', {
     params: z.object({}),

@@ -8,7 +8,6 @@ import { ReservationsView } from '../stock/stock-view.ts'
 
 const ReservationsQuery = ListQuery.extend({ status: z.string().max(20).optional() })
 
-/** Stock that is kept for customers. */
 export const reservationsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/reservations', { schema: { querystring: ReservationsQuery } }, async (request, reply) => {
     const { calls } = visitOf(request)

@@ -3,7 +3,6 @@ import { AuthSettings, settingsPage } from '../auth-settings/settings-page.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
-/** The settings of auth: providers, hooks and limits. */
 export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/settings', async (request, reply) => {
     const { value } = await visitOf(request).calls.read('auth', '/operator/settings', AuthSettings)

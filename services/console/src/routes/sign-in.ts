@@ -37,7 +37,9 @@ export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** The message about the session before. Anybody can write the address of a link, so a browser with a session is told nothing. */
+/**
+ * The message about the former session. Anyone can write the address of a link, so a browser with a session gets no message.
+ */
 async function findNote(
   request: FastifyRequest<{ Querystring: z.infer<typeof SignInQuery> }>,
 ): Promise<string | undefined> {

@@ -9,7 +9,6 @@ import { refuseMissing } from '../service-calls/service-call.ts'
 
 const KeyParams = z.object({ kid: z.string().max(128) })
 
-/** The list of signing keys, and the questions before one is promoted or retired. */
 export const signingKeysRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/signing-keys', async (request, reply) =>
     sendPage(request, reply, signingKeysPage(await readKeys(request), viewerOf(request))),

@@ -9,7 +9,6 @@ import { levelsPage } from '../stock/stock-lists.ts'
 
 const StockQuery = ListQuery.extend({ location: OptionalId })
 
-/** The levels of stock by product and location. */
 export const stockRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/stock', { schema: { querystring: StockQuery } }, async (request, reply) => {
     const { calls, role } = visitOf(request)

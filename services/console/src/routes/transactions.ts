@@ -18,7 +18,6 @@ import { listTransactions, type ShownTransaction, TransactionView } from '../tra
 const LIST = '/operator/transactions'
 const TransactionParams = z.object({ transactionId: z.string().max(64) })
 
-/** The list of transactions, as a page or as CSV, a transaction, and what operators do with one. */
 export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/transactions', { schema: { querystring: TransactionsQuery } }, async (request, reply) => {
     const { calls } = visitOf(request)

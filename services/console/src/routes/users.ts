@@ -10,12 +10,11 @@ import { hasId, userChanges } from '../users/user-changes.ts'
 import { userPage, usersPage } from '../users/user-pages.ts'
 import { MessagesView, ShownUser, UsersView } from '../users/user-view.ts'
 
-/** The most that auth lists at once. */
+/** The page limit of auth. */
 const MESSAGES_MAX = 100
 
 const UserParams = z.object({ userId: z.string().max(64) })
 
-/** The list of users, a user with all that support asks for, and what operators change of one. */
 export const usersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/users', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const listed = await visitOf(request).calls.read('auth', '/operator/users', UsersView, pageQuery(request.query))
@@ -34,7 +33,7 @@ async function readUser(request: FastifyRequest, { userId }: z.infer<typeof User
   return (await visitOf(request).calls.read('auth', path, ShownUser)).value
 }
 
-/** A user with the message that the list of all messages leads to: the user's own page has the newest alone. */
+/** A user with the message from the list of all messages: the user's own page has only the newest. */
 async function readWithMessage(
   request: FastifyRequest,
   params: z.infer<typeof UserParams>,

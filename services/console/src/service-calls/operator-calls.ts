@@ -16,43 +16,43 @@ import {
 } from './service-call.ts'
 import type { ServiceClient } from './service-client.ts'
 
-/** The proofs of a caller: the role, whose key is sent, the operator's own access token, and the address of the browser. */
+/**
+ * The credentials of a caller: the role, whose key is sent, the operator's own access token, and the address of the browser.
+ */
 interface Credentials {
   readonly role: OperatorRole
   readonly accessToken: string
   readonly address: string
 }
 
-/** The operator keys of the console: one of each service for each role. */
+/** One operator key of each service for each role. */
 export type OperatorKeys = Readonly<Partial<Record<ServiceName, ReadonlyMap<OperatorRole, string>>>>
 
-/** A change that an operator asks for. */
 export interface Change {
   readonly service: ServiceName
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly query?: Query
   readonly body?: Readonly<Record<string, unknown>> | undefined
-  /** Sent in the place of the body. */
+  /** Sent in place of the body. */
   readonly file?: SentFile
   /** The answer of the route. Undefined: any record, or none with the status 204. */
   readonly answer?: z.ZodType | undefined
   /** The Idempotency-Key of the form. */
   readonly key: string
-  /** The version that the form was filled in for: another version is refused (inventory reference: If-Match). */
+  /** The version that the form was opened for: another version is refused (inventory reference: If-Match). */
   readonly ifMatch?: string | undefined
 }
 
 /**
- * The outcome of a change: it is done, or the rules of the service refuse it, which left nothing. Where the service's answer is
- * lost, it is `unknown` whether the change was made: only a repeat with the same key is sure to make it once.
+ * The outcome of a change: done, or refused by the rules of the service, which changed nothing. If the service's answer is
+ * lost, it is `unknown` whether the change was made: only a retry with the same key is sure to make it once.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly body: unknown }
   | { readonly kind: 'refused'; readonly message: string; readonly field?: string | undefined }
   | { readonly kind: 'unknown'; readonly message: string }
 
-/** One page of a list. */
 export interface Listed<T> {
   readonly value: T
   readonly next: string | undefined
@@ -60,22 +60,17 @@ export interface Listed<T> {
   readonly etag: string | undefined
 }
 
-/** The calls of one operator. */
 export interface OperatorCalls {
-  /** Whether a service is set up. */
   has(service: ServiceName): boolean
   /** Reads an object or a list. @throws the errors of `refuse`, answerUnreadable and serviceAway */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
-  /** Opens the rows of a list as CSV, which come in pieces. @throws the errors of `refuse`, serviceAway and serviceBusy */
+  /** Opens the rows of a list as CSV, which arrive in pieces. @throws the errors of `refuse`, serviceAway and serviceBusy */
   openCsv(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /** Opens a file. @throws the errors of `refuse`, serviceAway and serviceBusy */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /**
-   * Makes a change.
-   * @throws
-   * - valuesInvalid for a malformed key or version
-   * - operatorForbidden where the console has no key of the role
-   * - notSignedIn, consoleRefused, objectNotFound or tooManyRequests where the service says so
+   * @throws valuesInvalid for a malformed key or version, operatorForbidden if the console has no key of the role;
+   * notSignedIn, consoleRefused, objectNotFound or tooManyRequests from the service
    */
   change(change: Change): Promise<Outcome>
 }
@@ -85,10 +80,10 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 /** An entity tag of RFC 9110. `*` is none: it would overwrite any version. */
 const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 
-/** The codes by which the services say that a key was used for another request. */
+/** The codes with which the services report that a key was used for another request. */
 const KEY_SPENT = /^(?:IDEMPOTENCY_KEY_REUSED|idempotency_key_reused|VERIFICATION_ERROR)$/
 
-/** Makes the calls of an operator: each carries the key of their role and their own access token. */
+/** Creates the calls of an operator: each carries the key of the role and the operator's access token. */
 export function createOperatorCalls(
   { send, openFile }: ServiceClient,
   keys: OperatorKeys,
@@ -130,7 +125,7 @@ export function createOperatorCalls(
       }
       const answer = await answerOf(send({ service, ...call, headers }))
       if (answer !== undefined && isDone(service, answer, expected)) return { kind: 'done', body: answer.body }
-      // The page of a proxy, or half an answer, says nothing of the change.
+      // The page of a proxy, or half an answer, does not prove the change.
       if (answer === undefined || answer.status < 400) {
         return { kind: 'unknown', message: `${errors.answerLost().message}.` }
       }
@@ -148,14 +143,14 @@ const RECORDS: Readonly<Record<ServiceName, z.ZodType>> = {
   inventory: answerWith('data'),
 }
 
-/** Whether an answer is that of the route, and says that the change is made. */
+/** Whether an answer comes from the route, and confirms the change. */
 function isDone(service: ServiceName, { status, body }: ServiceAnswer, expected: z.ZodType | undefined): boolean {
   if (status >= 300) return false
   if (status === 204 && expected === undefined) return true
   return (expected ?? RECORDS[service]).safeParse(body).success
 }
 
-/** The answer of a service. Undefined where it is lost. */
+/** Undefined if the answer is lost. */
 async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | undefined> {
   try {
     return await sent
@@ -165,29 +160,27 @@ async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | u
   }
 }
 
-/** The session, or what follows from one. @throws notSignedIn without it: the page leads to the sign-in */
+/** @throws notSignedIn without a session: the page leads to the sign-in */
 export function requireSession<T>(found: T | undefined): T {
   return found ?? refuseSignedOut()
 }
 
-/** The role of an operator, or the key of a role. @throws operatorForbidden without it */
+/** @throws operatorForbidden without a role or its key */
 export function requireRole<T>(found: T | undefined): T {
   return found ?? refuseRole()
 }
 
-/** @throws notSignedIn: the page leads to the sign-in */
 function refuseSignedOut(): never {
   throw errors.notSignedIn()
 }
 
-/** @throws operatorForbidden */
 function refuseRole(): never {
   throw errors.operatorForbidden()
 }
 
 /**
- * Throws the error of the console for a refusal of a service. Only auth ends sessions: the others do not know
- * whether one is open.
+ * Throws the error of the console for a refusal of a service. Only auth ends sessions: the others do not know whether one is
+ * open.
  * @throws notSignedIn, consoleRefused, operatorForbidden, objectNotFound, tooManyRequests, answerUnreadable, serviceRefused
  */
 export function refuse(service: ServiceName, { status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
@@ -200,18 +193,16 @@ export function refuse(service: ServiceName, { status, body }: Pick<ServiceAnswe
   throw errors.serviceRefused(readRefusal(body))
 }
 
-/** Paths of inventory that several pages call. */
 export const INVENTORY = { products: '/products', stock: '/stock', locations: '/locations' } as const
 
-/** Reads what stands in the envelope of inventory (inventory reference: Envelopes). */
+/** Reads the content of the envelope of inventory (inventory reference: Envelopes). */
 export function enveloped<T>(schema: z.ZodType<T>): z.ZodType<T> {
   return z.object({ data: schema }).transform(({ data }) => data)
 }
 
-/** The id of a record of inventory, in the address of a page. */
 export const RecordId: z.ZodType<number, unknown> = z.coerce.number().pipe(z.int().min(1))
 
-/** An id that a filter may name. Empty: none. */
+/** Empty: none. */
 export const OptionalId: z.ZodType<number | undefined, unknown> = z.preprocess(
   (value) => (value === '' ? undefined : value),
   RecordId.optional(),

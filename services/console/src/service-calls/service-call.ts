@@ -2,15 +2,13 @@ import type { OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/o
 import { z } from 'zod'
 import { answerUnreadable, FORM_TEXTS, objectNotFound } from '../errors.ts'
 
-/** The services whose pages the console has, in the order in which they are listed. */
+/** In the order in which they are listed. */
 export const SERVICE_NAMES = ['auth', 'payments', 'inventory'] as const
-/** The name of a service. */
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
-/** Values of a query. An undefined one is left out. */
+/** Undefined values are omitted. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** A request to a service. */
 export interface ServiceCall {
   readonly service: ServiceName
   readonly method: OutboundRequest['method']
@@ -19,22 +17,19 @@ export interface ServiceCall {
   readonly query?: Query | undefined
   /** Sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>> | undefined
-  /** Sent as it comes, in the place of JSON. */
+  /** Sent as it arrives, in place of JSON. */
   readonly file?: SentFile | undefined
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A file that is sent to a service. */
 export interface SentFile {
-  /** The media type of the body. */
   readonly type: string
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
-/** An answer of a service. */
 export interface ServiceAnswer {
   readonly status: number
-  /** The JSON of the answer, or its text where it is no JSON. */
+  /** The JSON of the answer, or its text if it is not JSON. */
   readonly body: unknown
   /** The cursor of the next page of a list. Undefined: there is none. */
   readonly next: string | undefined
@@ -42,10 +37,10 @@ export interface ServiceAnswer {
   readonly etag: string | undefined
 }
 
-/** Asks a service. Rejects with serviceAway when it does not answer, or answers that it cannot now. */
+/** Calls a service. Rejects with serviceAway when it does not answer, or answers that it cannot now. */
 export type SendCall = (call: ServiceCall) => Promise<ServiceAnswer>
 
-/** Opens a file of a service, which is read as it comes. Rejects as `SendCall` does. */
+/** Opens a file of a service, which is read while it arrives. Rejects as `SendCall` does. */
 export type OpenFile = (call: Omit<ServiceCall, 'body' | 'file' | 'method'>) => Promise<OpenedFile>
 
 /** A file of a service, or why there is none. */
@@ -60,8 +55,8 @@ export type OpenedFile =
   | { readonly kind: 'refused'; readonly status: number }
 
 /**
- * The URL of a call, with its query. Every call is made by it, so that no part of a path leads to another
- * object: `..` as the id of a session would name its user.
+ * The URL of a call, with its query. Every call uses it, so that no part of a path leads to another object: `..` as the id of
+ * a session would name its user.
  * @throws objectNotFound for a path with a part that is empty, `.` or `..`
  */
 export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {
@@ -75,18 +70,16 @@ export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'pat
   return `${base}${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** Refuses an answer that its route does not have. @throws answerUnreadable */
 export function refuseUnreadable(service: ServiceName, cause?: unknown): never {
   throw answerUnreadable({ service }, { cause })
 }
 
-/** Refuses an object that no service has. @throws objectNotFound */
 export function refuseMissing(): never {
   throw objectNotFound()
 }
 
 /**
- * An id of payments in a path. Another text could lead to another route, such as `batches` in the place of a payout.
+ * Requires an id of payments in a path. Another text could lead to another route, such as `batches` in place of a payout.
  * @throws objectNotFound for other text
  */
 export function requirePaymentsId(text: string): string {
@@ -100,19 +93,21 @@ export function readAnswer(service: ServiceName, answer: OutboundAnswer): Servic
   return { status, body: isJson ? parse(service, body) : body, next: readNextCursor(service, link), etag }
 }
 
-/** Reads the body of an answer. @throws answerUnreadable for a body that its route does not have */
+/** @throws answerUnreadable for a body that the route does not have */
 export function readBody<T>(service: ServiceName, schema: z.ZodType<T>, body: unknown): T {
   const read = schema.safeParse(body)
   if (!read.success) refuseUnreadable(service, read.error)
   return read.data
 }
 
-/** The answer of a route that tells what has become of a record: an object with this member. */
+/** The answer of a route about a record: an object with this member. */
 export function answerWith(member: string): z.ZodType {
   return z.looseObject({}).refine((body) => Object.hasOwn(body, member))
 }
 
-/** Keeps the digits of inventory alone, which promises them: it takes twenty times as long, and users write a MiB of numbers. */
+/**
+ * Keeps the digits only for inventory, which promises them: it takes twenty times as long, and users write a MiB of numbers.
+ */
 function parse(service: ServiceName, body: string): unknown {
   try {
     return service === 'inventory' ? parseJson(body) : JSON.parse(body)
@@ -122,8 +117,8 @@ function parse(service: ServiceName, body: string): unknown {
 }
 
 /**
- * Reads JSON. A number that JavaScript would change, such as 12345678901234567890 or 0.10, keeps its text (inventory reference:
- * Numbers): `JSON.stringify` writes it as it came.
+ * Reads JSON. A number that JavaScript would change, such as 12345678901234567890 or 0.10, keeps its text (inventory
+ * reference: Numbers), and `JSON.stringify` writes it unchanged.
  * @throws SyntaxError for other text
  */
 export function parseJson(text: string): unknown {
@@ -138,7 +133,7 @@ function readNextCursor(service: ServiceName, link: string | undefined): string 
   for (const [, target = '', rest = ''] of link?.matchAll(/<([^>]*)>([^,]*)/g) ?? []) {
     if (!/;\s*rel="?next"?/i.test(rest)) continue
     const url = URL.parse(target, 'http://localhost')
-    // A page without the link to the next one would say that there is no more.
+    // A page without the link to the next one would mean that there is no more.
     if (url === null) refuseUnreadable(service)
     return url.searchParams.get('cursor') ?? undefined
   }
@@ -155,11 +150,10 @@ const EnvelopeError = z.looseObject({
   }),
 })
 
-/** The reason why a service refuses a request. */
 export interface Refusal {
   readonly code: string
   readonly message: string
-  /** The member of the body that is to blame, such as `amount`, where the service names one. */
+  /** The wrong member of the body, such as `amount`, if the service names one. */
   readonly field?: string | undefined
 }
 

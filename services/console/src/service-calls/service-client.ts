@@ -6,24 +6,23 @@ import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type Servic
 
 /** How long a page waits for a service, in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** How long a file may take on its way. Services cut the connection of a file that stands still. */
+/** How long the transfer of a file may take. Services cut the connection of a file that does not progress. */
 const FILE_TIMEOUT_MS = 3_600_000
 /** More than the largest answer that is read whole: the bank files of a batch of 5,000 payouts, as base64. */
 const BYTES_MAX = 16 * 1024 * 1024
-/** From this status on, nobody knows whether a change was made: the service is out of order, or has a defect. */
+/** From this status on, it is unknown whether a change was made: the service is out of order, or has a defect. */
 const AWAY_STATUS = 500
-/** A service answers this to a file where it sends as many as it can already, or where it starts or stops. */
+/** A service answers this to a file if it already sends as many as it can, or while it starts or stops. */
 const BUSY_STATUS = 503
 
-/** The client of the services. */
 export interface ServiceClient {
   readonly send: SendCall
   readonly openFile: OpenFile
 }
 
 /**
- * Makes calls to the services, by the guarded client: it follows no redirect and bounds answers. Only the
- * hosts of the settings are called, wherever they are.
+ * Calls the services by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
+ * called, wherever they are.
  * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
  */
 export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, string>>>): ServiceClient {

@@ -21,7 +21,9 @@ const Claims = z.looseObject({
   app_metadata: z.looseObject({ console_role: z.enum(OPERATOR_ROLES).nullish() }).default({}),
 })
 
-/** The tokens of a session of auth, and what the access token says. Auth has told them on a connection of the console's own. */
+/**
+ * The tokens of a session of auth, and the claims of the access token, which auth has sent over the console's own connection.
+ */
 export interface AuthTokens {
   readonly userId: string
   readonly sessionId: string
@@ -29,9 +31,9 @@ export interface AuthTokens {
   readonly refreshToken: string
   /** When the access token expires, in milliseconds since 1970. */
   readonly expiresAtMs: number
-  /** Whether a second factor was shown. */
+  /** Whether a second factor was used. */
   readonly hasSecondFactor: boolean
-  /** Undefined: the user is no operator. */
+  /** Undefined: the user is not an operator. */
   readonly role: OperatorRole | undefined
 }
 
@@ -40,12 +42,12 @@ type Proof =
   | { readonly kind: 'password'; readonly email: string; readonly password: string }
   | { readonly kind: 'link'; readonly tokenHash: string }
 
-/** A sign-in that auth has taken, or why not. */
+/** A sign-in that auth has accepted, or the reason of its refusal. */
 export type SignIn =
   | { readonly kind: 'signed-in'; readonly tokens: AuthTokens }
   | ({ readonly kind: 'refused'; readonly status: 401 | 429 } & Refusal)
 
-/** A second factor that a user has set up: an authenticator app, or others alone, which the console cannot ask for. */
+/** A user's second factor: an authenticator app, or others only, which the console cannot ask for. */
 type FoundFactor = { readonly kind: 'app'; readonly id: string } | { readonly kind: 'other' }
 
 /** An authenticator app that a user has just begun to set up. */
@@ -61,20 +63,18 @@ export interface AuthSessions {
   signIn(proof: Proof, address: string): Promise<SignIn>
   /** Undefined: auth has ended the session. */
   refresh(refreshToken: string, address: string): Promise<AuthTokens | undefined>
-  /** The second factor that a user has set up. Undefined: none. */
+  /** Undefined: the user has no second factor. */
   findFactor(accessToken: string, address: string): Promise<FoundFactor | undefined>
   enrolFactor(accessToken: string, address: string): Promise<NewFactor>
   proveFactor(factorId: string, code: string, caller: FactorCaller): Promise<SignIn>
   signOut(accessToken: string, address: string): Promise<void>
 }
 
-/** The user who shows or looks for a second factor. */
 export interface FactorCaller {
   readonly accessToken: string
   readonly address: string
 }
 
-/** A refusal for too many attempts. */
 const TOO_MANY = {
   kind: 'refused',
   status: 429,
@@ -102,14 +102,14 @@ const Enrolled = z.looseObject({ id: z.string(), totp: z.looseObject({ qr_code: 
 const Challenge = z.looseObject({ id: z.string() })
 
 /**
- * Whether a factor was never confirmed. Its secret was shown once, so an operator who left before typing a code of it needs a new
+ * Whether a factor was never confirmed. Its secret was shown once, so an operator who left before typing its code needs a new
  * factor.
  */
 const isLeft = ({ status, friendly_name }: Factor) => status === 'unverified' && friendly_name === FACTOR_NAME
 
 /**
- * Makes the calls of sign-ins to auth. They carry an operator key of any role, so that auth counts by the address of the browser.
- * Each rejects with an error of `refuse` where auth refuses more than a wrong proof, and as `send` does.
+ * Creates the calls of sign-ins to auth. They carry an operator key of any role, so that auth counts by the address of the
+ * browser. Each rejects with an error of `refuse` for a refusal other than of wrong credentials, and as `send` does.
  */
 export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRole, string>): AuthSessions {
   const [key = ''] = keys.values()
@@ -142,7 +142,7 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
     refresh: async (refreshToken, address) => {
       const body = { refresh_token: refreshToken }
       const answer = await ask('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
-      // Auth says nothing of the session where it is asked too often, or too often at once.
+      // Auth does not report on the session after too many requests, or too many at once.
       if (answer.status === 409 || answer.status === 429) refuse('auth', { status: 429, body: undefined })
       if (answer.status >= 300) return answer.status < 400 ? refuse('auth', answer) : undefined
       return toTokens(readBody('auth', AuthSession, answer.body))
@@ -172,7 +172,7 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
   }
 }
 
-/** The authenticator app of an operator, or whether another factor is set up, which no page of the console can show. */
+/** The authenticator app of an operator, or whether another factor exists, which no page of the console can ask for. */
 function usableFactor(factors: readonly Factor[]): Awaited<ReturnType<AuthSessions['findFactor']>> {
   const verified = factors.filter(({ status }) => status === 'verified')
   const app = verified.find(({ factor_type }) => factor_type === 'totp')
@@ -209,22 +209,20 @@ export interface Tokens extends AuthTokens {
 export interface AccessTokens {
   /**
    * The tokens of a session. Refreshes an access token that is about to expire, once for all requests of the session.
-   * Undefined: auth has ended the session, or its cookie is of before the second factor. Rejects with serviceAway while auth
+   * Undefined: auth has ended the session, or its cookie is older than the second factor. Rejects with serviceAway while auth
    * does not answer.
    */
   find(session: Session, address: string): Promise<Tokens | undefined>
-  /** Keeps the tokens of a sign-in. */
   keep(tokens: Tokens): void
   forget(sessionId: string): void
 }
 
-/** A token that lives no longer than this, in milliseconds, is refreshed: it could expire on its way. */
+/** A token with less time left, in milliseconds, is refreshed: it could expire before it arrives. */
 const MARGIN_MS = 20_000
-/** A session beyond this many loses its access token, and refreshes at its next request. */
+/** A session beyond this number loses its access token, and refreshes at its next request. */
 const SESSIONS_MAX = 10_000
 const ENDED_MAX = 10_000
 
-/** Makes the memory of access tokens. */
 export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () => Date): AccessTokens {
   const kept = new LRUCache<string, Tokens>({ max: SESSIONS_MAX })
   const refreshing = new Map<string, Promise<Tokens | undefined>>()
@@ -233,7 +231,7 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
   const refresh = async (session: Session, address: string) => {
     const { id, refreshToken, generation } = session
     const made = ended.has(refreshToken) ? undefined : await auth.refresh(refreshToken, address)
-    // In the profile supabase, auth takes a refresh token from before the second factor until the next one is used.
+    // In the profile supabase, auth accepts a refresh token from before the second factor until the next one is used.
     if (made === undefined || isOfBeforeFactor(session, made)) {
       ended.set(refreshToken, true)
       kept.delete(id)
@@ -249,7 +247,7 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
       if (known !== undefined && isOfBeforeFactor(session, known)) return undefined
       const newest = newerOf(session, known)
       if (newest.tokens !== undefined && newest.tokens.expiresAtMs - now().getTime() > MARGIN_MS) return newest.tokens
-      // A cookie of before the second factor has no part in a refresh of the session that was raised since.
+      // A cookie from before the second factor must not share the refresh of the session after its step-up.
       const key = `${session.id} ${session.hasSecondFactor === true}`
       const running = refreshing.get(key)
       if (running !== undefined) return running
@@ -263,9 +261,9 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
 }
 
 /**
- * The session with the newest refresh token. Another process of the console may have replaced the one that
- * this process knows: auth would take the older one for stolen. An access token of before counts until it
- * expires, so that processes in turn do not refresh at each request.
+ * The session with the newest refresh token. Another process of the console may have replaced the token that this process
+ * knows: auth would treat the older one as stolen. A former access token is valid until it expires, so that alternating
+ * processes do not refresh at each request.
  */
 function newerOf(session: Session, tokens: Tokens | undefined) {
   if (tokens === undefined || isRaised(session, tokens)) return { session, tokens: undefined }
@@ -276,12 +274,12 @@ function newerOf(session: Session, tokens: Tokens | undefined) {
   return { session: { ...session, refreshToken: tokens.refreshToken, generation: tokens.generation }, tokens }
 }
 
-/** Whether the cookie is a copy from before the second factor was shown. Auth has replaced its refresh token since. */
+/** Whether the cookie is a copy from before the second factor. Auth has replaced its refresh token since. */
 function isOfBeforeFactor({ hasSecondFactor }: Session, tokens: AuthTokens): boolean {
   return tokens.hasSecondFactor && hasSecondFactor !== true
 }
 
-/** Whether another process has raised the session by a second factor, which the access token of this process does not show. */
+/** Whether another process has stepped up the session, which the access token of this process does not show. */
 function isRaised({ hasSecondFactor, generation }: Session, tokens: Tokens): boolean {
   return hasSecondFactor === true && !tokens.hasSecondFactor && tokens.generation <= generation
 }

@@ -11,9 +11,9 @@ const Session = z.object({
   /** Milliseconds since 1970. */
   signedInAt: z.int(),
   usedAt: z.int(),
-  /** A second factor is set up, and not shown yet: no page opens before. */
+  /** A second factor exists, and was not used yet: no page opens before. */
   needsFactor: z.literal(true).optional(),
-  /** Whether a second factor was shown, as the access token of this refresh token says. */
+  /** Whether a second factor was used, by the access token of this refresh token. */
   hasSecondFactor: z.boolean().optional(),
   /** No page was opened since the sign-in. */
   isNew: z.literal(true).optional(),
@@ -21,23 +21,22 @@ const Session = z.object({
   toast: z.string().transform(cutNotice).optional(),
 })
 
-/** The content of the cookie of a session (console reference: Sessions of the console). No access token. */
+/** The content of the cookie of a session (console reference: Sessions of the console). It has no access token. */
 export type Session = z.infer<typeof Session>
 
-/** Without use for this long, a session is over. */
+/** A session ends after this time without use. */
 export const IDLE_MS = 30 * 60_000
-/** This long after its sign-in, a session is over. */
+/** A session ends this long after its sign-in. */
 export const LIFE_MS = 12 * 3_600_000
 
-/** Whether a session is over by the clock of the console. Auth may have ended it before. */
+/** Whether a session has expired by the clock of the console. Auth may have ended it before. */
 export function isOver({ signedInAt, usedAt }: Pick<Session, 'signedInAt' | 'usedAt'>, now: Date): boolean {
   return now.getTime() - usedAt >= IDLE_MS || now.getTime() - signedInAt >= LIFE_MS
 }
 
-/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis). Sealed, a notice takes four thirds of its bytes. */
+/** Browsers drop a cookie of more than 4,096 bytes (RFC 6265bis). Encrypted, a notice takes four thirds of its bytes. */
 const NOTICE_BYTES_MAX = 2_000
 
-/** Cuts a notice that is too long for the cookie. */
 function cutNotice(text: string): string {
   const bytesOf = (part: string) => Buffer.byteLength(JSON.stringify(part)) - 2
   if (bytesOf(text) <= NOTICE_BYTES_MAX) return text
@@ -50,10 +49,10 @@ function cutNotice(text: string): string {
   return `${characters.slice(0, end).join('')}\u2026`
 }
 
-/** Seals cookies, and proves that a form came from a page of its session. */
+/** Encrypts cookies, and proves that a form came from a page of its session. */
 export interface SessionSeal {
   seal(session: Session): Promise<string>
-  /** Undefined for a text that no secret of the list has sealed. */
+  /** Undefined for a text that none of the secrets has encrypted. */
   open(text: string): Promise<Session | undefined>
   /** The value of the field `_csrf` of each form of a session. */
   formToken(sessionId: string): string
@@ -64,7 +63,7 @@ const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
 const KEY_BYTES = 32
 
 /**
- * Makes the seal. The first secret seals; each of them opens, so that secrets can be replaced without an end of sessions.
+ * The first secret encrypts; each of them decrypts, so that secrets can be replaced without ending sessions.
  * @param secrets at least 32 random bytes each
  * @throws Error without a secret
  */

@@ -4,7 +4,6 @@ import { renderSinglePage } from '../pages/layout.ts'
 import { PATHS } from '../pages/paths.ts'
 import type { NewFactor } from './auth-session.ts'
 
-/** The form of email and password. */
 export interface SignInForm {
   /** The path to which the sign-in leads. */
   readonly next: string
@@ -13,7 +12,6 @@ export interface SignInForm {
   readonly note?: string | undefined
 }
 
-/** The page with the form of email and password. */
 export function signInPage({ next, email, problem, note }: SignInForm): string {
   return renderSinglePage(
     'Sign in',
@@ -28,7 +26,6 @@ ${textField({ name: 'password', label: 'Password', type: 'password', autocomplet
   )
 }
 
-/** A link to sign in, and the browser that opens it. */
 export interface OpenedLink {
   readonly tokenHash: string
   /** The email of the operator who is signed in in the browser. */
@@ -36,9 +33,9 @@ export interface OpenedLink {
 }
 
 /**
- * The page of a link to sign in. Only its button uses the link up: mail scanners open links and press
- * nothing. Somebody else may have sent the link, so the page says whose session it would replace, and its
- * button has no focus then: a key that was meant for another site would press it.
+ * The page of a link to sign in. Only its button uses the link: mail scanners open links and press nothing. Another person
+ * may have sent the link, so the page names the session that it would replace. Then its button has no focus: a key that was
+ * meant for another site would press it.
  */
 export function signInLinkPage({ tokenHash, signedIn }: OpenedLink): string {
   return renderSinglePage(
@@ -53,12 +50,10 @@ ${noteOf(signedIn === undefined ? undefined : `You are signed in as ${signedIn}.
   )
 }
 
-/** A form that asks for a code of an authenticator app. */
 export interface CodeForm {
   readonly proof: FormProof
   readonly next: string
   readonly problem?: Problem | undefined
-  /** The app that is being set up. Undefined: it was set up before. */
   readonly newFactor?: Partial<NewFactor> & Pick<NewFactor, 'id'>
 }
 
@@ -91,7 +86,7 @@ function setUpOf({ qrCode, secret }: Partial<NewFactor>): Html {
 <p class="hint">Or type this secret into the app: <code class="secret">${secret}</code></p>`
 }
 
-/** The page that begins to set up an authenticator app. It changes nothing before its button is pressed. */
+/** Begins to set up an authenticator app. Nothing changes before its button is pressed. */
 export function beginFactorPage({ proof, next }: Pick<CodeForm, 'proof' | 'next'>): string {
   return renderSinglePage(
     'Set up your authenticator app',
@@ -107,8 +102,8 @@ ${changeForm({
 }
 
 /**
- * The page for an operator whose second factors are no authenticator apps: auth lets nobody add one before
- * such a factor is shown.
+ * The page for an operator whose second factors are not authenticator apps: auth lets no user add one before such a factor
+ * was used.
  */
 export function otherFactorPage(): string {
   return renderSinglePage(

@@ -17,30 +17,29 @@ import { askLink, card, count, factList, pageHead, tabs } from '../pages/parts.t
 import { type MovementType, movePath, type Product, productPath } from '../products/product-view.ts'
 import { type Location, locationPath, MOVEMENT_TYPES, MOVEMENTS, type Reservation } from './stock-view.ts'
 
-/** A form with the proof of its session, and why it was refused. */
+/** A form with its hidden fields, and why it was refused. */
 interface Asked {
   readonly proof: FormProof
   readonly problem?: Problem | undefined
 }
 
-/** The place and the product of a movement, known before its quantity. */
+/** The product and the location of a movement, known before its quantity. */
 export interface MovePlace {
   readonly type: MovementType
   readonly product: Pick<Product, 'id' | 'sku'>
   readonly location: Location
-  /** The stock that the form was opened for. */
+  /** The stock when the form was opened. */
   readonly level: { readonly onHand: number; readonly reserved: number; readonly available: number }
   readonly locations: readonly Location[]
 }
 
-/** The texts that were typed into the form of a movement before. */
 interface SentMovement {
   readonly quantity: string
   readonly reason: string
   readonly reference: string
-  /** The id of the location that takes the stock of a transfer. */
+  /** The id of the location that receives a transfer. */
   readonly to: string | undefined
-  /** The quantity on hand that a count is sent for. Undefined: the one that is there now. */
+  /** The quantity on hand that a count expects. Undefined: the current one. */
   readonly expectedOnHand: number | undefined
 }
 
@@ -55,7 +54,6 @@ function typeTabs(role: OperatorRole, type: MovementType, known: Parameters<type
   )
 }
 
-/** The page that asks for the product and the location of a movement. */
 export function choosePlacePage(
   {
     type,
@@ -88,7 +86,7 @@ ${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Locatio
 /** The fields of the form of a movement that inventory calls by another name (`movementOf`). */
 const FIELDS: Readonly<Record<string, string>> = { delta: 'quantity', toLocationId: 'to' }
 
-/** The form of a movement, with the stock that is there now. @param problem its field is a member of `movementOf` */
+/** The form of a movement, with the current stock. @param problem its field is a member of `movementOf` */
 export function movePage(
   place: MovePlace,
   { role, proof, problem: refusal, sent }: Asked & { readonly role: OperatorRole; readonly sent?: SentMovement },
@@ -129,14 +127,12 @@ ${textField({ name: 'reference', label: 'Reference (optional)', value: sent?.ref
   }
 }
 
-/** The fields of the form of a movement. Ids are ids of inventory. */
+/** Ids are ids of inventory. */
 export interface TypedMovement {
   readonly type: MovementType
   readonly product: number
   readonly location: number
-  /** The location that a transfer leads to. */
   readonly to: number | undefined
-  /** The text of the field. */
   readonly quantity: string
   /** The quantity on hand that the form has shown. */
   readonly expectedOnHand: number
@@ -144,7 +140,7 @@ export interface TypedMovement {
   readonly reference: string
 }
 
-/** The movement as inventory takes it (inventory reference: Movements). Texts that are empty are left out. */
+/** The movement in the form of inventory (inventory reference: Movements). Empty texts are omitted. */
 export function movementOf(typed: TypedMovement): Readonly<Record<string, unknown>> {
   const { type, product: productId, location: locationId, to, expectedOnHand, reason, reference } = typed
   const common = { type, productId, ...(reason && { reason }), ...(reference && { reference }) }
@@ -156,8 +152,8 @@ export function movementOf(typed: TypedMovement): Readonly<Record<string, unknow
 }
 
 /**
- * Reads the quantity of a form. A text that is no integer stays a text, because inventory says what is wrong. A long integer
- * stays a text too, because it would lose its last digits as a number.
+ * Reads the quantity of a form. A text that is not an integer stays a text, because inventory names its problem. A long
+ * integer stays a text too, because it would lose its last digits as a number.
  */
 function readQuantity(text: string): number | string | undefined {
   if (text === '') return undefined
@@ -188,13 +184,9 @@ function quantityField(type: MovementType, sent: Pick<Field, 'value' | 'problem'
   return textField({ ...common, label: type === 'count' ? 'Counted' : 'Quantity', hint })
 }
 
-/** The texts in the fields of a location. */
 type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
 
-/**
- * The form of a location.
- * @param known the location, its version and the name that the form began with; undefined for a new one
- */
+/** @param known the location, its version and the name that the form began with; undefined for a new one */
 export function locationPage(
   fields: LocationFields,
   { proof, problem }: Asked,
@@ -226,7 +218,6 @@ ${checkField({ name: 'active', label: 'Active', hint: 'An inactive location take
   }
 }
 
-/** The changes of a reservation that operators make after a question. */
 export const reservationChanges: Changeable<Reservation> = {
   service: 'inventory',
   section: 'stock',
@@ -251,13 +242,11 @@ export const reservationChanges: Changeable<Reservation> = {
   ],
 }
 
-/** A location with its version. */
 export interface VersionedLocation {
   readonly location: Location
   readonly etag: string
 }
 
-/** The changes of a location that operators make after a question. */
 export const locationChanges: Changeable<VersionedLocation> = {
   service: 'inventory',
   section: 'stock',

@@ -17,10 +17,8 @@ import {
   STOCK_PAGES,
 } from './stock-view.ts'
 
-/** The query in the address of a list of stock. */
 type Asked = z.infer<typeof ListQuery> & Readonly<Record<string, string | number | undefined>>
 
-/** The parts of a page about stock: its filters, its list and its buttons. */
 interface StockPage {
   readonly path: (typeof STOCK_PAGES)[number][0]
   readonly role: OperatorRole
@@ -64,7 +62,6 @@ function levelColumns(role: OperatorRole): readonly Column<Level>[] {
   return [...columns, { label: '', cell }]
 }
 
-/** The page that lists the levels of stock, a row for each product and location. */
 export function levelsPage(
   query: Asked,
   { value, next }: Listed<readonly Level[]>,
@@ -93,7 +90,6 @@ export function levelsPage(
   })
 }
 
-/** A filter by location. */
 function locationChoice({ location }: Asked, locations: readonly Location[]): FilterChoice {
   const options = locations.map(({ id, code }) => [String(id), code] as const)
   return {
@@ -104,7 +100,7 @@ function locationChoice({ location }: Asked, locations: readonly Location[]): Fi
   }
 }
 
-/** The levels that run low, the lowest first. */
+/** The lowest first. */
 export function lowStockPage(query: Asked, { value, next }: Listed<readonly Level[]>, role: OperatorRole): ConsolePage {
   const path = '/stock/low'
   const below = query.below ?? 10
@@ -159,7 +155,6 @@ function reservationColumns(viewer: Viewer): readonly Column<ListedReservation>[
   ]
 }
 
-/** Stock that is kept for customers. */
 export function reservationsPage(
   query: Asked,
   { value, next }: Listed<readonly ListedReservation[]>,
@@ -201,7 +196,6 @@ const LOCATION_COLUMNS: readonly Column<Location>[] = [
   },
 ]
 
-/** The places that keep stock. */
 export function locationsPage(
   query: Asked,
   { value, next }: Listed<readonly Location[]>,
@@ -258,7 +252,7 @@ const MOVEMENT_COLUMNS: readonly Column<Movement>[] = [
 
 const LEDGER_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust', 'reserve', 'release', 'expire'] as const
 
-/** The ledger of stock, the newest first. */
+/** The newest first. */
 export function movementsPage(
   query: Asked,
   { value, next }: Listed<readonly Movement[]>,

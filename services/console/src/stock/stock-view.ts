@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { MovementType } from '../products/product-view.ts'
 import { enveloped } from '../service-calls/operator-calls.ts'
 
-/** The movements that operators make, with the words of their buttons. */
+/** The movements of operators, with the words of their buttons. */
 export const MOVEMENTS: Readonly<Record<MovementType, string>> = {
   receive: 'Receive',
   count: 'Count',
@@ -10,7 +10,6 @@ export const MOVEMENTS: Readonly<Record<MovementType, string>> = {
   ship: 'Ship',
   adjust: 'Adjust',
 }
-/** The types of movements that operators make. */
 export const MOVEMENT_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust'] as const satisfies MovementType[]
 
 const Location = z.looseObject({ id: z.int(), code: z.string(), name: z.string(), active: z.boolean() })
@@ -18,7 +17,6 @@ const Location = z.looseObject({ id: z.int(), code: z.string(), name: z.string()
 export type Location = z.infer<typeof Location>
 /** Locations by id. */
 export const LocationsView: z.ZodType<readonly Location[]> = enveloped(z.array(Location))
-/** One location. */
 export const LocationView: z.ZodType<Location> = enveloped(Location)
 
 const Movement = z.looseObject({
@@ -36,7 +34,7 @@ const Movement = z.looseObject({
 })
 /** A row of the ledger of stock, with names (inventory reference: Ledger rows). */
 export type Movement = z.infer<typeof Movement>
-/** A page of the ledger, the newest first. */
+/** The newest first. */
 export const MovementsView: z.ZodType<readonly Movement[]> = enveloped(z.array(Movement))
 
 const Reservation = z.looseObject({
@@ -50,17 +48,13 @@ const Reservation = z.looseObject({
   expiresAt: z.string().nullable(),
   createdAt: z.string(),
 })
-/** Stock that is kept for a customer (inventory reference: Reservations). */
+/** Reserved stock (inventory reference: Reservations). */
 export type Reservation = z.infer<typeof Reservation>
 const ListedReservation = Reservation.extend({ sku: z.string(), location: z.string() })
-/** A reservation with the names of its product and location. */
 export type ListedReservation = z.infer<typeof ListedReservation>
-/** A page of reservations, with `include=names`. */
 export const ReservationsView: z.ZodType<readonly ListedReservation[]> = enveloped(z.array(ListedReservation))
-/** One reservation. */
 export const ReservationView: z.ZodType<Reservation> = enveloped(Reservation)
 
-/** Pages about stock, as tabs. */
 export const STOCK_PAGES = [
   ['/stock', 'Levels'],
   ['/stock/low', 'Low stock'],
@@ -69,7 +63,6 @@ export const STOCK_PAGES = [
   ['/locations', 'Locations'],
 ] as const
 
-/** Returns the path of a location. */
 export function locationPath(id: number): string {
   return `/locations/${id}`
 }

@@ -46,7 +46,6 @@ const OUTCOMES = [
   ['lost', 'lost: the money goes to the customer'],
 ] as const
 
-/** The acts of operators on a dispute. */
 export const disputeChanges: Changeable<ShownDispute> = {
   service: 'payments',
   section: 'disputes',
@@ -77,7 +76,7 @@ export const disputeChanges: Changeable<ShownDispute> = {
   ],
 }
 
-/** The page of a dispute: what the customer disputes, and the payment that it is about. */
+/** The disputed payment and the reason. */
 export function disputePage(shown: ShownDispute, viewer: Viewer): ConsolePage {
   const { dispute, merchant } = shown
   const { id, status, created } = dispute
@@ -104,7 +103,7 @@ ${paymentCard(shown)}
   }
 }
 
-/** The button by which the outcome of a dispute is recorded. Undefined where it is decided, or the role may not. */
+/** The button that records the outcome of a dispute. Undefined if it is decided, or the role may not. */
 export function outcomeLink({ id, status }: Pick<Dispute, 'id' | 'status'>, { role }: Viewer): Html | undefined {
   if (status !== 'open' || !mayDo(role, 'disputes.close')) return undefined
   return askLink(`${disputePath(id)}/outcome`, 'Outcome…', 'danger')
@@ -124,7 +123,7 @@ function disputeCard(shown: ShownDispute): Html {
   )
 }
 
-/** The words for where the disputed money is, by the state of the dispute. */
+/** Where the disputed money is, by the state of the dispute. */
 const MONEY_TEXTS: Readonly<Record<Dispute['status'], (shown: ShownDispute) => string>> = {
   open: (shown) => `kept from the balance of ${merchantName(shown)} until the dispute is decided`,
   won: (shown) => `stays with ${merchantName(shown)}`,
@@ -153,12 +152,10 @@ function merchantName({ merchant }: ShownDispute): string {
   return merchant.name ?? merchant.id
 }
 
-/** The query in the address of the list of disputes. */
 export const DisputesQuery = ListQuery.extend({
   merchant: MerchantId,
   status: z.enum(['', 'open', 'won', 'lost']).optional(),
 })
-/** The query in the address of the list of fraud alerts. */
 export const FraudsQuery = ListQuery.extend({ merchant: MerchantId })
 
 const TABS = [
@@ -166,7 +163,6 @@ const TABS = [
   [FRAUDS_PATH, 'Fraud alerts'],
 ] as const
 
-/** The list of disputes. Their outcome is recorded from here. */
 export function disputesPage(
   query: z.infer<typeof DisputesQuery>,
   { value, next }: Listed<WithDecimals<z.infer<typeof DisputesView>>>,
@@ -229,7 +225,6 @@ function disputeColumns(viewer: Viewer, decimals: Decimals): readonly Column<Dis
   ]
 }
 
-/** The list of fraud alerts, which the schemes send. */
 export function fraudsPage(
   query: z.infer<typeof FraudsQuery>,
   { value, next }: Listed<z.infer<typeof FraudsView>>,

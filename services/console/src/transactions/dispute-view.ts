@@ -11,7 +11,7 @@ const Dispute = z.looseObject({
   created: z.string(),
   amount: Amount,
   currency: z.string(),
-  /** The part of the amount beyond what was captured and not refunded. */
+  /** The part of the amount beyond captured money that was not refunded. */
   excess: Amount.optional(),
   reason: Reason,
   due: z.string(),
@@ -29,27 +29,19 @@ const Fraud = z.looseObject({
   reported: z.string().optional(),
   reason: z.int().optional(),
 })
-/** A fraud alert as payments shows it. */
 export type Fraud = z.infer<typeof Fraud>
 
-/** A dispute alone. */
 export const DisputeView = z.object({ dispute: Dispute })
-/** A page of disputes. */
 export const DisputesView = z.object({ disputes: z.array(Dispute) })
-/** A page of fraud alerts. */
 export const FraudsView = z.object({ frauds: z.array(Fraud) })
 
-/** The path of the list of disputes. */
 export const DISPUTES_PATH = '/disputes'
-/** The path of the list of fraud alerts. */
 export const FRAUDS_PATH = '/frauds'
 
-/** Returns the path of a dispute. */
 export function disputePath(id: string): string {
   return `${DISPUTES_PATH}/${encodeURIComponent(id)}`
 }
 
-/** How the state of a dispute looks. */
 export const DISPUTE_TONES = { open: 'warn', won: 'good', lost: 'bad' } as const satisfies Record<
   Dispute['status'],
   string
@@ -59,15 +51,11 @@ const Reasons = z.object({ disputes: z.array(Reason), frauds: z.array(Reason) })
 /** The reasons of disputes and of fraud alerts, as payments lists them. */
 export type Reasons = z.infer<typeof Reasons>
 
-/** Reads the reasons of payments. @throws as `OperatorCalls.read` does */
 export async function readReasons(calls: Pick<OperatorCalls, 'read'>): Promise<Reasons> {
   return (await calls.read('payments', '/operator/reasons', Reasons)).value
 }
 
-/**
- * The title of the reason of a fraud alert; empty where the scheme has named none. A code that payments does not list stands
- * for itself.
- */
+/** The title of the reason of a fraud alert; empty if the scheme has named none. An unknown code is shown itself. */
 export function fraudReason({ reason }: Pick<Fraud, 'reason'>, { frauds }: Pick<Reasons, 'frauds'>): string {
   if (reason === undefined) return ''
   return frauds.find(({ code }) => code === reason)?.title ?? `Reason ${reason}`

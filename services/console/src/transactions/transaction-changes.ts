@@ -10,7 +10,7 @@ const callPath = ({ transaction }: ShownTransaction, below: string) =>
   `/operator/transactions/${encodeURIComponent(transaction.id)}/${below}`
 const nameOf = ({ merchant }: ShownTransaction) => merchant.name ?? merchant.id
 
-/** The most that the operator may refund now at once, in minor units. */
+/** The largest refund that the operator may make now, in minor units. */
 function refundableBy({
   limits: { refund, refundLimit = refund, refundAllowance = refund },
 }: ShownTransaction): number {
@@ -18,8 +18,8 @@ function refundableBy({
 }
 
 /**
- * The sentences that say what limits the refunds of the operator, and who may refund more (console reference: Refund
- * allowance). None where no allowance limits them.
+ * Sentences about the refund quota of the operator, and who may refund more (console reference: Refund allowance). None
+ * without a quota.
  */
 export function allowanceLines({
   transaction: { currency },
@@ -38,8 +38,8 @@ export function allowanceLines({
 }
 
 /**
- * The sentence that says that the trail takes no more entries, though money is left (payments reference: Length of the trail).
- * Undefined where it takes more.
+ * The sentence that the trail is full although money is left (payments reference: Length of the trail). Undefined if it is
+ * not full.
  */
 export function fullTrailLine({ transaction: { pendingAmount }, limits }: ShownTransaction): string | undefined {
   const refund = limits.refundAllowance === undefined ? 'refund' : 'refund of support'
@@ -51,7 +51,6 @@ export function fullTrailLine({ transaction: { pendingAmount }, limits }: ShownT
   return full.length === 0 ? undefined : `The trail is too long for another ${full.join(' or ')}.`
 }
 
-/** The changes that move money of a transaction. */
 const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
   {
     name: 'capture',
@@ -137,7 +136,6 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
   },
 ]
 
-/** The changes of a transaction that operators make, in the order of the buttons. */
 export const transactionChanges: Changeable<ShownTransaction> = {
   service: 'payments',
   section: 'transactions',
@@ -149,7 +147,7 @@ function reasonsOf({ reasons }: ShownTransaction) {
   return reasons.disputes.map(({ code, title }) => [String(code), `${title} (${code})`] as const)
 }
 
-/** Says that an amount is not above zero, or above what is left. */
+/** Reports an amount that is not above zero, or too large. */
 function amountProblems({ transaction: { currency }, decimals }: ShownTransaction, most: number) {
   return {
     tooSmall: () => amountTooSmall({ zero: money(0, currency, decimals) }),
@@ -181,14 +179,14 @@ function amountFields(
   })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255, problem })}`
 }
 
-/** The path of an operation, and how large its amount may be, in minor units. */
+/** The path of an operation, and the limit of its amount, in minor units. */
 interface Operation {
   readonly below: string
-  /** The amount that is left now. */
+  /** The current limit. */
   readonly most: number
   /**
-   * The amount that was left at most at any time. More may have been left when the form was sent first: its
-   * repeat gets the answer of payments, and is not refused because the first is done.
+   * The largest limit at any time. More may have been left when the form was sent first: its retry gets the answer of
+   * payments, and is not refused because the first request is done.
    */
   readonly neverMore: number
 }

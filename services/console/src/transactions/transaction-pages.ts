@@ -34,7 +34,7 @@ import {
   transactionPath,
 } from './transaction-view.ts'
 
-/** The page of a transaction: what may be done, what was done, and what the books say. */
+/** The changes of a transaction, its history, and its ledger entries. */
 export function transactionPage(shown: ShownTransaction, viewer: Viewer): ConsolePage {
   const { transaction, merchant, decimals } = shown
   const { id, amount, currency, created } = transaction
@@ -188,7 +188,6 @@ function eventsCard({ events, merchant }: ShownTransaction): Html {
 
 const flagText = () => z.enum(['', 'true', 'false']).optional()
 
-/** The query in the address of the list of transactions. */
 export const TransactionsQuery = ListQuery.extend({
   merchant: z.string().max(64).optional(),
   successful: flagText(),
@@ -196,7 +195,7 @@ export const TransactionsQuery = ListQuery.extend({
 })
 type TransactionsQuery = z.infer<typeof TransactionsQuery>
 
-/** The query of a list of transactions for payments, which reads a search by an amount itself: it knows the currencies. */
+/** The query of a list of transactions for payments, which reads a search by an amount: it knows the currencies. */
 export function transactionsQuery({
   merchant,
   successful,
@@ -206,7 +205,6 @@ export function transactionsQuery({
   return { ...pageQuery(place), merchant, successful, test }
 }
 
-/** The list of transactions. */
 export function transactionsPage(
   query: TransactionsQuery,
   { value, next }: Listed<WithDecimals<z.infer<typeof TransactionsView>>>,
@@ -224,7 +222,7 @@ ${listCard({
   rows: value.transactions,
   next,
   query: { ...query },
-  // Payments makes the CSV, and looks for one of the two at a time.
+  // Payments makes the CSV, and searches for only one of the two.
   hasCsv: !isOfCardAndAmount,
   empty: emptyState('transactions', emptyText(query)),
 })}`,

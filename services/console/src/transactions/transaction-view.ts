@@ -17,7 +17,7 @@ const TrailEntry = z.looseObject({
   void: z.literal(true).optional(),
   dispute: z.looseObject({ id: z.string(), won: z.boolean().optional(), lost: z.boolean().optional() }).optional(),
 })
-/** A capture, a refund, a void, or a dispute that was decided. */
+/** A capture, a refund, a void, or a decided dispute. */
 export type TrailEntry = z.infer<typeof TrailEntry>
 
 const ProcessingError = z.looseObject({ code: z.int(), message: z.string() })
@@ -50,10 +50,8 @@ const Transaction = z.looseObject({
   error: z.union([z.literal(false), ProcessingError]),
   trail: z.array(TrailEntry),
 })
-/** A transaction of payments. */
 export type Transaction = z.infer<typeof Transaction>
 
-/** A page of transactions. */
 export const TransactionsView = z.object({ transactions: z.array(Transaction) })
 
 const Dispute = z.looseObject({
@@ -65,7 +63,7 @@ const Dispute = z.looseObject({
   due: z.string(),
 })
 
-/** A transaction with all that happened to it (console reference: Transaction of operators). */
+/** A transaction with its history (console reference: Transaction of operators). */
 export const TransactionView = z.object({
   transaction: Transaction,
   merchant: z.object({ id: z.string(), name: z.string().optional() }),
@@ -92,10 +90,12 @@ export const TransactionView = z.object({
     refundAllowance: Amount.optional(),
   }),
 })
-/** A transaction with all that happened to it, the decimals of its currencies, and the titles of reasons of disputes. */
+/** A transaction with its history, the decimals of its currencies, and the titles of reasons of disputes. */
 export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>> & { readonly reasons: Reasons }
 
-/** The state of a transaction in a word or two, such as `Partly refunded`, and the tone of its badge. A dispute hides refunds. */
+/**
+ * The state of a transaction in a word or two, such as `Partly refunded`, and the tone of its badge. A dispute hides refunds.
+ */
 export function stateOf({
   successful,
   amount,
@@ -113,17 +113,14 @@ export function stateOf({
   return voided > 0 && pending === 0 ? { text: 'Voided', tone: 'plain' } : { text: 'Authorized', tone: 'info' }
 }
 
-/** The path of the list of transactions. */
 export const TRANSACTIONS_PATH = '/transactions'
 
-/** Returns the path of a transaction. */
 export function transactionPath(id: string): string {
   return `${TRANSACTIONS_PATH}/${encodeURIComponent(id)}`
 }
 
 /**
- * The card of a transaction, as `Visa •••• 4242`. No line ends before the digits. Payments writes the scheme in
- * small letters.
+ * The card of a transaction, as `Visa •••• 4242`. No line breaks before the digits. Payments writes the scheme in lower case.
  */
 export function cardText({ card: { scheme = '', last4 } }: Pick<Transaction, 'card'>): string {
   return `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)} ••••\u00A0${last4}`.trim()
@@ -132,21 +129,21 @@ export function cardText({ card: { scheme = '', last4 } }: Pick<Transaction, 'ca
 /** The last four digits of a card with an amount, as an operator reads both from a statement. */
 interface CardAndAmount {
   readonly last4: string
-  /** Whether a transaction is of this amount, and of its currency where one was named. */
+  /** Whether a transaction has this amount, and the named currency. */
   readonly isOf: (transaction: Pick<Transaction, 'amount' | 'currency'>, decimals: Listings['decimals']) => boolean
 }
 
 type Listings = WithDecimals<z.infer<typeof TransactionsView>>
 
 const LIST = '/operator/transactions'
-/** Payments gives at most so many rows of a list at once. */
+/** The page limit of payments. */
 const ROWS_MAX = 100
 /** How many pages of a card are read for one page of the console. */
 const PAGES_MAX = 10
 
 /**
- * Reads the last four digits of a card and an amount, in either order: `4242 49.99`, `EUR 1,234.50 4242`. A
- * whole number is an amount in units or in minor units. Undefined for all else.
+ * Reads the last four digits of a card and an amount, in either order: `4242 49.99`, `EUR 1,234.50 4242`. A whole number is
+ * an amount in units or in minor units. Undefined for other texts.
  */
 export function readCardAndAmount(text: string): CardAndAmount | undefined {
   const digitsFirst = /^(?<last4>\d{4})\s+(?<rest>.+)$/.exec(text)
@@ -169,10 +166,9 @@ function amountTest(text: string, named: string | undefined): CardAndAmount['isO
 }
 
 /**
- * Lists transactions that match a query, or, where none matches the whole search, those with the card and the
- * amount that the search names. Payments looks for one of the two at a time, so those of the card are read
- * and the others left out: a page may have none, and yet a next one.
- * @throws as `OperatorCalls.read` does
+ * Lists transactions that match a query. If none matches the whole search, lists those with the card and the amount in the
+ * search. Payments searches for only one of the two, so the transactions of the card are read and filtered: a page may be
+ * empty, and yet have a next one.
  */
 export async function listTransactions(
   calls: Pick<OperatorCalls, 'read'>,

@@ -8,20 +8,18 @@ import { askLink, badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { type Message, type MessagesView, userPath } from './user-view.ts'
 
-/** The query in the address of the list of messages. */
 export const MessagesQuery = ListQuery.extend({
   user: z.union([z.guid(), z.literal('')]).optional(),
   status: z.enum(['', 'waiting', 'sent', 'failed']).optional(),
 })
 type MessagesQuery = z.infer<typeof MessagesQuery>
 
-/** Returns the path of the list of messages. @param filter what the list is narrowed to */
+/** @param filter what the list is narrowed to */
 export function messagesPath(filter: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(filter)
   return query.size === 0 ? '/messages' : `/messages?${query}`
 }
 
-/** How the state of a message looks. */
 export const MESSAGE_TONES = { waiting: 'info', sent: 'good', failed: 'bad' } as const
 
 /** The messages that auth sends again while their cause lasts (console reference: Messages of operators). */
@@ -40,7 +38,7 @@ export function mayBeRepeated(purpose: string): boolean {
   return REPEATED.has(purpose)
 }
 
-/** The list of mails and SMS, with why one has failed. */
+/** The list of mails and SMS, with the reason of each failure. */
 export function messagesPage(
   query: MessagesQuery,
   { value, next }: Listed<z.infer<typeof MessagesView>>,

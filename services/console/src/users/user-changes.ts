@@ -12,7 +12,7 @@ import { copyableId } from '../pages/parts.ts'
 import { answerWith } from '../service-calls/service-call.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
-/** Beside a part of the user, not above the page. */
+/** Shown beside a part of the user, not above the page. */
 const isBesidePart = (): boolean => false
 
 /** Whether one of the parts has an id. */
@@ -27,15 +27,14 @@ const addressesOf = ({ user: { email, phone } }: ShownUser): Readonly<Record<str
 
 const OTHER_WAYS = 'The user can sign in again in any other way.'
 
-/** The answer with a link that signs in. */
 const SignInLink = z.object({ link: z.string() })
 
 /** The answer to a secured account: how many have ended. */
 const Secured = z.object({ sessions: z.int(), passkeys: z.int(), factors: z.int() })
 
 /**
- * The sessions and messages that support ends and sends again for a user, the end of what a thief may have made,
- * and the link by which an admin sees what the user sees.
+ * Ending sessions and repeating messages for a user, removing possible work of a thief, and a link by which an admin sees the
+ * user's view.
  */
 const HELP: readonly AskedChange<ShownUser>[] = [
   {
@@ -255,14 +254,14 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
 const FORMER_EMAIL = 'former_email'
 const FORMER_PHONE = 'former_phone'
 /**
- * The role that the form began with. Somebody else may take it before the form is sent: a form that was left as
- * it was must not give it again.
+ * The role that the form began with. Another operator may remove it before the form is sent: an unchanged field must not
+ * assign it again.
  */
 const FORMER_ROLE = 'former_role'
 
 /**
- * The addresses that the form began with. The user may change an address before the form is sent: what the operator has
- * left as it was must not put the former one back.
+ * The addresses that the form began with. The user may change an address before the form is sent: an unchanged field must not
+ * restore the former one.
  */
 function formerAddresses({ email, phone }: ShownUser['user'], given: GivenFields) {
   return { email: given[FORMER_EMAIL] ?? email, phone: given[FORMER_PHONE] ?? phone }
@@ -290,7 +289,6 @@ function addressFields(
   ]
 }
 
-/** The changes of the account itself. */
 const ACCOUNT: readonly AskedChange<ShownUser>[] = [
   {
     name: 'change',
@@ -365,12 +363,11 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     }),
     answer: z.looseObject({}),
     done: 'The user is deleted',
-    // Nothing is left of a user whose record was removed.
+    // A removed user has no page.
     leadsTo: ({ user }, { soft }) => (soft === 'false' ? USERS_PATH : userPath(user.id)),
   },
 ]
 
-/** The changes of a user that operators make, in the order of the buttons. Only admins act on protected users. */
 export const userChanges: Changeable<ShownUser> = {
   service: 'auth',
   section: 'users',

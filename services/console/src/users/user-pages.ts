@@ -32,7 +32,7 @@ import {
   userPath,
 } from './user-view.ts'
 
-/** The page of a user: first why they cannot sign in, then all else. */
+/** The page of a user: first why they cannot sign in, then all other facts. */
 export function userPage(shown: ShownUser, viewer: Viewer): ConsolePage {
   const { user, why_not: reasons } = shown
   return {
@@ -141,7 +141,6 @@ function useOf({ provider, last_sign_in_at: at, created_at: created }: ShownUser
   return provider === 'email' || provider === 'phone' ? html`since ${time(created)}` : 'never used'
 }
 
-/** Kinds of second factors, as people call them. */
 const FACTOR_KINDS: Readonly<Record<string, string>> = {
   totp: 'Authenticator app',
   phone: 'Phone',
@@ -182,7 +181,7 @@ function sessionsCard(shown: ShownUser, viewer: Viewer): Html {
   return card('Sessions', smallTable('Sessions', ['Browser', 'Address', 'Last used', ''], rows))
 }
 
-/** Browsers by what only they say of themselves: most claim to be Chrome and Safari too. */
+/** Browsers by the parts of their names that only they have: most claim to be Chrome and Safari too. */
 const BROWSERS = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],
@@ -199,7 +198,7 @@ const SYSTEMS = [
   ['Linux', 'Linux'],
 ] as const
 
-/** A browser in two words, for what it says of itself. Programs are named as they name themselves. */
+/** A browser in two words, from its user agent. Programs keep their own name. */
 function browserName(agent: string): string {
   const browser = BROWSERS.find(([mark]) => agent.includes(mark))?.[1]
   const system = SYSTEMS.find(([mark]) => agent.includes(mark))?.[1]
@@ -232,7 +231,6 @@ function auditCard({ audit }: ShownUser): Html {
   )
 }
 
-/** How operators bring new users in. */
 export const newUserChanges: Changeable<undefined> = {
   service: 'auth',
   section: 'users',
@@ -282,7 +280,6 @@ export const newUserChanges: Changeable<undefined> = {
   ],
 }
 
-/** The list of users. */
 export function usersPage(
   query: z.infer<typeof ListQuery>,
   { value, next }: Listed<z.infer<typeof UsersView>>,

@@ -42,7 +42,6 @@ export const User = z.looseObject({
 })
 export type User = z.infer<typeof User>
 
-/** A page of users. */
 export const UsersView = z.object({ users: z.array(User) })
 
 const Session = z.looseObject({
@@ -76,10 +75,9 @@ const Reason = z.looseObject({
 export type Reason = z.infer<typeof Reason>
 const Entry = z.looseObject({ id: z.string(), payload: z.record(z.string(), z.unknown()), created_at: stamp() })
 
-/** A page of messages. */
 export const MessagesView = z.object({ messages: z.array(Message) })
 
-/** A user with all that support asks for (console reference: User of operators). */
+/** A user with all facts that support needs (console reference: User of operators). */
 export const ShownUser = z.object({
   user: User,
   console_role: z.string().nullable(),
@@ -94,22 +92,19 @@ export const ShownUser = z.object({
 })
 export type ShownUser = z.infer<typeof ShownUser>
 
-/** The path of the list of users. */
 export const USERS_PATH = '/users'
 
-/** Returns the path of a user. */
 export function userPath(id: string): string {
   return `${USERS_PATH}/${encodeURIComponent(id)}`
 }
 
-/** The name of a user on pages: the email, else the phone, else that they are anonymous or have neither. */
+/** The name of a user on pages: the email, otherwise the phone, otherwise a text for an anonymous user or one without both. */
 export function nameOf({ email, phone, is_anonymous }: Pick<User, 'email' | 'phone' | 'is_anonymous'>): string {
   if (email !== '') return email
   if (phone !== '') return `+${phone}`
   return is_anonymous ? 'Anonymous user' : 'User without an address'
 }
 
-/** Whether a ban lasts at a time. */
 export function isBanned({ banned_until }: Pick<User, 'banned_until'>, now: Date): boolean {
   return banned_until !== null && banned_until !== undefined && Date.parse(banned_until) > now.getTime()
 }
@@ -128,7 +123,7 @@ export function userBadges(user: User, now: Date): readonly Html[] {
   ]
 }
 
-/** The path at auth of what is done to a user. */
+/** The path at auth of a change of a user. */
 export function callPath({ user }: Pick<ShownUser, 'user'>, below = ''): string {
   return `/operator/users/${encodeURIComponent(user.id)}${below}`
 }

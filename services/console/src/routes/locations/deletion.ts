@@ -9,7 +9,7 @@ import { LocationView, locationPath } from '../../stock/stock-view.ts'
 
 const Params = z.object({ locationId: RecordId })
 
-/** Asks before a location is deleted, and deletes it unless it was changed meanwhile. */
+/** Deletes a location after a question, unless it was changed since. */
 export const locationDeletionRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/locations/:locationId/deletion', {
     params: Params,

@@ -8,7 +8,6 @@ import { sendPage } from '../../plugins/pages.ts'
 import { INVENTORY } from '../../service-calls/operator-calls.ts'
 import { locationPage } from '../../stock/stock-forms.ts'
 
-/** The form for a new location, and what it makes. */
 export const newLocationRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/locations/new', (request, reply) => {
     const { form: proof } = requireAction(request, 'locations.change')

@@ -11,7 +11,6 @@ import type { Query } from '../../service-calls/service-call.ts'
 
 const Params = z.object({ merchantId: z.string().max(64) })
 
-/** The lines of a merchant, as a page or as CSV. */
 export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/lines',
@@ -30,7 +29,7 @@ export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Reads a page of the lines of a merchant, and the merchant. @param path that of the merchant in payments */
+/** @param path that of the merchant in payments */
 async function readLines(calls: Pick<OperatorCalls, 'read'>, path: string, query: Query) {
   const [{ value }, listed] = await Promise.all([
     calls.read('payments', path, MerchantView),

@@ -18,7 +18,7 @@ const MoveQuery = z.object({
 })
 type MoveQuery = z.output<typeof MoveQuery>
 
-/** The form of a movement. It asks for the product and the location first, and then shows the stock that is there. */
+/** The form asks for the product and the location first, and then shows their stock. */
 export const newMovementRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/movements/new', { schema: { querystring: MoveQuery } }, (request, reply) =>
     showForm({ request, reply }, request.query),
@@ -36,7 +36,7 @@ async function showForm(
     locationOf(calls, query),
     readLocations(calls),
   ])
-  // The list ends somewhere, and the location of the address may stand behind its end.
+  // The list has a limit, and the location of the address may come after it.
   const isListed = location === undefined || first.some(({ id }) => id === location.id)
   const locations = isListed ? first : [...first, location]
   if (product !== undefined && location !== undefined) {

@@ -12,7 +12,6 @@ import { refuseMissing } from '../../service-calls/service-call.ts'
 const BatchParams = z.object({ batchId: z.string().max(64) })
 const FileBody = FormBody.extend({ kind: z.enum(['xml', 'csv']) })
 
-/** The list of batches of payouts, with their files. */
 export const batchesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/payouts/batches', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const { calls, form: proof } = visitOf(request)
@@ -21,7 +20,7 @@ export const batchesRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, batchesPage(request.query, listed, { viewer: viewerOf(request), proof }))
   })
 
-  // A form asks for a file, not a link: payments writes each reading into its audit log.
+  // A form asks for a file, not a link: payments records each download in its audit log.
   app.post('/payouts/batches/:batchId', { schema: { params: BatchParams, body: FileBody } }, async (request, reply) => {
     const path = `/operator/payouts/batches/${encodeURIComponent(request.params.batchId)}/files`
     const { files } = (await visitOf(request).calls.read('payments', path, BankFiles)).value

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { allPayoutsChanges } from '../../payouts/payout-changes.ts'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 
-/** Asks before files for the bank are made, and makes them. */
 export const payoutExportRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/payouts/export', {
     params: z.object({}),

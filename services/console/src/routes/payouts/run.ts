@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { allPayoutsChanges } from '../../payouts/payout-changes.ts'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 
-/** Asks before merchants are paid out, and pays them out. */
 export const payoutRunRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/payouts/run', { params: z.object({}), changeable: allPayoutsChanges, read: () => undefined })
 }

@@ -9,7 +9,7 @@ import { RecordId } from '../../service-calls/operator-calls.ts'
 
 const Params = z.object({ productId: RecordId })
 
-/** Asks before a product is deleted, and deletes it unless it was changed meanwhile. */
+/** Deletes a product after a question, unless it was changed since. */
 export const productDeletionRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/products/:productId/deletion', {
     params: Params,

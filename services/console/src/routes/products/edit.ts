@@ -14,7 +14,7 @@ const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
 const EditBody = ProductBody.extend({ version: RecordId })
 type EditBody = z.output<typeof EditBody>
 
-/** The form that changes a product, and what it does. A product that was changed meanwhile is not overwritten. */
+/** Does not overwrite a product that was changed since the form was opened. */
 export const editProductRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/:productId/edit', { schema: { params: Params, querystring: Query } }, async (request, reply) => {
     const { form: proof } = requireAction(request, 'products.change')
@@ -36,7 +36,7 @@ async function editProduct(
   id: number,
   body: EditBody,
 ): Promise<FastifyReply> {
-  // Read first: where inventory goes away, the form is shown again all the same.
+  // Read first: if inventory becomes unavailable, the form can still be shown again.
   const product = await readProduct(request, id)
   const outcome = await replaceProduct(request, id, body)
   if (outcome.kind === 'done') {
@@ -47,7 +47,7 @@ async function editProduct(
   return sendPage(request, reply, editProductPage(product, body.version, form), status)
 }
 
-/** Replaces a product by what the form says, unless its attributes cannot be read. */
+/** Replaces a product by the values of the form, unless its attributes cannot be read. */
 async function replaceProduct(request: FastifyRequest, id: number, body: EditBody): Promise<Outcome> {
   const { calls } = visitOf(request)
   const attributes = readAttributes(body)

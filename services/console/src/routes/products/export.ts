@@ -4,7 +4,6 @@ import { visitOf } from '../../plugins/operator.ts'
 
 const Query = z.object({ format: z.enum(['csv', 'ndjson']).prefault('csv') })
 
-/** All products as a file. */
 export const productExportRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/export', { schema: { querystring: Query } }, async (request, reply) => {
     const { format } = request.query

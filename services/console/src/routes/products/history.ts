@@ -7,7 +7,6 @@ import { productHistoryPage } from '../../products/product-pages.ts'
 import { AuditView, PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
 import { RecordId } from '../../service-calls/operator-calls.ts'
 
-/** Everything that operators have changed of a product and its stock. */
 export const productHistoryRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/products/:productId/history',

@@ -11,7 +11,6 @@ import { INVENTORY } from '../../service-calls/operator-calls.ts'
 
 const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
 
-/** The form for a new product, and what it makes. */
 export const newProductRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/new', { schema: { querystring: Query } }, async (request, reply) => {
     const { form: proof } = requireAction(request, 'products.change')

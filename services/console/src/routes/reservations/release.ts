@@ -9,7 +9,6 @@ import { type Reservation, ReservationView } from '../../stock/stock-view.ts'
 
 const Params = z.object({ reservationId: RecordId })
 
-/** Asks before a reservation is released, and releases it. */
 export const releaseRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/reservations/:reservationId/release', {
     params: Params,

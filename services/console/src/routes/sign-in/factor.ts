@@ -15,7 +15,7 @@ const FactorBody = FormBody.extend({
   factor_id: z.uuid().optional(),
 })
 
-/** The second factor of a sign-in: a code of the authenticator app, or the way to set one up. */
+/** The second factor of a sign-in: a code of the authenticator app, or the set-up of one. */
 export const factorRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/sign-in/factor', { schema: { querystring: FactorQuery } }, (request, reply) =>
     askForFactor(request, reply, ownPath(request.query.next)),

@@ -8,7 +8,7 @@ import { codePage } from '../../sessions/sign-in-pages.ts'
 
 const FactorsBody = FormBody.extend({ next: z.string().optional() })
 
-/** Begins to set up an authenticator app, and shows its QR code once. Who has a second factor already shows that one. */
+/** Begins to set up an authenticator app, and shows its QR code once. An operator with a second factor uses that factor. */
 export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/sign-in/factors', { schema: { body: FactorsBody } }, async (request, reply) => {
     const { session, tokens } = await requireTokens(request)

@@ -4,7 +4,6 @@ import { answerSignIn } from '../../plugins/sign-in.ts'
 
 const LinkBody = z.object({ token_hash: z.string().min(1).max(1_024) })
 
-/** Uses up a link to sign in. */
 export const linkRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/sign-in/link', { schema: { body: LinkBody } }, async (request, reply) => {
     const proof = { kind: 'link', tokenHash: request.body.token_hash } as const

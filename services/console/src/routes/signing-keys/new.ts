@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { newKeyChanges } from '../../auth-settings/settings-page.ts'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 
-/** Asks what a new signing key is like, and adds it. */
 export const newKeyRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/signing-keys/new', { params: z.object({}), changeable: newKeyChanges, read: () => undefined })
 }

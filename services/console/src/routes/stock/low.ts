@@ -8,7 +8,6 @@ import { lowStockPage } from '../../stock/stock-lists.ts'
 
 const LowQuery = ListQuery.extend({ below: z.coerce.number().pipe(z.int().min(0)).optional() })
 
-/** The levels that run low, the lowest first. */
 export const lowStockRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/stock/low', { schema: { querystring: LowQuery } }, async (request, reply) => {
     const { calls, role } = visitOf(request)

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 import { newUserChanges } from '../../users/user-pages.ts'
 
-/** Asks whom to invite, and invites them. */
 export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/users/invite', { params: z.object({}), changeable: newUserChanges, read: () => undefined })
 }

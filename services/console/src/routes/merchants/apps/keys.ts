@@ -8,7 +8,6 @@ import { visitOf } from '../../../plugins/operator.ts'
 
 const Params = z.object({ merchantId: z.string().max(64), appId: z.string().max(64) })
 
-/** Asks before all keys of an app are revoked, and revokes them. */
 export const appKeysRoutes: FastifyPluginAsyncZod = async (app) => {
   addChangeRoutes(app, '/merchants/:merchantId/apps/:appId/keys', {
     params: Params,
