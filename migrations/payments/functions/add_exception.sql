@@ -30,7 +30,7 @@ BEGIN
     RAISE EXCEPTION 'an exception has a reference' USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF p_amount IS NOT NULL THEN
-    PERFORM {{hold_merchant}}(p_merchant_id);
+    PERFORM {{lock_tenant}}(p_merchant_id);
     SELECT b.currency INTO own FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
     PERFORM x.id FROM {{acquirer_exceptions}} x WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_exceptions', ARRAY[exception_id]);

@@ -22,7 +22,7 @@ DECLARE
   ids record;
   ref text;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF p_fraud ->> 'acquirerRef' = '' THEN
     RAISE EXCEPTION 'the reference of a fraud alert is not empty' USING ERRCODE = 'invalid_parameter_value';
   END IF;

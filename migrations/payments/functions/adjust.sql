@@ -18,7 +18,7 @@ AS $$
 DECLARE
   exception {{acquirer_exceptions}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF NOT FOUND THEN RETURN; END IF;
   verdict := 'done';

@@ -17,7 +17,7 @@ DECLARE
   merchant {{merchants}};
   claimed record;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   SELECT j.verdict, j.identity_id INTO verdict, identity_id FROM {{judge_test_access}}(p_caller, merchant.id) j;
   IF verdict = 'done' AND merchant.test IS NOT TRUE THEN verdict := 'forbidden'; END IF;

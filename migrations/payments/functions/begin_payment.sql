@@ -22,7 +22,7 @@ DECLARE
   made record;
   merchant {{merchants}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   verdict := 'done';
   IF p_session_id IS NOT NULL THEN
     SELECT s.* INTO session FROM {{payment_sessions}} s

@@ -13,7 +13,7 @@ DECLARE
   merchant {{merchants}};
   settlement {{movement}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF coalesce(p_ref, '') = '' THEN
     RAISE EXCEPTION 'a settlement has a reference' USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -23,7 +23,7 @@ DECLARE
   claimed record;
   moment timestamptz;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF p_outcome NOT IN ('won', 'lost') THEN
     RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;

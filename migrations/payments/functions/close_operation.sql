@@ -22,7 +22,7 @@ DECLARE
   ids record;
   moment timestamptz;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('accepted', 'rejected', 'unanswered') THEN
     RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -14,7 +14,7 @@ AS $$
 DECLARE
   movement {{movement}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('settled', 'failed') THEN
     RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -18,7 +18,7 @@ DECLARE
   ids record;
   is_test boolean;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_url IS NULL THEN RETURN NEXT; RETURN; END IF;
   {{include:claim_key_of_webhook.sql}}

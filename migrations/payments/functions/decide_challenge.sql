@@ -9,7 +9,7 @@ AS $$
 DECLARE
   moment timestamptz;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   PERFORM s.id FROM {{payment_sessions}} s WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id FOR UPDATE;
   -- The session may have expired while this waited for its row.
   moment := clock_timestamp();

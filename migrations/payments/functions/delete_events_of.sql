@@ -11,7 +11,7 @@ DECLARE
   until_id text := lpad(to_hex(floor(extract(epoch FROM now() - interval '30 days'))::bigint), 8, '0');
   ids text[];
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   SELECT array_agg(old.id) INTO ids FROM (
     SELECT e.id FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id < until_id
     LIMIT p_limit FOR UPDATE SKIP LOCKED

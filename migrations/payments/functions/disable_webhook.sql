@@ -10,7 +10,7 @@ DECLARE
   moment timestamptz := date_trunc('milliseconds', clock_timestamp());
   webhook {{webhooks}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   UPDATE {{webhooks}} w SET disabled = moment
     WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id AND w.disabled IS NULL RETURNING w.* INTO webhook;
   IF NOT FOUND THEN RETURN; END IF;

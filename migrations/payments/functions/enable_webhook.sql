@@ -9,7 +9,7 @@ RETURNS boolean
 LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   UPDATE {{webhooks}} w SET disabled = NULL WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
   RETURN FOUND;
 END

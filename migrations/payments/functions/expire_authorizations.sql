@@ -25,7 +25,7 @@ DECLARE
   newest text;
   movements {{movement}}[];
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF (p_days >= 0) IS NOT TRUE THEN
     RAISE EXCEPTION 'authorizations expire after 0 days or more' USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -22,7 +22,7 @@ BEGIN
     SELECT DISTINCT p.merchant_id FROM {{payouts}} p
       WHERE NOT p.test AND p.status = 'created' AND (p_ids IS NULL OR p.id = ANY (p_ids)) ORDER BY 1
   LOOP
-    PERFORM {{hold_merchant}}(merchant);
+    PERFORM {{lock_tenant}}(merchant);
     waiting := '{}';
     FOR payout IN
       SELECT p.* FROM {{payouts}} p WHERE p.merchant_id = merchant AND NOT p.test AND p.status = 'created'

@@ -17,7 +17,7 @@ DECLARE
   attempt {{attempts}};
   caller {{caller}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('approved', 'declined', 'unknown') THEN
     RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -21,7 +21,7 @@ DECLARE
   jtis text[];
   ends timestamptz := date_trunc('milliseconds', clock_timestamp()) + interval '30 minutes';
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF coalesce(p_outcome, '') NOT IN ('approved', 'declined', 'unknown') THEN
     RAISE EXCEPTION '% is not an outcome', p_outcome USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -13,7 +13,7 @@ DECLARE
   exception_id text := {{exception_id}}('waiting ' || p_acquirer);
   held {{acquirer_exceptions}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   SELECT x.* INTO held FROM {{acquirer_exceptions}} x
     WHERE x.merchant_id = p_merchant_id AND x.id = exception_id FOR UPDATE;

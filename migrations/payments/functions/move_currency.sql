@@ -22,7 +22,7 @@ DECLARE
   exceptions text[];
   held_back record;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
   SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;

@@ -8,7 +8,7 @@ RETURNS void
 LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   UPDATE {{payment_sessions}} s SET step = p_to
     WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.step = p_from;
 END

@@ -30,7 +30,7 @@ DECLARE
   wanted bigint;
   ref text;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF p_dispute ->> 'acquirerRef' = '' THEN
     RAISE EXCEPTION 'the reference of a dispute is not empty' USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -23,7 +23,7 @@ DECLARE
   available numeric;
   held_back text[];
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   SELECT j.verdict, j.identity_id INTO verdict, identity_id
     FROM {{judge_test_access}}(p_caller, merchant.id) j;

@@ -12,7 +12,7 @@ DECLARE
   event_id text;
   sent bigint := 0;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   UPDATE {{webhooks}} w SET disabled = NULL WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
   IF NOT FOUND THEN RETURN NULL; END IF;
   PERFORM {{add_audit}}(

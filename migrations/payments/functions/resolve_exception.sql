@@ -11,7 +11,7 @@ AS $$
 DECLARE
   exception {{acquirer_exceptions}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   SELECT b.currency INTO currency FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   SELECT r.* INTO exception FROM {{acquirer_exceptions}} r
     WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id FOR UPDATE;

@@ -16,7 +16,7 @@ AS $$
 DECLARE
   claimed record;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_secret_sealed IS NULL THEN RETURN NEXT; RETURN; END IF;
   SELECT w.* INTO webhook FROM {{webhooks}} w

@@ -30,7 +30,7 @@ DECLARE
   identity text; member_of text;
   instrument {{instruments}}; trail json;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   {{include:check_operation_terms.sql}}
   -- 1. Judge API key, transaction, membership and permission, in this order.
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;

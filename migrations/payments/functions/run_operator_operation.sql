@@ -29,7 +29,7 @@ DECLARE
   fee_flat bigint;
   trail json;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   {{include:check_operation_terms.sql}}
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   SELECT x.* INTO held FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_transaction_id FOR UPDATE;

@@ -7,7 +7,7 @@ LANGUAGE plpgsql
 {{include:hot.sql}}
 AS $$
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM {{add_transaction}}(p_merchant_id, p_transaction, p_card);

@@ -11,7 +11,7 @@ RETURNS boolean
 LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   IF coalesce(p_state, '') NOT IN ('declined', 'reversed') THEN
     RAISE EXCEPTION '% is not an outcome', p_state USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -22,7 +22,7 @@ DECLARE
   earlier numeric;
   made bigint := 0;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   SELECT b.last_id INTO STRICT last_id FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   day := least(clock_timestamp() AT TIME ZONE 'UTC', {{created_at}}({{id_number}}(last_id)) AT TIME ZONE 'UTC')::date - 1;
   next_id := {{first_id}}((day + 1) AT TIME ZONE 'UTC');

@@ -12,7 +12,7 @@ DECLARE
   moment timestamptz := date_trunc('milliseconds', clock_timestamp());
   asked timestamptz;
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   UPDATE {{payment_sessions}} s
     SET challenged = coalesce(s.challenged, moment), origin = coalesce(p_origin, s.origin), return_url = p_return_url
     WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id RETURNING s.challenged INTO STRICT asked;

@@ -7,7 +7,7 @@ RETURNS void
 LANGUAGE plpgsql {{include:definer.sql}}
 AS $$
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   UPDATE {{payment_sessions}} s SET taken_step = p_step
     WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.step = p_step;
 END

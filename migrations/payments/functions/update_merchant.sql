@@ -16,7 +16,7 @@ AS $$
 DECLARE
   merchant {{merchants}};
 BEGIN
-  PERFORM {{hold_merchant}}(p_merchant_id);
+  PERFORM {{lock_tenant}}(p_merchant_id);
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;

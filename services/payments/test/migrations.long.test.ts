@@ -32,7 +32,7 @@ const DEFINERS = [
   'invite_user',
   'revoke_user',
   'accept_invitation',
-  'await_move',
+  'wait_for_rebalance',
   'begin_charge',
   'finish_charge',
   'begin_payment',
@@ -169,7 +169,7 @@ describe('the schema', () => {
   })
 
   it('keeps the rows of a merchant on their server in every function there that reads or changes some', async () => {
-    const begin = '\nBEGIN\n  PERFORM {{hold_merchant}}(p_merchant_id);\n'
+    const begin = '\nBEGIN\n  PERFORM {{lock_tenant}}(p_merchant_id);\n'
     const files = await paymentsFunctions()
     const others = files.filter((file) => placeOf(file) === 'p_merchant_id' && !file.text.includes(begin))
     // Only insert a row.
@@ -183,11 +183,11 @@ describe('the schema', () => {
       for (const [, name] of (await readFile(`${SOURCES}/${file}`, 'utf8')).matchAll(CHANGE))
         if (name === undefined || OWNED.has(name)) found.push(`${file}: ${name ?? 'any table'}`)
     }
-    // In a transaction that begins with holdMerchant.
+    // In a transaction that begins with lockTenant.
     const held = ['vault/rotation-repository.ts: instruments', 'vault/rotation-repository.ts: webhooks']
     // Runs again soon. What a statement did not find then is deleted by the next one.
     const repeated = [
-      'placement/delete-old-rows.ts: any table',
+      'placement/distributed-rows.ts: any table',
       'placement/distributed-rows.ts: any table',
       'placement/distributed-rows.ts: any table',
       'placement/distributed-rows.ts: outbox',
@@ -352,8 +352,8 @@ describe('the ledger', () => {
       'add_first_member',
       'user_of_email',
       'take_ids',
-      'hold_merchant',
-      'await_move',
+      'lock_tenant',
+      'wait_for_rebalance',
       'dispute_movement',
       'post_payout',
       'exchange',

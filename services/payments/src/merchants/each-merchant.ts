@@ -85,8 +85,8 @@ export async function forEachMerchant(
  * Citus may move rows that the transaction has only read or locked, and it would then change the new rows by what it read in the
  * old ones (decision 36).
  */
-export async function holdMerchant(trx: Trx, merchantId: string): Promise<void> {
-  await sql`SELECT ${sql.table('await_move')}(${merchantId})`.execute(trx)
+export async function lockTenant(trx: Trx, merchantId: string): Promise<void> {
+  await sql`SELECT ${sql.table('wait_for_rebalance')}(${merchantId})`.execute(trx)
 }
 
 /** The merchants that an id may belong to. At most one of them has the row. */

@@ -73,6 +73,9 @@ export function createOwners(now: () => Date): (read: QueryPool, name: string) =
  * judges access says so by its verdict, and any other has no row.
  */
 export const readAgain: ReadAgain = {
-  awaitMove: prepare('await_move', (p: { owner: string }) => sql`SELECT ${sql.table('await_move')}(${p.owner})`),
+  awaitMove: prepare(
+    'wait_for_rebalance',
+    (p: { owner: string }) => sql`SELECT ${sql.table('wait_for_rebalance')}(${p.owner})`,
+  ),
   isMissing: ([row]) => row === undefined || ('verdict' in row && row.verdict === 'not-found'),
 }

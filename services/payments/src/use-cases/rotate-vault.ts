@@ -1,5 +1,5 @@
 import type { Db } from '../database.ts'
-import { eachMerchant, holdMerchant } from '../merchants/each-merchant.ts'
+import { eachMerchant, lockTenant } from '../merchants/each-merchant.ts'
 import type { PanVault } from '../vault/pan-vault.ts'
 import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '../vault/rotation-repository.ts'
 import type { WebhookSecrets } from '../webhooks/webhook-secret.ts'
@@ -31,7 +31,7 @@ export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
 
 function rotateBatch({ db, vault }: RotationDeps, merchantId: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    await holdMerchant(trx, merchantId)
+    await lockTenant(trx, merchantId)
     const seals = await lockOldSeals(trx, merchantId, vault.keyId)
     for (const { id, sealed } of seals) {
       const place = { merchantId, instrumentId: id }
@@ -44,7 +44,7 @@ function rotateBatch({ db, vault }: RotationDeps, merchantId: string): Promise<n
 function rotateWebhooks({ db, webhookSecrets }: RotationDeps, merchantId: string): Promise<number> {
   const sealAnew = (sealed: Buffer) => webhookSecrets.seal(webhookSecrets.open(sealed, merchantId), merchantId)
   return db.transaction().execute(async (trx) => {
-    await holdMerchant(trx, merchantId)
+    await lockTenant(trx, merchantId)
     const webhooks = await lockWebhookSeals(trx, merchantId)
     const old = webhooks.filter(({ current, previous }) =>
       [current, previous ?? current].some((sealed) => !webhookSecrets.isCurrent(sealed, merchantId)),

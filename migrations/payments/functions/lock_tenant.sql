@@ -5,7 +5,7 @@
 -- statement that has waited for a move sees what was there before it waited, so it finds no row in a part
 -- that was made meanwhile. So a function that reads or changes rows calls this one first. For Citus the
 -- UPDATE is a write, though no row has an empty id. A server without Citus moves nothing.
-CREATE OR REPLACE FUNCTION {{hold_merchant}}(p_merchant_id text)
+CREATE OR REPLACE FUNCTION {{lock_tenant}}(p_merchant_id text)
 RETURNS void
 LANGUAGE plpgsql
 AS $$
