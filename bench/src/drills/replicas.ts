@@ -68,14 +68,14 @@ async function tryRestarts(writer: Writer, deployment: BenchService): Promise<bo
   })
   const mix = { writer, requests, url }
   const count = startCount()
-  await sendAtRate(mix, count, rate, restartInTurn(replicas, 2 * restarts))
+  await sendAtRate(mix, count, rate, restartOneByOne(replicas, 2 * restarts))
   report(`${writer.service}: ${restarts} rolling restarts at ${rate} requests a second`, count)
-  await sendAtOnce(mix, count, CLIENTS, restartInTurn(replicas, signals))
+  await sendAtOnce(mix, count, CLIENTS, restartOneByOne(replicas, signals))
   report(`${writer.service}: and ${signals} SIGTERMs while ${CLIENTS} clients send requests without a pause`, count)
   return count.failed.size === 0 && (await isComplete(writer, deployment, count))
 }
 
-async function restartInTurn({ restart }: Replicas, times: number): Promise<void> {
+async function restartOneByOne({ restart }: Replicas, times: number): Promise<void> {
   for (let time = 0; time < times; time += 1) await restart(time % 2)
 }
 

@@ -84,7 +84,7 @@ export function createPools<Tables>({
     }
     return createQueryPool({ ask, again, mode, read: () => read })
   }
-  const inTurn = createTurns()
+  const serialize = serializeByOwner()
   const again = readAgain && {
     isMissing: (rows: readonly object[]) => !mode().isMoving && readAgain.isMissing(rows),
     // Both statements use one connection: each server learns by itself that a move has ended, so the server that
@@ -92,7 +92,7 @@ export function createPools<Tables>({
     ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly owner: string }) =>
       rowsOf(
         form,
-        inTurn(input.owner, () =>
+        serialize(input.owner, () =>
           againWhenLost(() =>
             queryOfPool(entry.pool, async (client) => {
               await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
@@ -259,13 +259,13 @@ export interface ReadAgain {
 }
 
 /** Serializes the reads of an owner. */
-type InTurn = <Rows>(owner: string, read: () => Promise<Rows>) => Promise<Rows>
+type SerializeRead = <Rows>(owner: string, read: () => Promise<Rows>) => Promise<Rows>
 
 /**
- * Returns what repeats reads of one owner one by one. So those that wait for a long move leave connections to all else: they have
+ * Serializes repeated reads by owner. Reads that wait for a long move then leave connections to others: they have
  * no more of them than batches. A read that would have to wait for 5 s fails with NoConnectionError.
  */
-function createTurns(): InTurn {
+function serializeByOwner(): SerializeRead {
   const group = createGroupCommit<{ readonly owner: string; readonly read: () => Promise<unknown> }, unknown>({
     carryOut: (items) => Promise.all(items.map(({ read }) => read())),
     keyOf: ({ owner }) => owner,

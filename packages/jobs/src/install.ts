@@ -5,8 +5,8 @@ import { keepsSettings } from '@trestle/database/wait-for-database.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
+import { installFairShare } from './fair-share.ts'
 import { type AnyTask, deadQueue, type JobIndex } from './task.ts'
-import { createTurns } from './turns.ts'
 
 /** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
@@ -52,7 +52,7 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
   await sql`
     CREATE STATISTICS IF NOT EXISTS ${sql.id(schema, 'job_common_queue_states')} (mcv)
     ON name, state FROM ${sql.id(schema, 'job_common')}`.execute(db)
-  await createTurns(db, schema)
+  await installFairShare(db, schema)
   for (const task of tasks) for (const index of task.indexes ?? []) await createIndex(db, schema, { task, index })
 }
 

@@ -141,7 +141,7 @@ describe('jobs', () => {
     await expect.poll(() => running.length).toBe(14)
   })
 
-  it('takes the job whose turn ends first when slow jobs of other groups have all places', async () => {
+  it('takes the job whose share ends first when slow jobs of other groups have all slots', async () => {
     const running: string[] = []
     const [first, others] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await jobs.work(fair, async ({ to }) => {
@@ -149,8 +149,8 @@ describe('jobs', () => {
       if (to !== 'quick') await (to === 'slow a' ? first : others).promise
       return 'done'
     })
-    const send = (to: string, group: string, turnSeconds = 60) =>
-      jobs.send(database.db, fair, { to }, { group, turnSeconds })
+    const send = (to: string, group: string, shareSeconds = 60) =>
+      jobs.send(database.db, fair, { to }, { group, shareSeconds: shareSeconds })
     for (const group of ['a', 'b']) {
       await send(`slow ${group}`, group)
       await expect.poll(() => running).toContain(`slow ${group}`)
@@ -418,7 +418,7 @@ describe('jobs', () => {
     await expect(withDatabase(database, install)).resolves.toBeUndefined()
   })
 
-  it('makes the turns of an older queue anew when it installs again', async () => {
+  it('replaces the priorities of an older queue when it installs again', async () => {
     const setTurn = sql.id(names.jobSchema, 'set_turn')
     const readSource = async (db: Kysely<unknown>) => {
       const { rows } = await sql`

@@ -11,10 +11,10 @@ import {
   sealPayload,
   withinTime,
 } from './attempt.ts'
+import { type NewShare, reprioritize } from './fair-share.ts'
 import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, postpone, type Queue, type QueueConfig, retryDead } from './queue.ts'
 import type { AnyTask, Groups, Task } from './task.ts'
-import { type NewTurns, renewTurns } from './turns.ts'
 
 /** How background work reaches its queue, seals its payloads and is measured. */
 export interface JobsConfig extends QueueConfig, AttemptConfig {
@@ -31,10 +31,10 @@ interface SendOptions {
   /** The group of the job, such as its merchant (`TaskOptions.groups`). By default none. */
   readonly group?: string
   /**
-   * How long the turn of the job is, a whole number: while workers are busy, it waits for so much longer, and so do the jobs of
-   * its group behind it. Jobs of a group whose turns differ in length do not wait for each other. By default `TURN_SECONDS`.
+   * The share of the job, a whole number: while workers are busy, the job waits for so much longer, and so do the jobs of
+   * its group behind it. Jobs of a group whose shares differ in length do not wait for each other. By default a minute.
    */
-  readonly turnSeconds?: number
+  readonly shareSeconds?: number
 }
 
 /** The background work of a service. A process that works on no jobs may still send them. */
@@ -62,10 +62,10 @@ export interface Jobs {
   /** Looks for jobs of a task with groups now, after the commit that has added them. */
   wake(task: string): void
   /**
-   * Gives the next jobs of a group turns of another length, where it was not known when they were sent how long they
-   * take. Jobs that another call is changing are left out.
+   * Gives the next jobs of a group shares of another length, once their duration is known. Skips jobs that another call is
+   * changing.
    */
-  renewTurns(turns: NewTurns): Promise<void>
+  reprioritize(share: NewShare): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
   /**
@@ -121,7 +121,7 @@ export function createJobs(config: JobsConfig): Jobs {
       const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
-        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.turnSeconds) }),
+        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.shareSeconds) }),
       })
       if (id === null) throw new Error(`the queue has refused a job of task ${task.name}`)
       return id
@@ -140,7 +140,7 @@ export function createJobs(config: JobsConfig): Jobs {
       groupWorkers.push(...(await startWorker(config, boss, { task, runJob })))
     },
     wake: (name) => groupWorkers.find(({ task }) => task.name === name)?.wake(),
-    renewTurns: async (turns) => renewTurns((await queue()).boss, config.schema, turns),
+    reprioritize: async (share) => reprioritize((await queue()).boss, config.schema, share),
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
     retryDead: async (task, trx) => retryDead(await queue(), task, trx),
     check: async () => {
@@ -161,19 +161,19 @@ export function createJobs(config: JobsConfig): Jobs {
   }
 }
 
-function toInsert({ id, data, group, turnSeconds }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
+function toInsert({ id, data, group, shareSeconds }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
   return {
     data,
     ...(id === undefined ? {} : { id }),
-    ...(group === undefined ? {} : { group: toGroup(group, turnSeconds) }),
+    ...(group === undefined ? {} : { group: toGroup(group, shareSeconds) }),
   }
 }
 
-function toGroup(id: string, turnSeconds: number | undefined): GroupOptions {
-  return turnSeconds === undefined ? { id } : { id, tier: String(turnSeconds) }
+function toGroup(id: string, shareSeconds: number | undefined): GroupOptions {
+  return shareSeconds === undefined ? { id } : { id, tier: String(shareSeconds) }
 }
 
-/** Starts the workers of pg-boss for a task, or one of ours where its groups take turns. */
+/** Starts the workers of pg-boss for a task, or one of ours where its groups have a fair share. */
 async function startWorker<Data extends object>(
   { schema, now, onError }: JobsConfig,
   boss: PgBoss,
@@ -245,7 +245,7 @@ interface GroupWorkerOptions<Data extends object> {
 const POLL_MS = 500
 /** The most jobs of a task that have begun within the last `STARTING_MS` in a process. */
 const STARTING_MAX = 32
-/** From then on a job waits for another server, and has no place from those that begin. */
+/** From then on a job waits for another server, and takes no slot from those that begin. */
 const STARTING_MS = 500
 /** The queue gives up a job of whose process it hears nothing for ten seconds. */
 const TOUCH_MS = 5_000
@@ -256,7 +256,7 @@ type AnyGroupWorker = Pick<GroupWorker<object>, 'lastSeenMs' | 'wake' | 'stop'> 
 }
 
 /**
- * Does the jobs of a task whose groups take turns, each on its own. pg-boss has a worker for each few jobs, and each of
+ * Does the jobs of a task whose groups have a fair share, each on its own. pg-boss has a worker for each few jobs, and each of
  * them asks for more, so some hundred would be too many. A job that waits for another server costs little. So many slow
  * ones run beside each other here, and only those that have just begun keep others waiting.
  */
@@ -314,13 +314,13 @@ class GroupWorker<Data extends object> {
   /**
    * Begins the next job. One at a time: of several of one group, pg-boss leaves those out that are too many for the group, and
    * not by their turns.
-   * @returns whether there may be another one, and a place for it
+   * @returns whether there may be another one, and a slot for it
    */
   async #take(): Promise<boolean> {
     const { boss, groups, now } = this.#options
-    const hasPlace = this.#starting < STARTING_MAX && this.#running.size < groups.jobsMax
+    const hasSlot = this.#starting < STARTING_MAX && this.#running.size < groups.jobsMax
     const askedMs = now().getTime()
-    const jobs = hasPlace
+    const jobs = hasSlot
       ? await boss.fetch<Data>(this.task.name, { includeMetadata: true, groupConcurrency: groups.groupJobsMax })
       : []
     this.#lastSeenMs = askedMs

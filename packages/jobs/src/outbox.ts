@@ -10,7 +10,7 @@ export interface OutboxEntry {
   /** The group of the job, such as its merchant (`TaskOptions.groups`). Undefined: none. */
   readonly group?: string
   /** How long the turn of the job is (`SendOptions`). Undefined: `TURN_SECONDS`. */
-  readonly turnSeconds?: number
+  readonly shareSeconds?: number
 }
 
 /**

@@ -6,13 +6,13 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
-  /** For jobs that mostly wait for other servers, and whose groups take turns. Its handler throws no `DeadJob`. */
+  /** For jobs that mostly wait for other servers, and whose groups have a fair share. Its handler throws no `DeadJob`. */
   readonly groups?: Groups
   /** The indexes that lists of its jobs need besides the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]
 }
 
-/** How many jobs of a task with groups are done at once. While there is a place, the group whose turn it is gets it. */
+/** How many jobs of a task with groups are done at once. A free slot goes to the job whose share ends first. */
 export interface Groups {
   /** Jobs of all groups in a process. */
   readonly jobsMax: number

@@ -1,4 +1,4 @@
-import { requestTurns } from '@trestle/common/capacity/request-turns.ts'
+import { concurrencyLimit } from '@trestle/common/capacity/concurrency-limit.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
@@ -12,7 +12,7 @@ import { authenticateOperator } from './plugins/authenticate-operator.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { BODY_BYTES_MAX, jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
-import { OPERATOR_TURNS } from './plugins/operator-list.ts'
+import { OPERATOR_LIMIT } from './plugins/operator-list.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
@@ -186,7 +186,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
 async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
-  await operators.register(requestTurns, OPERATOR_TURNS)
+  await operators.register(concurrencyLimit, OPERATOR_LIMIT)
   await operators.register(operatorAuditRoutes)
   await operators.register(operatorKeysRoutes)
   await operators.register(operatorKeyPromotionRoutes)

@@ -49,7 +49,7 @@ const KEY = Buffer.alloc(32)
 const JOBS: AuthDeps['jobs'] = {
   open: refuseUse,
   send: refuseUse,
-  renewTurns: refuseUse,
+  reprioritize: refuseUse,
   wake: refuseUse,
   run: refuseUse,
   prepare: refuseUse,

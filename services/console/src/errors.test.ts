@@ -57,7 +57,7 @@ async function openFifth(): Promise<SeenPage> {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const fifth = busy.open('/locations')
-    // Two clocks run once it waits: that of the answer as a whole, and that of its turn.
+    // Two clocks run once it waits: that of the answer as a whole, and that of its slot.
     while (vi.getTimerCount() < 2) await new Promise((resolve) => setImmediate(resolve))
     await vi.advanceTimersByTimeAsync(10_000)
     return await fifth

@@ -20,13 +20,13 @@ import type { TransferDatabase } from './imports/import-repository.ts'
 import { tasks } from './migrations.ts'
 import { expectMigrations, openInventoryDatabase, openInventoryJobs, openTransferDatabase } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
+import { type ConcurrencyLimits, createConcurrencyLimits } from './rate-limits/concurrency-limits.ts'
 import { openRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
-import { openTurns, type Turns } from './rate-limits/turns.ts'
 import { CleanUpWatch } from './reservations/clean-up-watch.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
 
 /** `serve` builds them once. A test builds its own, and may replace members. */
-export interface InventoryDeps extends Turns {
+export interface InventoryDeps extends ConcurrencyLimits {
   readonly config: InventoryConfig
   /** For queries that are put together for one request. */
   readonly db: Db
@@ -97,7 +97,7 @@ export async function createDeps(
   const { db, names, pools, readLagging, readLong } = database
   observeDatabase(meter, database, transferDatabase)
   const jobs = openImportJobs(config, { meter, logger, now, db, names })
-  const { batches, wholeImports, ...turns } = openTurns(config)
+  const { batches, wholeImports, ...limits } = createConcurrencyLimits(config)
   const stockMetrics = createStockMetrics(meter)
   const rateLimits = await openRateLimits(config.rateLimits, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limits is away'),
@@ -110,7 +110,7 @@ export async function createDeps(
     ...(config.operators && { worker: () => jobs.check() }),
   })
   return {
-    ...turns,
+    ...limits,
     config,
     db,
     pools,

@@ -8,7 +8,7 @@ import { findPooler } from '@trestle/service/prepare-database.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { inventoryNames } from './migrations.ts'
-import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './rate-limits/turns.ts'
+import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './rate-limits/concurrency-limits.ts'
 
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
 const SEAL_KEY_BYTES = 32
@@ -29,7 +29,7 @@ export function openInventoryDatabase(
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
     lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
     connectionWaitMs: Math.max(CONNECTION_WAIT_MS, statementTimeoutMs),
-    laggingConnections: LISTS.places,
+    laggingConnections: LISTS.slots,
     ...rest,
     onConnectionError,
   })

@@ -10,7 +10,7 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
-import { openTurns } from '../src/rate-limits/turns.ts'
+import { createConcurrencyLimits } from '../src/rate-limits/concurrency-limits.ts'
 import { startCleanUp } from '../src/use-cases/clean-up.ts'
 import { startImports } from '../src/use-cases/run-import.ts'
 
@@ -32,7 +32,7 @@ export interface TestInventory extends TestReplica {
 
 const ROLE = 'inventory_service'
 // A busy machine takes several times as long as an idle one.
-const TURNS = { writeMs: 60_000, readMs: 60_000 }
+const PATIENCE = { writeMs: 60_000, readMs: 60_000 }
 const PATIENT = { handlerTimeoutMs: 100_000, silenceMs: 100_000 }
 
 /** Dependencies in place of those that the settings make, and the pause between clean-ups. */
@@ -83,8 +83,8 @@ export async function startReplica(
   const config = { ...loaded, cleanUpEveryMs: cleanUpEveryMs ?? loaded.cleanUpEveryMs }
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log, await openInventoryTelemetry(config))
-  const { batches, wholeImports, ...turns } = openTurns(config, TURNS)
-  const app = await buildApp({ ...deps, ...turns, timeouts: PATIENT, ...replaced })
+  const { batches, wholeImports, ...limits } = createConcurrencyLimits(config, PATIENCE)
+  const app = await buildApp({ ...deps, ...limits, timeouts: PATIENT, ...replaced })
   const stopCleanUp = startCleanUp(deps)
   const stopping = new AbortController()
   const jobs = replaced.operators && deps.jobs

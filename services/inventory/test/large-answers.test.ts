@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openGate } from '../src/rate-limits/turns.ts'
+import { openGate } from '../src/rate-limits/concurrency-limits.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
@@ -11,9 +11,9 @@ let inventory: TestInventory
 let busy: TestReplica
 beforeAll(async () => {
   inventory = await startInventory()
-  const listTurns = openGate({ places: 1, patienceMs: 1 })
-  await listTurns.enter()
-  busy = await startReplica(inventory.databaseUrl, {}, { listTurns })
+  const listReads = openGate({ slots: 1, patienceMs: 1 })
+  await listReads.enter()
+  busy = await startReplica(inventory.databaseUrl, {}, { listReads: listReads })
   await inventory.query(
     `INSERT INTO inventory.products (sku, attributes)
       SELECT 'P-' || n, jsonb_build_object('filler', CASE WHEN n > ${SMALL} THEN $1 ELSE '' END)
@@ -57,7 +57,7 @@ describe('the read pool', () => {
     ['/products?limit=20', products(20)],
     ['/stock/2', stock(2, PLACES - 1)],
     ['/stock/3', stock(3, 0)],
-  ])('reads %s without a turn of lists', async (url, body) => {
+  ])('reads %s without a slot of lists', async (url, body) => {
     expect((await inventory.app.inject({ url })).json()).toEqual(body)
     expect((await busy.app.inject({ url })).json()).toEqual(body)
   })
@@ -66,7 +66,7 @@ describe('the read pool', () => {
     ['/products?limit=30', products(30)],
     ['/products?limit=29', products(29)],
     ['/stock/1', stock(1, PLACES)],
-  ])('leaves %s to the turns of lists', async (url, body) => {
+  ])('leaves %s to the limit of lists', async (url, body) => {
     const response = await inventory.app.inject({ url })
     expect(response.json()).toEqual(body)
     expect(String(response.headers.link).includes('rel="next"')).toBe(url.endsWith('29'))

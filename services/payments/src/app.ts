@@ -1,4 +1,4 @@
-import { requestTurns } from '@trestle/common/capacity/request-turns.ts'
+import { concurrencyLimit } from '@trestle/common/capacity/concurrency-limit.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
@@ -9,10 +9,10 @@ import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate, KEY_SCHEMES } from './plugins/authenticate.ts'
 import { authenticateOperator } from './plugins/authenticate-operator.ts'
 import { checkout } from './plugins/checkout.ts'
+import { MEMBER_LIMIT, OPERATOR_LIMIT } from './plugins/concurrency-limits.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
 import { readRequest } from './plugins/read-request.ts'
-import { MEMBER_TURNS, OPERATOR_TURNS } from './plugins/request-turns.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
 import { appsRoutes } from './routes/apps.ts'
@@ -147,7 +147,7 @@ export async function buildApp(deps: PaymentsDeps, handlerTimeoutMs = HANDLER_TI
 async function keyedRoutes(app: Server): Promise<void> {
   await app.register(authenticate)
   await app.register(idempotencyKey)
-  await app.register(requestTurns, MEMBER_TURNS)
+  await app.register(concurrencyLimit, MEMBER_LIMIT)
   await app.register(cardsRoutes)
   await app.register(disputesRoutes)
   await app.register(fraudsRoutes)
@@ -183,7 +183,7 @@ async function keyedRoutes(app: Server): Promise<void> {
  */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
-  await app.register(requestTurns, OPERATOR_TURNS)
+  await app.register(concurrencyLimit, OPERATOR_LIMIT)
   await app.register(operatorAppsRoutes)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorAttemptsRoutes)

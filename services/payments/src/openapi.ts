@@ -99,7 +99,7 @@ const documentDeps: PaymentsDeps = {
   jobs: {
     open: refuseUse,
     send: refuseUse,
-    renewTurns: refuseUse,
+    reprioritize: refuseUse,
     wake: refuseUse,
     prepare: refuseUse,
     insert: refuseUse,

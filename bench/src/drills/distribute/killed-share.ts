@@ -35,7 +35,7 @@ export interface KilledEverywhere {
   readonly expect: (database: string) => Promise<void>
 }
 
-type InTurn = <T>(act: () => Promise<T>) => Promise<T>
+type Serialize = <T>(act: () => Promise<T>) => Promise<T>
 
 type Sender = (url: string) => Promise<unknown>
 
@@ -44,7 +44,7 @@ interface Run {
   /** The statements of a complete run. */
   readonly sent: readonly string[]
   readonly segments: readonly Segment[]
-  readonly inTurn: InTurn
+  readonly inTurn: Serialize
   /** Whether the share has the first statements, including those of the checks. */
   readonly isFirst: boolean
 }
@@ -217,7 +217,7 @@ export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
   const segments = listSegments(sent.texts, parts)
   say(`${title} sends ${sent.texts.length} statements in ${segments.length} parts`)
   const failures: string[] = []
-  const inTurn = createTurns()
+  const inTurn = serialize()
   const killShare = async (share: Range, nth: number) => {
     const database = `${to}_${nth}`
     const startMs = performance.now()
@@ -260,7 +260,7 @@ async function record({ cluster, to, release }: KilledEverywhere, words: readonl
 }
 
 /** Copies and drops databases one at a time. */
-function createTurns(): InTurn {
+function serialize(): Serialize {
   let last: Promise<unknown> = Promise.resolve()
   return (act) => {
     const next = last.then(act, act)

@@ -34,7 +34,7 @@ export const documents: readonly HostileRequest[] = [
   { path: '/openapi.json' },
 ]
 
-export function inTurn<T>(values: readonly T[]): () => T {
+export function roundRobin<T>(values: readonly T[]): () => T {
   let at = 0
   return () => {
     const value = values[at++ % values.length]
@@ -44,7 +44,7 @@ export function inTurn<T>(values: readonly T[]): () => T {
 }
 
 export function mixed(kinds: readonly (() => HonestRequest)[]): () => HonestRequest {
-  const next = inTurn(kinds)
+  const next = roundRobin(kinds)
   return () => next()()
 }
 

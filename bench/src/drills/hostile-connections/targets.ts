@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { createApp, insertTransactions, merchantBody, post, request, signAdminToken, signUp } from '../../fixtures.ts'
-import { documents, HONEST_ADDRESS, type HonestRequest, inTurn, mixed, type Target } from './target.ts'
+import { documents, HONEST_ADDRESS, type HonestRequest, mixed, roundRobin, type Target } from './target.ts'
 
 /** Fewer users than may sign up at once from one address. */
 const USERS = 24
@@ -27,7 +27,7 @@ export const authTarget: Target = {
       headers: { ...JSON_TYPE, ...bearer },
       body: JSON.stringify({ data: { filler: 'x'.repeat(METADATA_BYTES) } }),
     })
-    const readers = inTurn(sessions.map(({ access_token: token }) => ({ authorization: `Bearer ${token}` })))
+    const readers = roundRobin(sessions.map(({ access_token: token }) => ({ authorization: `Bearer ${token}` })))
     const refreshTokens = sessions.map(({ refresh_token: token }) => token)
     const read = (): HonestRequest => ({ method: 'GET', path: '/user', headers: readers() })
     const refresh = (): HonestRequest => {
@@ -74,7 +74,7 @@ export const paymentsTarget: Target = {
     const { headers, merchantId } = await open()
     const intruder = await open()
     const rows = await execute(`SELECT id FROM payments.transactions WHERE merchant_id = '${merchantId}' LIMIT 1000`)
-    const ids = inTurn(Ids.parse(rows).map(({ id }) => id))
+    const ids = roundRobin(Ids.parse(rows).map(({ id }) => id))
     const lists = ['transactions?limit=500', 'transactions', 'statement.csv', 'events']
     const hostile = lists.map((list) => ({
       path: `/merchants/${intruder.merchantId}/${list}`,
@@ -109,7 +109,7 @@ export const inventoryTarget: Target = {
     await execute(
       `UPDATE inventory.products SET attributes = jsonb_build_object('filler', repeat('x', ${ATTRIBUTES_BYTES})) WHERE id > 1000`,
     )
-    const ids = inTurn(Array.from({ length: 1_000 }, (_, at) => at + 1))
+    const ids = roundRobin(Array.from({ length: 1_000 }, (_, at) => at + 1))
     return {
       next: mixed([
         () => ({ method: 'GET', path: `/products/${ids()}`, headers: {} }),

@@ -23,8 +23,8 @@ function startWork(gate: FairGate, begun: string[]) {
 }
 
 describe('FairGate', () => {
-  it('admits as much work as there are places, the rest in its order', async () => {
-    const gate = new FairGate({ places: 2, patienceMs: 60_000, refuse: busy })
+  it('admits as much work as there are slots, the rest in its order', async () => {
+    const gate = new FairGate({ slots: 2, patienceMs: 60_000, refuse: busy })
     const begun: number[] = []
     const ends = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
     const done = ends.map(({ promise }, n) =>
@@ -47,7 +47,7 @@ describe('FairGate', () => {
 
   it('makes a client that has its share wait, and no other client', async () => {
     const begun: string[] = []
-    const start = startWork(new FairGate({ places: 4, each: 2, patienceMs: 60_000, refuse: busy }), begun)
+    const start = startWork(new FairGate({ slots: 4, each: 2, patienceMs: 60_000, refuse: busy }), begun)
     const [first, ...others] = Array.from({ length: 50 }, (_, n) => start(`a${n + 1}`, 'a', 2))
     others.push(start('b1', 'b', 1), start('c1', 'c', 1))
     await expect.poll(() => begun).toEqual(['a1', 'b1', 'c1'])
@@ -58,7 +58,7 @@ describe('FairGate', () => {
 
   it('admits the clients in turn, however much work each of them has', async () => {
     const begun: string[] = []
-    const start = startWork(new FairGate({ places: 1, patienceMs: 60_000, refuse: busy }), begun)
+    const start = startWork(new FairGate({ slots: 1, patienceMs: 60_000, refuse: busy }), begun)
     const works = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => [name, start(name, name.charAt(0), 1)] as const)
     const byName = new Map(works)
     for (let count = 1; count <= works.length; count += 1) {
@@ -68,9 +68,9 @@ describe('FairGate', () => {
     expect(begun).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
   })
 
-  it('keeps places for large work, so that small work does not overtake it for ever', async () => {
+  it('keeps slots for large work, so that small work does not overtake it for ever', async () => {
     const begun: string[] = []
-    const start = startWork(new FairGate({ places: 2, patienceMs: 60_000, refuse: busy }), begun)
+    const start = startWork(new FairGate({ slots: 2, patienceMs: 60_000, refuse: busy }), begun)
     const [one, two] = [start('a', 'a', 1), start('b', 'b', 1)]
     const large = start('large', 'c', 2)
     start('d', 'd', 1)
@@ -82,8 +82,8 @@ describe('FairGate', () => {
     await expect.poll(() => begun).toEqual(['a', 'b', 'large', 'd'])
   })
 
-  it('runs work that is larger than all places when nothing else runs', async () => {
-    const gate = new FairGate({ places: 3, each: 2, patienceMs: 60_000, refuse: busy })
+  it('runs work that is larger than all slots when nothing else runs', async () => {
+    const gate = new FairGate({ slots: 3, each: 2, patienceMs: 60_000, refuse: busy })
     expect(await gate.run(async () => 'done', { size: 1_000 })).toBe('done')
     expect(await gate.run(async () => 'done', { size: 1_000 })).toBe('done')
   })
@@ -91,7 +91,7 @@ describe('FairGate', () => {
   it('503: refuses work that has waited too long, never begins it, and admits what waited behind it', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const begun: string[] = []
-    const start = startWork(new FairGate({ places: 2, patienceMs: 10_000, refuse: busy }), begun)
+    const start = startWork(new FairGate({ slots: 2, patienceMs: 10_000, refuse: busy }), begun)
     const first = start('first', 'a', 1)
     const late = start('late', 'b', 2)
     const refused = expect(late.done).rejects.toEqual(busy())

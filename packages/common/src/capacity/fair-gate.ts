@@ -3,7 +3,7 @@ import type { HttpError, HttpErrorOptions } from '../errors/define-error.ts'
 /** How much work runs at a time, how it is shared among clients, and how long it may wait. */
 export interface FairGateOptions {
   /** The concurrency limit: the sum of the sizes of the tasks that run at a time. */
-  readonly places: number
+  readonly slots: number
   /** How much of it one client may have. By default all of it. */
   readonly each?: number
   /** How long a task waits for a slot, in milliseconds. */
@@ -14,7 +14,7 @@ export interface FairGateOptions {
 
 /**
  * The client of a task, and the number of slots that it takes. By default all tasks have one client, and a task takes
- * one place.
+ * one slot.
  */
 export interface Claim {
   readonly client?: string
@@ -24,9 +24,9 @@ export interface Claim {
 }
 
 /** The slots of a task, until they are disposed of. */
-export interface Turn extends Disposable {
+export interface HeldSlots extends Disposable {
   /**
-   * Counts the places for another client from now on. @returns whether they fit into its share; otherwise nothing changes
+   * Counts the slots for another client from now on. @returns whether they fit into its share; otherwise nothing changes
    */
   readonly moveTo: (client: string) => boolean
 }
@@ -39,7 +39,7 @@ interface Waiting {
 interface Wait {
   readonly client: string
   readonly waiting: Waiting
-  readonly turn: Promise<void>
+  readonly admitted: Promise<void>
   readonly signal: AbortSignal | undefined
 }
 
@@ -62,8 +62,8 @@ export class FairGate {
 
   constructor(options: FairGateOptions) {
     this.#options = options
-    this.#free = options.places
-    this.#each = options.each ?? options.places
+    this.#free = options.slots
+    this.#each = options.each ?? options.slots
   }
 
   /**
@@ -76,18 +76,18 @@ export class FairGate {
   }
 
   /**
-   * Takes places until they are disposed of.
+   * Takes slots until they are disposed of.
    * @throws the error of `refuse` when no slot was free in time, or the wait is aborted
    */
-  async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<Turn> {
+  async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<HeldSlots> {
     const size = Math.min(wanted, this.#each)
     const line = this.#lines.get(client) ?? { taken: 0, waiting: new Set() }
     this.#lines.set(client, line)
-    const turn = Promise.withResolvers<void>()
-    const waiting = { size, admit: turn.resolve }
+    const admitted = Promise.withResolvers<void>()
+    const waiting = { size, admit: admitted.resolve }
     line.waiting.add(waiting)
     this.#admit()
-    if (line.waiting.has(waiting)) await this.#wait({ client, waiting, turn: turn.promise, signal })
+    if (line.waiting.has(waiting)) await this.#wait({ client, waiting, admitted: admitted.promise, signal })
     let holder: string | undefined = client
     return {
       moveTo: (other) => {
@@ -102,7 +102,7 @@ export class FairGate {
     }
   }
 
-  async #wait({ client, waiting, turn, signal }: Wait): Promise<void> {
+  async #wait({ client, waiting, admitted, signal }: Wait): Promise<void> {
     const { patienceMs, refuse } = this.#options
     const late = Promise.withResolvers<never>()
     const giveUp = () => {
@@ -110,11 +110,11 @@ export class FairGate {
       this.#forgetIdle(client)
       // A large task may have held back smaller tasks behind it.
       this.#admit()
-      late.reject(refuse({ cause: new Error(`the turn has not come in ${patienceMs} ms`) }))
+      late.reject(refuse({ cause: new Error(`no slot became free in ${patienceMs} ms`) }))
     }
     const timer = setTimeout(giveUp, patienceMs)
     signal?.addEventListener('abort', giveUp)
-    await Promise.race([turn, late.promise]).finally(() => {
+    await Promise.race([admitted, late.promise]).finally(() => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', giveUp)
     })
@@ -143,7 +143,7 @@ export class FairGate {
     if (line.waiting.size > 0 || line.taken + size > this.#each) return false
     line.taken += size
     this.#lines.set(to, line)
-    // The share of the other client has room again. The places that are free stay the same.
+    // The share of the other client has room again. The slots that are free stay the same.
     this.#free -= size
     this.#leave(from, size)
     return true

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net'
 import type { Meter } from '@opentelemetry/api'
 import type { FastifyBaseLogger } from 'fastify'
-import { callerOfRequest, createBodyPlaces } from '../capacity/body-places.ts'
+import { callerOfRequest, createBodySlots } from '../capacity/body-slots.ts'
 import { addressKey } from '../server/address-key.ts'
 import { createServer } from '../server/node-http.ts'
 import { createAddressReader, type TrustedProxies } from '../server/trusted-proxies.ts'
@@ -26,7 +26,7 @@ export interface ConnectionBounds {
   readonly bodyBytesMax: number
   /** Most bytes of one body. */
   readonly bodyLimit: number
-  /** How long a body waits for its place. */
+  /** How long a body waits for its slot. */
   readonly bodyPatienceMs: number
   /** How long the head of a request may take to arrive. A connection without a request is closed after the same time. */
   readonly headMs: number
@@ -83,7 +83,7 @@ interface BoundOptions {
 
 /** The functions that a server with bounds calls for its requests and its connections. */
 interface BoundedConnections {
-  /** Handles a request in the place of the handler. */
+  /** Handles a request instead of the handler. */
   readonly handle: Handle
   /** Watches the connections of the server as soon as it listens. */
   readonly watch: (server: Server) => void
@@ -120,7 +120,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
     })
     for (const { connection } of findCrowding(seen, bounds.waitingBytesMax)) cut(connection, 'crowded')
   }
-  const bodies = createBodyPlaces({
+  const bodies = createBodySlots({
     bytesMax: bounds.bodyBytesMax,
     bodyLimit: bounds.bodyLimit,
     patienceMs: bounds.bodyPatienceMs,
@@ -130,10 +130,10 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
       if (connection !== undefined) cut(connection, 'crowded')
     },
   })
-  const handleWithPlace: Handle = (request, response) =>
+  const handleWithSlot: Handle = (request, response) =>
     bodies.enter(request, response, () => handler(request, response))
   return {
-    handle: handleInTurn(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, cutCrowding }),
+    handle: handleInOrder(handleWithSlot, open, { pipelinedMax: bounds.pipelinedMax, cut, cutCrowding }),
     watch: (server: Server): void => {
       server.on('connection', (socket) => {
         open.set(socket, openConnection(socket))
@@ -173,14 +173,14 @@ function costOf({ writableLength }: Socket): number {
   return writableLength + BEHIND_ANSWER_BYTES
 }
 
-interface TurnOptions {
+interface PipeliningOptions {
   readonly pipelinedMax: number
   readonly cut: (connection: Connection, reason: CutReason) => void
   readonly cutCrowding: () => void
 }
 
 /** Handles one request of a connection at a time. */
-function handleInTurn(handler: Handle, open: ReadonlyMap<Socket, Connection>, options: TurnOptions): Handle {
+function handleInOrder(handler: Handle, open: ReadonlyMap<Socket, Connection>, options: PipeliningOptions): Handle {
   const answer = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
     connection.isAnswering = true
     connection.request = request

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
@@ -18,8 +18,8 @@ export interface SharedAssetOptions {
 
 export type ServeAsset = (request: FastifyRequest, reply: FastifyReply) => Promise<never>
 
-/** Bytes of answers that may leave in a turn of the event loop: some 5 ms of copying. */
-const TURN_BYTES = 4 * 1_024 * 1_024
+/** Bytes of answers that may leave in a tick of the event loop: some 5 ms of copying. */
+const TICK_BYTES = 4 * 1_024 * 1_024
 
 interface Variant {
   readonly bytes: Buffer
@@ -28,11 +28,11 @@ interface Variant {
 
 /**
  * Returns a handler that answers every client with the same bytes in memory, compressed once for each encoding: thousands of
- * clients that do not read share one copy. A client that has the bytes already gets 304. In each turn of the
+ * clients that do not read share one copy. A client that has the bytes already gets 304. In each tick of the
  * event loop 4 MiB leave at most, or one answer that is longer.
  */
 export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOptions): ServeAsset {
-  const takeTurn = createTurns()
+  const spend = createByteBudget()
   const variants = new Map<Encoding, Promise<Variant>>()
   const find = (encoding: Encoding): Promise<Variant> => {
     const known = variants.get(encoding)
@@ -48,7 +48,7 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
     const { bytes, etag } = await find(encoding)
     const isCurrent = isKnown(request.headers['if-none-match'], etag)
     // An answer that the deadline sends instead must not have the headers of these bytes.
-    if (!isCurrent) await takeTurn(bytes.length)
+    if (!isCurrent) await spend(bytes.length)
     reply.headers({ ...headers, 'cache-control': cacheControl, etag, vary: 'accept-encoding' })
     if (isCurrent) return reply.code(304).send()
     if (encoding !== 'identity') reply.header('content-encoding', encoding)
@@ -57,17 +57,17 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
 }
 
 /**
- * Returns a function that waits for a turn of the event loop that still has room for so many bytes. The kernel copies the bytes
+ * Returns a function that waits for a tick of the event loop that still has room for so many bytes. The kernel copies the bytes
  * of an answer at once, and hundreds of clients may wait for the same megabytes to be loaded: together they would keep all other
  * clients waiting for a second.
  */
-function createTurns(): (bytes: number) => Promise<void> {
+function createByteBudget(): (bytes: number) => Promise<void> {
   let last = Promise.resolve()
-  let freeBytes = TURN_BYTES
+  let freeBytes = TICK_BYTES
   return (bytes) => {
     if (bytes > freeBytes) {
-      last = last.then(() => nextTurn())
-      freeBytes = TURN_BYTES
+      last = last.then(() => nextTick())
+      freeBytes = TICK_BYTES
     }
     freeBytes -= bytes
     return last

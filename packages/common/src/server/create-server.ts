@@ -12,7 +12,7 @@ import {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import { answerSlowBody, hasBodyPlace, hasNoBodyPlace, leaveBodyPlace, moveBodyPlace } from '../capacity/body-places.ts'
+import { answerSlowBody, hasBodySlot, hasNoBodySlot, leaveBodySlot, moveBodySlot } from '../capacity/body-slots.ts'
 import { boundedServer, type ConnectionBounds } from '../connections/connection-bounds.ts'
 import type { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
@@ -180,13 +180,13 @@ function answerFrameworkError(
   return sendError(vocabulary, known, reply.header('x-request-id', request.id))
 }
 
-/** The error for a request whose body has no place, whose URL is too long, or which has not exactly one Host header. */
+/** The error for a request whose body has no slot, whose URL is too long, or which has not exactly one Host header. */
 function findRefusal(
   { vocabulary, brokenRequestHeaders }: ServerOptions,
   { raw, url, headers }: FastifyRequest,
   reply: FastifyReply,
 ): HttpError | undefined {
-  if (hasNoBodyPlace(raw)) {
+  if (hasNoBodySlot(raw)) {
     // The body stays unread, so the connection cannot be used again.
     reply.header('connection', 'close')
     return vocabulary.busy()
@@ -219,7 +219,7 @@ interface HandlerDeadlineOptions {
   readonly timedOut: (cause: unknown) => HttpError
   /** The error for a request whose body has not arrived in time. */
   readonly bodyTimedOut: (cause: unknown) => HttpError
-  /** The error for a request whose body gets no place. */
+  /** The error for a request whose body gets no slot. */
   readonly busy: () => HttpError
 }
 
@@ -229,7 +229,7 @@ const CHECK_MS = 250
  * Answers a request whose handler takes too long. Fastify's `handlerTimeout` does the same, but makes and aborts an
  * AbortController and a timer for each request; both stood out in profiles. Here one timer checks all requests.
  *
- * The requests stand in an array, and each leaves its place empty. A Map that changes with every request keeps a chain of its
+ * The requests stand in an array, and each leaves its slot empty. A Map that changes with every request keeps a chain of its
  * old tables, in which V8 keeps finished requests until the next full collection.
  */
 export const handlerDeadline = fp<HandlerDeadlineOptions>(
@@ -238,9 +238,9 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
     const empty: number[] = []
     const timer = setInterval(() => {
       const latestMs = performance.now() - handlerTimeoutMs
-      for (const [place, each] of running.entries()) {
+      for (const [slot, each] of running.entries()) {
         if (each === undefined || each.arrivedMs > latestMs) continue
-        leave(each.reply, place)
+        leave(each.reply, slot)
         if (isBodyAwaited(each.reply)) dropBody(each.reply, `the body took longer than ${handlerTimeoutMs} ms`)
         else expire(each.reply, timedOut(new Error(`the handler took longer than ${handlerTimeoutMs} ms`)))
       }
@@ -250,15 +250,15 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       clearInterval(timer)
       done()
     })
-    const leave = (reply: FastifyReply, place: number) => {
-      running[place] = undefined
-      empty.push(place)
-      reply.placeOfDeadline = undefined
+    const leave = (reply: FastifyReply, slot: number) => {
+      running[slot] = undefined
+      empty.push(slot)
+      reply.slotOfDeadline = undefined
     }
     const begin = (reply: FastifyReply) => {
-      const place = empty.pop() ?? running.length
-      running[place] = { reply, arrivedMs: performance.now() }
-      reply.placeOfDeadline = place
+      const slot = empty.pop() ?? running.length
+      running[slot] = { reply, arrivedMs: performance.now() }
+      reply.slotOfDeadline = slot
     }
     const dropBody = (reply: FastifyReply, reason: string) => {
       // The rest of the body is not read, so the connection cannot be used again.
@@ -267,27 +267,27 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
     }
     app.decorateReply('placeOfDeadline')
     app.decorateReply('liftDeadline', function liftDeadline() {
-      if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
-      leaveBodyPlace(this.request.raw)
+      if (this.slotOfDeadline !== undefined) leave(this, this.slotOfDeadline)
+      leaveBodySlot(this.request.raw)
     })
     app.decorateReply('countForCaller', async function countForCaller(caller: string) {
       const { raw } = this.request
-      const isTimed = this.placeOfDeadline !== undefined
-      // A body that waits for its place does not use up the time of the handler.
-      if (this.placeOfDeadline !== undefined) leave(this, this.placeOfDeadline)
-      const hasPlace = await moveBodyPlace(raw, `caller ${caller}`)
+      const isTimed = this.slotOfDeadline !== undefined
+      // A body that waits for its slot does not use up the time of the handler.
+      if (this.slotOfDeadline !== undefined) leave(this, this.slotOfDeadline)
+      const hasSlot = await moveBodySlot(raw, `caller ${caller}`)
       if (isTimed) begin(this)
-      if (hasPlace) return
+      if (hasSlot) return
       this.header('connection', 'close')
       throw busy()
     })
     app.addHook('onRequest', ({ raw }, reply, done) => {
-      if (hasBodyPlace(raw)) answerSlowBody(raw, () => dropBody(reply, 'the body came slowly while others waited'))
+      if (hasBodySlot(raw)) answerSlowBody(raw, () => dropBody(reply, 'the body came slowly while others waited'))
       begin(reply)
       done()
     })
     app.addHook('onResponse', (_request, reply, done) => {
-      if (reply.placeOfDeadline !== undefined) leave(reply, reply.placeOfDeadline)
+      if (reply.slotOfDeadline !== undefined) leave(reply, reply.slotOfDeadline)
       done()
     })
   },
@@ -319,8 +319,8 @@ function expire(reply: FastifyReply, error: HttpError): void {
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** The place of the request among those that run. */
-    placeOfDeadline: number | undefined
+    /** The slot of the request among those that run. */
+    slotOfDeadline: number | undefined
     /**
      * Removes the time limit. For handlers that send or read as long as there is data, keep none of it, and have their own
      * limits.
@@ -329,7 +329,7 @@ declare module 'fastify' {
     /**
      * Counts the request for its caller, whose token or key is verified, instead of its address. Call it before the body is
      * read. The body waits while other bodies of the caller take up the share of one client.
-     * @throws the error of a busy service when no place becomes free in time
+     * @throws the error of a busy service when no slot becomes free in time
      */
     countForCaller(caller: string): Promise<void>
   }

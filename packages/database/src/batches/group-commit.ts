@@ -74,17 +74,17 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   const run = async (batch: readonly Entry[]): Promise<void> => {
     fast.add(batch)
     underWay += 1
-    const freePlace = () => {
+    const freeSlot = () => {
       fast.delete(batch)
       start()
     }
-    const slow = setTimeout(freePlace, SLOW_MS)
+    const slow = setTimeout(freeSlot, SLOW_MS)
     const outcome = await runBatch(batch, options)
     clearTimeout(slow)
     underWay -= 1
     if (outcome === 'repeat') for (const entry of batch) void run([entry])
     else waiting.freeKeys(batch)
-    freePlace()
+    freeSlot()
   }
   /** Waits for the end of this tick of the event loop, so that items of one tick go together. */
   const schedule = (): void => {

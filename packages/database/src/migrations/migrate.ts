@@ -15,7 +15,14 @@ import {
   type ServiceFunctions,
 } from './functions.ts'
 import { type MigrationTarget, underLock, withDatabase } from './migration-connection.ts'
-import { compareMigrations, inTurn, listExecuted, type Migrations, runPending, takeBackLast } from './migrator.ts'
+import {
+  compareMigrations,
+  listExecuted,
+  type Migrations,
+  runPending,
+  takeBackLast,
+  underMigrationLock,
+} from './migrator.ts'
 import { MIGRATIONS, migratorTable } from './namespace.ts'
 
 /** The input of a run of migrations: the database, the migrations and functions, and the rights that it grants at the end. */
@@ -112,13 +119,13 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     }
     // An earlier release runs beside a later one, or was rolled back to. The database has what it needs.
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
-    await inTurn(db, options, (trx) => unmark(trx, options))
+    await underMigrationLock(db, options, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
     await options.cluster?.prepareServers(db, names, rolesOf(options.grants))
     const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
     const notes = (await options.createOptional?.(db)) ?? []
-    await inTurn(db, options, async (trx) => {
+    await underMigrationLock(db, options, async (trx) => {
       await grant(trx, options)
       if (keptRelease === undefined) await markComplete(trx, options)
     })
@@ -138,9 +145,9 @@ export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResu
   return underLock(options, async (db) => {
     const { pending } = await compareMigrations(db, options)
     if (pending.length > 0) throw new Error(`migrations are pending, run them first: ${pending.join(', ')}`)
-    await inTurn(db, options, (trx) => unmark(trx, options))
+    await underMigrationLock(db, options, (trx) => unmark(trx, options))
     const functions = await install(db, options, 'all')
-    await inTurn(db, options, (trx) => grant(trx, options))
+    await underMigrationLock(db, options, (trx) => grant(trx, options))
     return { migrations: [], functions, keptRelease: undefined }
   })
 }
@@ -152,7 +159,7 @@ async function install(
 ): Promise<readonly string[]> {
   const { names, functions } = options
   if (!functions) return []
-  const { installed, kept } = await inTurn(db, options, async (trx) => {
+  const { installed, kept } = await underMigrationLock(db, options, async (trx) => {
     const done = await installFunctions(trx, names, { functions, which })
     await options.cluster?.placeFunctions(trx, names, functions.files)
     return done
@@ -169,7 +176,7 @@ async function restoreTexts(db: Kysely<unknown>, options: MigrateOptions, kept: 
   if (kept.length === 0) return
   const { names } = options
   const made = await rehearseExecuted(db, options)
-  await inTurn(db, options, async (trx) => {
+  await underMigrationLock(db, options, async (trx) => {
     for (const [object, text] of made) {
       if (kept.some((name) => object.startsWith(`function ${names.prefix}${name}(`))) await sql.raw(text).execute(trx)
     }
@@ -191,7 +198,7 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
     await options.expectReversible?.(db)
     const { unknown } = await compareMigrations(db, options)
     if (unknown.length > 0) throw new Error(`the database has migrations of another release: ${unknown.join(', ')}`)
-    const kept = await inTurn(db, options, async (trx) => {
+    const kept = await underMigrationLock(db, options, async (trx) => {
       await unmark(trx, options)
       return dropFunctions(trx, names)
     })

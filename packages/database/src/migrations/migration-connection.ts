@@ -78,7 +78,7 @@ function tellFirstError(connection: DatabaseConnection): void {
   Object.assign(connection, { executeQuery: execute })
 }
 
-/** The dialect of the migrator of Kysely, which runs inside a transaction of `inTurn`. */
+/** The dialect of the migrator of Kysely, which runs inside a transaction of `underMigrationLock`. */
 class MigrationDialect extends PostgresDialect {
   override createAdapter(): PostgresAdapter {
     return new UnlockedAdapter()

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
 import { migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
 import { againWhenLocked, withDatabase } from './migration-connection.ts'
-import { inTurn, runOneByOne } from './migrator.ts'
+import { runOneByOne, underMigrationLock } from './migrator.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)
@@ -58,7 +58,7 @@ it('tells an operator who holds the lock that a migration waits for', async () =
   )
   const lines: string[] = []
   const done = withDatabase(database, (db) =>
-    inTurn(
+    underMigrationLock(
       db,
       { names },
       async () => 'ran',

@@ -158,7 +158,7 @@ export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promi
  * Lock order: the lock of `underLock`, this lock. A holder of the second lock never takes the first.
  * @param report is called after some seconds with the owner of the lock. By default it writes to standard error
  */
-export function inTurn<T>(
+export function underMigrationLock<T>(
   db: Kysely<unknown>,
   { names: { schema, prefix }, cluster }: Pick<Migrations, 'names' | 'cluster'>,
   use: (trx: Transaction<unknown>) => Promise<T>,
@@ -188,7 +188,7 @@ function runStep(
   before: Migrations['beforeFirst'] = async () => async () => {},
 ): Promise<readonly string[]> {
   return againWhenLocked((attempt) =>
-    inTurn(db, migrations, async (trx) => {
+    underMigrationLock(db, migrations, async (trx) => {
       const after = await before(trx, attempt)
       const applied = namesOfApplied(await step(createMigrator(trx, migrations)))
       await after(trx)

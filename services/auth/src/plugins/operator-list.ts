@@ -1,4 +1,4 @@
-import type { RequestTurnsOptions } from '@trestle/common/capacity/request-turns.ts'
+import type { ConcurrencyLimitOptions } from '@trestle/common/capacity/concurrency-limit.ts'
 import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
@@ -16,15 +16,15 @@ import {
 export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 
 /**
- * The turns of operators: how many pages are read and changes made at a time, in all and for one operator. A search for
+ * The limit of operators: how many pages are read and changes made at a time, in all and for one operator. A search for
  * characters that many users have reads many rows, a change may wait for the row of its user, and sign-ins need the other
  * connections.
  */
-export const OPERATOR_TURNS: RequestTurnsOptions = {
-  places: 4,
+export const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
+  slots: 4,
   each: 2,
   clientOf: ({ operator }) => operator.actor.id,
-  // The routes of lists take their turns themselves.
+  // The routes of lists take their slots themselves.
   sizeOf: ({ method }) => (method === 'GET' || method === 'HEAD' ? undefined : 1),
   refuse: serverBusy,
 }

@@ -1,4 +1,4 @@
-import { type RequestTurnsOptions, requestTurns } from '@trestle/common/capacity/request-turns.ts'
+import { type ConcurrencyLimitOptions, concurrencyLimit } from '@trestle/common/capacity/concurrency-limit.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -33,8 +33,8 @@ export interface Visit {
  * The concurrency limit of an operator's pages and changes. One thread makes all pages. The more requests it has, the later
  * it accepts new connections.
  */
-const OPERATOR_TURNS: RequestTurnsOptions = {
-  places: 64,
+const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
+  slots: 64,
   each: 4,
   clientOf: ({ signedInAs }) => requireSession(signedInAs),
   refuse: consoleBusy,
@@ -53,7 +53,7 @@ const Me = z.object({
  */
 export const operatorPages = fp(
   async (app: FastifyInstance) => {
-    await app.register(requestTurns, OPERATOR_TURNS)
+    await app.register(concurrencyLimit, OPERATOR_LIMIT)
     app.decorateRequest('visit')
     app.decorateRequest('signedInAs')
     app.addHook('onRequest', async (request, reply) => {
@@ -61,7 +61,7 @@ export const operatorPages = fp(
       const needsFactor = app.deps.config.mfaRequired || session.needsFactor === true
       if (needsFactor && !tokens.hasSecondFactor) return reply.redirect(PATHS.signInFactor, 303)
       request.signedInAs = tokens.userId
-      await request.takeTurn(1, reply)
+      await request.takeSlots(1, reply)
       request.visit = await identify(request, session, tokens)
       await reply.countForCaller(tokens.userId)
       await keepAlive(request, reply, session)

@@ -13,7 +13,7 @@ import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-
 import { openOperatorDatabase } from '../open-database.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list-repository.ts'
 import { readSelection } from '../products/product-query.ts'
-import { openGate } from '../rate-limits/turns.ts'
+import { openGate } from '../rate-limits/concurrency-limits.ts'
 import { IMPORT_MODES, type ImportMode, importProducts } from '../use-cases/import-products.ts'
 
 interface ImportFlags {
@@ -83,7 +83,7 @@ async function runImport(
     const place = { line: 0 }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits, place)
     const storing = storingOf({ atomic, dryRun })
-    const alone = openGate({ places: 1, patienceMs: 0 })
+    const alone = openGate({ slots: 1, patienceMs: 0 })
     const onEnd = (verdict: string, report: ImportReport) => {
       if (verdict !== 'broken-off') return
       bar.end()

@@ -69,7 +69,7 @@ export class Default extends InventoryController {
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/locations', location)
-    const { verdict, body } = await this.changeInTurn('stockWrites', (audited) =>
+    const { verdict, body } = await this.changeWithSlot('stockWrites', (audited) =>
       createLocation(this.application.context, { caller, location, ...audited }),
     )
     this.logOrMarkRepeat(verdict, { event: 'location.created', location_id: body.id })
@@ -88,7 +88,7 @@ export class Default extends InventoryController {
   })
   async PATCH(...[id, fields]: Args<typeof Default.PATCH>): Promise<RawJson> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const location = await this.changeInTurn('stockWrites', (audited) =>
+    const location = await this.changeWithSlot('stockWrites', (audited) =>
       changeLocation(this.application.context, { target, fields, ...audited }),
     )
     this.addLogFields({ event: 'location.updated', location_id: id, version: location.version })
@@ -105,7 +105,7 @@ export class Default extends InventoryController {
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const target = { id, versions: this.versionsOf('l', id) }
-    await this.changeInTurn('stockWrites', (audited) =>
+    await this.changeWithSlot('stockWrites', (audited) =>
       deleteLocation(this.application.context, { target, ...audited }),
     )
     this.addLogFields({ event: 'location.deleted', location_id: id })
@@ -115,7 +115,7 @@ export class Default extends InventoryController {
     const { pools, config: limits } = this.application.context
     const rows = await this.readPageById(
       { path: '/locations', selection: code, keywords, limits },
-      ({ after, limit }) => this.inListTurn(() => listLocations(pools, { code }, { afterId: after, limit })),
+      ({ after, limit }) => this.withListSlot(() => listLocations(pools, { code }, { afterId: after, limit })),
     )
     return listBody(rows.map(locationJson))
   }

@@ -77,7 +77,7 @@ export class Default extends InventoryController {
     const operator = findOperator(this.request)
     if (operator) requireAction(operator.role, actionOf(lines), operatorForbidden)
     const caller = callerOf(this.request, '/movements', lines)
-    const { verdict, body } = await this.changeInTurn('stockWrites', (audited) =>
+    const { verdict, body } = await this.changeWithSlot('stockWrites', (audited) =>
       moveStock(this.application.context, { caller, lines, ...audited }),
     )
     this.logOrMarkRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })

@@ -121,7 +121,7 @@ export class Default extends InventoryController {
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/products', body)
-    const { verdict, body: created } = await this.changeInTurn('productWrites', (audited) =>
+    const { verdict, body: created } = await this.changeWithSlot('productWrites', (audited) =>
       createProduct(this.application.context, { caller, ...body, ...audited }),
     )
     const { id, version } = created
@@ -162,7 +162,7 @@ export class Default extends InventoryController {
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const versions = this.versionsOf('p', id)
-    await this.changeInTurn('productWrites', (audited) =>
+    await this.changeWithSlot('productWrites', (audited) =>
       deleteProduct(this.application.context, { id, versions, ...audited }),
     )
     this.addLogFields({ event: 'product.deleted', product_id: id })
@@ -170,7 +170,7 @@ export class Default extends InventoryController {
 
   async #change(fields: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
     const versions = this.versionsOf('p', fields.id)
-    const product = await this.changeInTurn('productWrites', (audited) =>
+    const product = await this.changeWithSlot('productWrites', (audited) =>
       changeProduct(this.application.context, { ...fields, versions, ...audited }),
     )
     if (product.changed)

@@ -92,7 +92,7 @@ export class Default extends InventoryController {
   })
   async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/reservations', wanted)
-    const { verdict, body } = await this.writeInTurn(() =>
+    const { verdict, body } = await this.writeWithSlot(() =>
       reserveStock(this.application.context, { caller, reservation: wanted }),
     )
     this.logOrMarkRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
@@ -109,7 +109,7 @@ export class Default extends InventoryController {
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const actor = actorOf(this.request)
-    const released = await this.changeInTurn('stockWrites', (audited) =>
+    const released = await this.changeWithSlot('stockWrites', (audited) =>
       releaseReservation(this.application.context, { actor, id, ...audited }),
     )
     if (released) this.addLogFields({ event: 'reservation.released', reservation_id: id })

@@ -83,7 +83,7 @@ export class Default extends InventoryController {
     const found = await findProductStock(pools, productId)
     const stock =
       found === 'long'
-        ? await this.inListTurn(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
+        ? await this.withListSlot(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
         : found
     return recordBody(200, JSON.stringify(requireProduct(stock)))
   }

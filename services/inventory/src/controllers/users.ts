@@ -32,7 +32,7 @@ export class Default extends InventoryController {
   async #list(keywords: PageKeywords): Promise<RawJson> {
     const { pools } = this.application.context
     const rows = await this.readPageById({ path: '/users', keywords, limits: USER_PAGES }, ({ after, limit }) =>
-      this.inListTurn(() => listUsers(pools, { afterId: after, limit })),
+      this.withListSlot(() => listUsers(pools, { afterId: after, limit })),
     )
     return listBody(rows.map(userJson))
   }

@@ -4,7 +4,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { requestLine } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
-import { Slots } from '../rate-limits/turns.ts'
+import { Slots } from '../rate-limits/concurrency-limits.ts'
 
 /** Some 13 MB of products: three times what the buffers of a connection hold. */
 const PRODUCTS = 200

@@ -7,7 +7,7 @@ import { readAhead, SpoolSpace } from './read-ahead.ts'
 const MIB = 1_048_576
 const sharing = (bytes: number, patienceMs = 60_000) => ({
   space: new SpoolSpace({ bytes, patienceMs }),
-  turns: new FairGate({ places: 1, patienceMs: 60_000, refuse: serverBusy }),
+  reads: new FairGate({ slots: 1, patienceMs: 60_000, refuse: serverBusy }),
 })
 /** Pieces of odd sizes whose bytes show their position. */
 async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Array, void> {
@@ -41,7 +41,7 @@ describe('readAhead', () => {
     expectSame(await buffer(readAhead(large(), sharing(0, 1_000))), await buffer(large()))
   })
 
-  it('reads to the end while the client takes nothing, and ends its turn', async () => {
+  it('reads to the end while the client takes nothing, and frees its slot', async () => {
     const shared = sharing(64 * MIB)
     const ended = Promise.withResolvers<void>()
     const slow = readAhead(
@@ -72,7 +72,7 @@ describe('readAhead', () => {
   it('leaves half of the space to other clients while one reads nothing', async () => {
     const shared = {
       ...sharing(8 * MIB, 20),
-      turns: new FairGate({ places: 2, patienceMs: 60_000, refuse: serverBusy }),
+      reads: new FairGate({ slots: 2, patienceMs: 60_000, refuse: serverBusy }),
     }
     const ended = Promise.withResolvers<void>()
     const stalled = readAhead(

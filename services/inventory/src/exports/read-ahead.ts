@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy } from '../errors.ts'
-import { EXPORT_READS, READ_WAIT_MS } from '../rate-limits/turns.ts'
+import { EXPORT_READS, READ_WAIT_MS } from '../rate-limits/concurrency-limits.ts'
 
 /** How many bytes an export keeps in memory before it uses a file. */
 const MEMORY_BYTES = 65_536
 const READ_BYTES = 32_768
-/** How long an export waits for its client in total, once the space is full (reference: Turns). */
+/** How long an export waits for its client in total, once the space is full (reference: Concurrency limits). */
 const SLOW_CLIENT_MS = 60_000
 
 /**
@@ -48,23 +48,23 @@ export class SpoolSpace {
 /** The space for pieces that clients have not taken yet, and the slots to read the database. */
 export interface ReadingAhead {
   readonly space: SpoolSpace
-  readonly turns: FairGate
+  readonly reads: FairGate
 }
 
 /**
  * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
  * Pieces that the client has not taken yet wait in memory, and then in a file without a name, which ends with the process.
- * @param client names the client, which waits for its turn, and has its share of the space
- * @throws serverBusy when the turn of the client does not come in time, Error when the space is used up and the client has not
+ * @param client names the client, which waits for its slot, and has its share of the space
+ * @throws serverBusy when the client gets no slot in time, Error when the space is used up and the client has not
  * caught up in time
  */
 export async function* readAhead(
   source: AsyncIterable<Uint8Array>,
-  { space, turns }: ReadingAhead,
+  { space, reads }: ReadingAhead,
   client = '',
 ): AsyncGenerator<Uint8Array, void> {
   const spool = new Spool(space, client)
-  const filled = turns.run(() => spool.fill(source), { client }).finally(() => spool.end())
+  const filled = reads.run(() => spool.fill(source), { client }).finally(() => spool.end())
   // A failure of the source is thrown below, after the pieces that came before it.
   filled.catch(() => {})
   try {
@@ -81,7 +81,7 @@ export async function* readAhead(
 export function openReadingAhead(bytesMax: number): ReadingAhead {
   return {
     space: new SpoolSpace({ bytes: bytesMax, patienceMs: SLOW_CLIENT_MS }),
-    turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
+    reads: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
   }
 }
 

@@ -6,11 +6,11 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, InventoryTables, Trx } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
-import type { ImportTurns } from '../rate-limits/turns.ts'
+import type { ImportLimits } from '../rate-limits/concurrency-limits.ts'
 import type { ReadProduct } from './import-record.ts'
 
 /** The database for imports and exports, with the slots of imports. */
-export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
+export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportLimits
 
 /** The outcome for a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'

@@ -64,14 +64,14 @@ abstract class ClientController extends OpenController {
    * clients.
    * @throws serviceUnavailable when no slot is free in time
    */
-  protected inListTurn<T>(read: () => Promise<T>): Promise<T> {
-    return this.application.context.listTurns.run(read, { client: this.client })
+  protected withListSlot<T>(read: () => Promise<T>): Promise<T> {
+    return this.application.context.listReads.run(read, { client: this.client })
   }
 
   /** Reads a list that may lag behind, in a slot. @throws serviceUnavailable when no slot is free in time */
   protected readLagging<T>(read: (db: InventoryDeps['db']) => Promise<T>): Promise<T> {
     const { readLagging } = this.application.context
-    return this.inListTurn(() => readLagging(read, this.request.signal))
+    return this.withListSlot(() => readLagging(read, this.request.signal))
   }
 
   /**
@@ -118,7 +118,7 @@ export abstract class InventoryController extends ClientController {
    * Writes stock in a slot, so that the writes of one client leave connections to other clients.
    * @throws serviceUnavailable when no slot is free in time
    */
-  protected writeInTurn<T>(write: () => Promise<T>): Promise<T> {
+  protected writeWithSlot<T>(write: () => Promise<T>): Promise<T> {
     return this.application.context.stockWrites.run(write, { client: this.client })
   }
 
@@ -127,16 +127,16 @@ export abstract class InventoryController extends ClientController {
    * @param gate whose slots the change waits for
    * @throws serviceUnavailable when no slot is free in time
    */
-  protected changeInTurn<Made>(
+  protected changeWithSlot<Made>(
     gate: 'productWrites' | 'stockWrites',
     change: (audited: Audited) => Promise<Made>,
   ): Promise<Made> {
     const operator = findOperator(this.request)
     const { client } = this
-    const { [gate]: turns, operatorWrites } = this.application.context
-    if (operator === undefined) return turns.run(() => change({}), { client })
+    const { [gate]: writes, operatorWrites } = this.application.context
+    if (operator === undefined) return writes.run(() => change({}), { client })
     const operatorChange = { operator, key: this.request.header('idempotency-key') }
-    return operatorWrites.run(() => turns.run(() => change({ operatorChange }), { client }), { client })
+    return operatorWrites.run(() => writes.run(() => change({ operatorChange }), { client }), { client })
   }
 
   /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */

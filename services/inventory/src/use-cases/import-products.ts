@@ -73,7 +73,7 @@ export interface ImportOutcome {
  * Stores the products of a file in batches (reference: Import). At most one batch is in memory. A stored batch stays whatever
  * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
  * other request waits for the client.
- * @throws serviceUnavailable when the turn of the client does not come in time, or when an atomic import cannot be stored as a
+ * @throws serviceUnavailable when the client gets no slot in time, or when an atomic import cannot be stored as a
  * whole, SupersededError when another attempt has claimed the import, and what the records throw
  */
 export async function* importProducts(
@@ -99,7 +99,7 @@ async function* importInto(
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
   const { attempt, mode } = input
   const store = attempt ? storeWithReport(database, { attempt, mode }, tally) : storeAlone(database, input)
-  yield* storeRecords(input, tally, storeInTurn(database, input, store))
+  yield* storeRecords(input, tally, storeWithSlot(database, input, store))
   return { verdict: 'stored', report: tally.report() }
 }
 
@@ -117,7 +117,7 @@ async function* importStaged(
     if (attempt) await updateProcessed(db, attempt, tally.received + outcome.received)
     return outcome
   }
-  yield* storeRecords(input, tally, storeInTurn(database, input, stage))
+  yield* storeRecords(input, tally, storeWithSlot(database, input, stage))
   // A dry run need not wait for atomic imports. Neither does an import with a failed record, which stores nothing.
   const isTrial = storing === 'nothing' || tally.failed > 0
   const endAttempt = async (trx: Trx, counts: StagedCounts) => {
@@ -175,7 +175,7 @@ function storeWithReport(
 }
 
 /** Stores a batch in a slot of its client, unless the client has left. A waiting batch holds no connection. */
-function storeInTurn(
+function storeWithSlot(
   { batches, until }: TransferDatabase,
   { client, signal }: ImportProductsInput,
   store: StoreBatch,

@@ -16,7 +16,7 @@ import {
 } from '../products/product-list-repository.ts'
 import { nameOfSelection, type ProductListKeywords, readSelection } from '../products/product-query.ts'
 import { findProduct, findProductDetails, listProductsById } from '../products/product-repository.ts'
-import type { Turns } from '../rate-limits/turns.ts'
+import type { ConcurrencyLimits } from '../rate-limits/concurrency-limits.ts'
 
 /** A page of at most 50 rows, and one further row that shows whether there is a next page. Longer pages are read in pieces. */
 const SHORT_ROWS = 51
@@ -26,7 +26,7 @@ const PIECE_LENGTH = 65_536
 const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
 type ListDeps = Pick<Database<InventoryTables>, 'pools' | 'readLagging'> &
-  Pick<Turns, 'listTurns' | 'longPages'> & { readonly config: PageLimits }
+  Pick<ConcurrencyLimits, 'listReads' | 'longPages'> & { readonly config: PageLimits }
 
 export interface ListProductsInput {
   /** The path of the list, to which its cursors are bound. */
@@ -65,7 +65,7 @@ export async function listProducts(deps: ListDeps, input: ListProductsInput): Pr
   const total =
     input.keywords.count === undefined
       ? undefined
-      : await inListTurn(deps, request, () => deps.readLagging((db) => countProducts(db, selection.filters), signal))
+      : await withListSlot(deps, request, () => deps.readLagging((db) => countProducts(db, selection.filters), signal))
   const found = page.limit <= SHORT_ROWS ? await findShortPage(deps, request) : undefined
   if (found === undefined) return { total, ...(await openLongPage(deps, request)) }
   const { rows, next } = request.cut(found)
@@ -101,8 +101,8 @@ function readRequest({ config }: ListDeps, input: ListProductsInput): ListReques
 }
 
 /** Lists of one client wait for each other, and not for the lists of other clients. */
-function inListTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: () => Promise<T>): Promise<T> {
-  return listTurns.run(read, { client })
+function withListSlot<T>({ listReads }: ListDeps, { client }: ListRequest, read: () => Promise<T>): Promise<T> {
+  return listReads.run(read, { client })
 }
 
 /**
@@ -120,7 +120,7 @@ async function findShortPage(
     const plain = await listProductsById(deps.pools, Number(page.after?.[0] ?? 0), page.limit)
     return plain?.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
-  const products = await inListTurn(deps, request, () =>
+  const products = await withListSlot(deps, request, () =>
     deps.readLagging((db) => listSelectedProducts(db, selection, page, form), signal),
   )
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
@@ -131,12 +131,12 @@ async function openLongPage(deps: ListDeps, request: ListRequest) {
   const { selection, page, client, signal } = request
   const slot = deps.longPages.take(client)
   try {
-    const places = await inListTurn(deps, request, () =>
+    const places = await withListSlot(deps, request, () =>
       deps.readLagging((db) => listPlaces(db, selection, page), signal),
     )
     const { rows, next } = request.cut(places)
     const ids = rows.map(({ id }) => id)
-    const readNext = (some: readonly number[]) => inListTurn(deps, request, () => readPiece(deps, some, request))
+    const readNext = (some: readonly number[]) => withListSlot(deps, request, () => readPiece(deps, some, request))
     return { kind: 'long', next, slot, pieces: readPieces(ids, readNext) } as const
   } catch (error) {
     slot[Symbol.dispose]()

@@ -51,14 +51,14 @@ export interface QueueImportInput extends ImportOrder {
 export async function queueImport(deps: QueueDeps, input: QueueImportInput): Promise<Answered<ReportedImport>> {
   const { operator, key, bytes, toCaller, ...order } = input
   const { db, batches } = deps.transferDatabase
-  const inTurn = <T>(work: () => Promise<T>) => batches.run(work, { client: operator.actor.id })
-  const id = await inTurn(() => insertOperatorImport(db, { operator, key }, order))
+  const withSlot = <T>(work: () => Promise<T>) => batches.run(work, { client: operator.actor.id })
+  const id = await withSlot(() => insertOperatorImport(db, { operator, key }, order))
   const discard = () => deleteOperatorImport(db, id)
   const place = { line: 0 }
   const tally = new ImportTally(() => performance.now(), place)
   try {
     const keep: KeepPiece = async (at, piece) => {
-      if (!(await inTurn(() => insertImportPiece(db, id, at, piece)))) throw arrivedTooSlowly()
+      if (!(await withSlot(() => insertImportPiece(db, id, at, piece)))) throw arrivedTooSlowly()
     }
     const digest = await keepFile(bytes, keep, async (kept) => {
       for await (const records of readRecords(kept, order.format, importLimits(deps.config), place)) {

@@ -4,7 +4,7 @@ import type { TokenVerifier } from '../../src/access/token-verifier.ts'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
 import { operatorForbidden, validationError } from '../../src/errors.ts'
-import { Slots } from '../../src/rate-limits/turns.ts'
+import { Slots } from '../../src/rate-limits/concurrency-limits.ts'
 import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import {

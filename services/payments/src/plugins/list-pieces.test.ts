@@ -94,7 +94,7 @@ describe('a list whose rows have many entries', () => {
 describe('answerInPieces', () => {
   it('200: reads fewer rows at a time after rows that are large together, and more again after small ones', async () => {
     const server = Fastify()
-    server.decorateRequest('inTurn', (_size, read) => read())
+    server.decorateRequest('withSlots', (_size, read) => read())
     server.decorateReply('liftDeadline', () => {})
     const sizes = (nth: number) => (nth < 300 ? 50_000 : 1)
     const asked: number[] = []
@@ -122,7 +122,7 @@ describe('answerInPieces', () => {
     const late = Fastify()
     const busy = () => serverBusy()
     await late.register(handlerDeadline, { handlerTimeoutMs: 50, timedOut: busy, bodyTimedOut: busy, busy })
-    late.decorateRequest('inTurn', (_size, read) => read())
+    late.decorateRequest('withSlots', (_size, read) => read())
     // A handler that never ends is refused at its deadline.
     late.get('/hanging', () => new Promise(() => {}))
     const hanging: unknown[] = []

@@ -22,7 +22,7 @@ export async function answerInPieces<Row extends { readonly id: string }, View e
   const first = await readPiece(listing, listing.page, PIECE.rows)
   if (first.rest === undefined) return first.views
   const next = (page: PageBounds, rowsMax: number) =>
-    reply.request.inTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page, rowsMax)))
+    reply.request.withSlots(PIECE.entries, async () => toBytes(await readPiece(listing, page, rowsMax)))
   // Each piece has its own turn and statement timeout, and a client that takes nothing is cut.
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')

@@ -7,7 +7,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCsv } from '../ledger/csv.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { anyText } from '../requests/fields.ts'
-import { ROWS_OF_OPERATOR } from './request-turns.ts'
+import { ROWS_OF_OPERATOR } from './concurrency-limits.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
 export type OperatorList =
@@ -96,7 +96,7 @@ interface CsvListing<Row extends { readonly id: string }> {
 
 /**
  * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. Each
- * piece of it is read in a turn of its own, when the client has taken the piece before. False: the client
+ * chunk of it is read with slots of its own, when the client has taken the piece before. False: the client
  * does not prefer CSV, and nothing was sent.
  */
 export async function answerAsCsv<Row extends { readonly id: string }>(
@@ -106,8 +106,8 @@ export async function answerAsCsv<Row extends { readonly id: string }>(
 ): Promise<boolean> {
   reply.header('vary', 'accept')
   if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
-  // The request holds a turn for the rows of one page. A file has more, so each piece takes a turn of its own.
-  request.turn?.[Symbol.dispose]()
+  // The request holds slots for the rows of one page. A file has more, so each chunk takes its own slots.
+  request.slots?.[Symbol.dispose]()
   const pieces = readCsv(request, listing)
   // An error before the first piece is answered with a status of its own.
   const first = await pieces.next()
@@ -130,7 +130,7 @@ async function* readCsv<Row extends { readonly id: string }>(
   let place = page
   for (let rest = CSV_ROWS.all; rest > 0; rest -= CSV_ROWS.piece) {
     const limit = Math.min(rest, CSV_ROWS.piece)
-    const piece = await request.inTurn(limit, async () => {
+    const piece = await request.withSlots(limit, async () => {
       const rows = await read({ ...place, limit })
       const lines = rows.map(view).map((row) => writeCsv([columns.map((column) => toCell(row, column))]))
       return { bytes: toAnswerPiece(lines), last: rows[limit - 1] }

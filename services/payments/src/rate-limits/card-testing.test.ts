@@ -2,7 +2,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { memoryStore } from '@trestle/rate-limits/limiter-store.ts'
 import { expect, it } from 'vitest'
 import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
-import { createRefusalLimit, createTurns } from './card-testing.ts'
+import { createKeyedLimit, createRefusalLimit } from './card-testing.ts'
 import { createRateLimits } from './rate-limits.ts'
 
 const REFUSED: PaymentOutcome = { verdict: 'refused', statusCode: 'PAYMENT_REJECTED_BY_ISSUER' }
@@ -93,10 +93,10 @@ function createWork() {
 
 // ASVS 15.2.2
 it('runs a limited number of works of one key at once, the rest in order, and works of other keys at the same time', async () => {
-  const inTurn = createTurns(2)
+  const withSlots = createKeyedLimit(2)
   const { started, work, end } = createWork()
-  const results = ['a', 'b', 'c', 'd'].map((name) => inTurn('key', work(name)))
-  const other = inTurn('other', work('x'))
+  const results = ['a', 'b', 'c', 'd'].map((name) => withSlots('key', work(name)))
+  const other = withSlots('other', work('x'))
   expect(started).toEqual(['a', 'b', 'x'])
   end('b')
   expect(await results[1]).toBe('b')
@@ -106,7 +106,7 @@ it('runs a limited number of works of one key at once, the rest in order, and wo
   expect(started).toEqual(['a', 'b', 'x', 'c', 'd'])
   for (const name of ['c', 'd', 'x']) end(name)
   expect(await Promise.all([results[2], results[3], other])).toEqual(['c', 'd', 'x'])
-  const again = ['e', 'f', 'g'].map((name) => inTurn('key', work(name)))
+  const again = ['e', 'f', 'g'].map((name) => withSlots('key', work(name)))
   expect(started.slice(5)).toEqual(['e', 'f'])
   for (const name of ['e', 'f']) end(name)
   await Promise.all(again.slice(0, 2))

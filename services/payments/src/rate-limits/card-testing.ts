@@ -13,7 +13,7 @@ export type LimitRefusals = (ip: string, decide: () => Promise<PaymentOutcome>) 
 /** Creates the limit of refused cards (reference: Rate limits). A payment that succeeds gives its event back. */
 export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
   const refuse = createRefusal(meter, 'refusals')
-  const inTurn = createTurns(1)
+  const withSlots = createKeyedLimit(1)
   const underWay = new Map<string, Set<Promise<void>>>()
   /**
    * Counts a payment as refused before it is decided. When no refusal is left, waits while payments of the address are
@@ -30,7 +30,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
   }
   return async (ip, decide) => {
     const client = addressKey(ip)
-    const { taken, finish } = await inTurn(client, async () => {
+    const { taken, finish } = await withSlots(client, async () => {
       return { taken: await countRefusal(client), finish: rememberPayment(underWay, client) }
     })
     let isRefused = false
@@ -61,10 +61,10 @@ function rememberPayment(underWay: Map<string, Set<Promise<void>>>, client: stri
 }
 
 /** Runs work when it is the turn of its key. */
-type RunInTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
+type RunWithinLimit = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
 
-/** Creates turns: at most `atOnce` pieces of work of one key run at a time, and further pieces wait in line. */
-export function createTurns(atOnce: number): RunInTurn {
+/** Creates a limit: at most `atOnce` pieces of work of one key run at a time, and further pieces wait in line. */
+export function createKeyedLimit(atOnce: number): RunWithinLimit {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   return async (key, work) => {
     const line = lines.get(key) ?? { running: 0, waiting: [] }

@@ -22,8 +22,8 @@ export const transactionsRoutes: Routes = async (app) => {
     },
     async (request) => {
       const { caller, input, params } = request
-      const inTurn: InTurn = (entries, read) => request.inTurn(entries, read)
-      const result = await readTransaction(app.deps.pools, { ...caller, id: params.transactionId }, inTurn)
+      const withSlots: InTurn = (entries, read) => request.withSlots(entries, read)
+      const result = await readTransaction(app.deps.pools, { ...caller, id: params.transactionId }, withSlots)
       const transaction = requireObject(caller, result, { input, name: 'transaction' })
       return { transaction: viewTransaction(transaction) }
     },

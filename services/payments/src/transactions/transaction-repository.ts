@@ -42,16 +42,16 @@ const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', s
 
 /**
  * A transaction by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no
- * member, both without the transaction. A long trail waits for its turn.
+ * member, both without the transaction. A long trail waits for its slots.
  */
 export async function readTransaction(
   pools: Pools,
   input: Credentials & { readonly id: string },
-  inTurn: InTurn,
+  withSlots: InTurn,
 ): Promise<AccessResult & { readonly transaction: Transaction | undefined }> {
   let row = await pools.read.one(readQuery, input)
   if (row.id !== null && row.trail_length > SHORT_TRAIL_ENTRIES) {
-    row = await inTurn(row.trail_length, () => pools.read.one(readLongQuery, input))
+    row = await withSlots(row.trail_length, () => pools.read.one(readLongQuery, input))
   }
   const { verdict, identity_id: identityId } = row
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }

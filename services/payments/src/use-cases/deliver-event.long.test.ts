@@ -135,9 +135,9 @@ describe.concurrent('deliveries', () => {
   })
 
   it('gives waiting events other turns once it knows how long a delivery takes', async ({ expect }) => {
-    const { id, webhook, update } = await listen('/turns')
+    const { id, webhook, update } = await listen('/shares')
     const job = { merchantId: id, eventId: '1', webhookId: webhook.id }
-    const waiting = { group: id, turnSeconds: 1, startAfterSeconds: 3_600 }
+    const waiting = { group: id, shareSeconds: 1, startAfterSeconds: 3_600 }
     const jobId = await payments.deps.jobs.send(payments.database.db, deliveryTask, job, waiting)
     await update('Coffee')
     const turn = async () =>
@@ -147,7 +147,7 @@ describe.concurrent('deliveries', () => {
         )
       ).rows[0]?.seconds
     await expect.poll(turn).toBeGreaterThan(1)
-    expect(at('/turns')).toHaveLength(1)
+    expect(at('/shares')).toHaveLength(1)
   })
 
   it('sends only the types of the webhook', async ({ expect }) => {

@@ -10,11 +10,11 @@ import {
   createSilentWebhooks,
   type DeliveryJob,
   deliveryTask,
-  REPLAY_TURN_SECONDS,
+  REPLAY_SHARE_SECONDS,
   rememberSilence,
   rememberTime,
   type SilentWebhooks,
-  turnSecondsOf,
+  shareSecondsOf,
   type WebhookDeps,
 } from '../webhooks/delivery.ts'
 import {
@@ -46,8 +46,8 @@ interface DeliverDeps {
 interface AttemptDeps extends DeliverDeps {
   readonly attempts: Counter
   readonly silentWebhooks: SilentWebhooks
-  /** Gives the waiting events of a merchant turns by its deliveries as they are now, in the background. */
-  readonly renewTurns: (merchantId: string) => void
+  /** Reprioritizes the waiting events of a merchant by its deliveries as they are now, in the background. */
+  readonly reprioritize: (merchantId: string) => void
 }
 
 const ANSWER_BYTES_MAX = 65_536
@@ -104,7 +104,7 @@ async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: 
   const sent = await send(deps, delivery)
   const { merchantId } = delivery.event
   const durationMs = performance.now() - beganMs
-  if (rememberTime(deps.webhooks.times, merchantId, { durationMs, now: now() })) deps.renewTurns(merchantId)
+  if (rememberTime(deps.webhooks.times, merchantId, { durationMs, now: now() })) deps.reprioritize(merchantId)
   if (isSilence(sent)) rememberSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
   return sent
@@ -154,15 +154,20 @@ function isLater(until: Date | null, now: Date): boolean {
  * events of a merchant that has become slow would keep all workers. It works for one merchant after another, so that the
  * queue has connections left for its workers.
  */
-function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['renewTurns'] {
+function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['reprioritize'] {
   let last = Promise.resolve()
   return (merchantId) => {
     last = last
       .then(() => {
-        const turnSeconds = turnSecondsOf(webhooks.times, merchantId)
-        return jobs.renewTurns({ task: deliveryTask, group: merchantId, turnSeconds, below: REPLAY_TURN_SECONDS })
+        const shareSeconds = shareSecondsOf(webhooks.times, merchantId)
+        return jobs.reprioritize({
+          task: deliveryTask,
+          group: merchantId,
+          shareSeconds: shareSeconds,
+          below: REPLAY_SHARE_SECONDS,
+        })
       })
-      .catch((error) => logger.warn({ err: error, merchant_id: merchantId }, 'turns of waiting events not renewed'))
+      .catch((error) => logger.warn({ err: error, merchant_id: merchantId }, 'waiting events not reprioritized'))
   }
 }
 
@@ -171,8 +176,8 @@ export async function startDeliveries(deps: DeliverDeps): Promise<void> {
     description: 'Attempts to deliver an event, by outcome and reason',
   })
   const silentWebhooks = createSilentWebhooks()
-  const renewTurns = createRenewal(deps)
+  const reprioritize = createRenewal(deps)
   await deps.jobs.work(deliveryTask, (job, attempt) =>
-    deliverEvent({ ...deps, attempts, silentWebhooks, renewTurns }, job, attempt),
+    deliverEvent({ ...deps, attempts, silentWebhooks, reprioritize: reprioritize }, job, attempt),
   )
 }

@@ -80,7 +80,7 @@ describe('inquireAttempt', () => {
     run: unused,
     prepare: unused,
     insert: unused,
-    renewTurns: unused,
+    reprioritize: unused,
     wake: unused,
     work: unused,
     retryDead: unused,

@@ -4,7 +4,7 @@ import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
 import { deliveryObsolete } from '../operator-errors.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
-import { deliveryTask, REPLAY_TURN_SECONDS } from '../webhooks/delivery.ts'
+import { deliveryTask, REPLAY_SHARE_SECONDS } from '../webhooks/delivery.ts'
 import { callEnableWebhook, findDeliveryJob } from '../webhooks/delivery-repository.ts'
 import { viewDelivery } from '../webhooks/delivery-view.ts'
 
@@ -32,7 +32,7 @@ export async function replayDelivery(
     const replayed = (await findDeliveryJob(trx, names.jobSchema, id)) ?? refuseMissing()
     const { merchantId, eventId, webhookId, type } = replayed
     if (type === null) refuseObsolete()
-    const options = { group: merchantId, turnSeconds: REPLAY_TURN_SECONDS }
+    const options = { group: merchantId, shareSeconds: REPLAY_SHARE_SECONDS }
     const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId }, options)
     const delivery = await findDeliveryJob(trx, names.jobSchema, job)
     if (delivery === undefined) throw new Error(`the queue has no job ${job}`)

@@ -26,18 +26,18 @@ export async function writeStatement(
     caller,
     merchantId,
     input,
-    inTurn,
+    withSlots,
   }: {
     readonly caller: Caller
     readonly merchantId: string
     readonly input: RequestInput<StatementPeriod>
     /** Reads lines when it is the client's turn. */
-    readonly inTurn: InTurn
+    readonly withSlots: InTurn
   },
 ): Promise<Statement> {
   const { merchant, ...access } = await readMerchant(pools, { ...caller, merchantId })
   const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)
-  const read = { pools, caller, merchantId, inTurn }
+  const read = { pools, caller, merchantId, withSlots }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
   return { period, rows: writeRows(read, period, { currency: owner.currency, before }) }
@@ -47,7 +47,7 @@ interface Reading {
   readonly pools: Pools
   readonly caller: Caller
   readonly merchantId: string
-  readonly inTurn: InTurn
+  readonly withSlots: InTurn
 }
 
 async function* writeRows(
@@ -72,8 +72,11 @@ async function* writeRows(
   yield statementFoot(period, last?.formerCurrency ?? currency, last?.balanceAfter ?? 0n)
 }
 
-async function readPage({ pools, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
+async function readPage(
+  { pools, caller, merchantId, withSlots }: Reading,
+  bounds: PageBounds,
+): Promise<readonly Line[]> {
   const read = () => listLines(pools, { ...caller, merchantId, test: undefined, ...bounds })
-  const result = await inTurn(bounds.limit, read)
+  const result = await withSlots(bounds.limit, read)
   return requireAccess(caller, result, valid(bounds)).lines
 }

@@ -7,7 +7,7 @@ import {
   rememberSilence,
   rememberTime,
   type SilentWebhooks,
-  turnSecondsOf,
+  shareSecondsOf,
 } from './delivery.ts'
 import { takeJobs } from './outbox.ts'
 
@@ -67,10 +67,10 @@ describe('turnSecondsOf', () => {
     [512, 'a slow delivery among twenty', [4_800, ...Array(19).fill(20)]],
     [256, 'quick deliveries after a slow one', [...Array(20).fill(20), 4_800, ...Array(10).fill(20)]],
     [64, 'many quick deliveries after slow ones', [4_500, 4_500, ...Array(120).fill(20)]],
-  ])('is %i for %s', (turnSeconds, _what, durations) => {
+  ])('is %i for %s', (shareSeconds, _what, durations) => {
     const times = createDeliveryTimes()
     for (const durationMs of durations) rememberTime(times, 'a', { durationMs, now: at(0) })
-    expect([turnSecondsOf(times, 'a'), turnSecondsOf(times, 'b')]).toEqual([turnSeconds, 8_192])
+    expect([shareSecondsOf(times, 'a'), shareSecondsOf(times, 'b')]).toEqual([shareSeconds, 8_192])
   })
 })
 
@@ -103,7 +103,7 @@ describe('rememberTime', () => {
     ],
     [
       false,
-      'one that makes turns shorter',
+      'one that makes shares shorter',
       [
         [900, 0],
         [20, 29],
@@ -111,7 +111,7 @@ describe('rememberTime', () => {
     ],
     [
       true,
-      'one that makes turns shorter after half a minute',
+      'one that makes shares shorter after half a minute',
       [
         [900, 0],
         [20, 30],
@@ -119,7 +119,7 @@ describe('rememberTime', () => {
     ],
     [
       false,
-      'one that makes turns as long as they were',
+      'one that makes shares as long as they were',
       [
         [900, 0],
         [20, 1],
@@ -136,7 +136,7 @@ describe('rememberTime', () => {
 })
 
 describe('takeJobs', () => {
-  it('gives the events of a merchant turns by the time of its deliveries, and leaves other jobs', async () => {
+  it('gives the events of a merchant shares by the time of its deliveries, and leaves other jobs', async () => {
     const times = createDeliveryTimes()
     rememberTime(times, 'slow', { durationMs: 4_500, now: at(0) })
     rememberTime(times, 'quick', { durationMs: 20, now: at(0) })
@@ -152,9 +152,9 @@ describe('takeJobs', () => {
     expect(await take(Object.create(null), 100, [])).toEqual({
       rows: 4,
       entries: [
-        { ...slow, turnSeconds: 8_192 },
-        { ...quick, turnSeconds: 64 },
-        { ...unknown, turnSeconds: 8_192 },
+        { ...slow, shareSeconds: 8_192 },
+        { ...quick, shareSeconds: 64 },
+        { ...unknown, shareSeconds: 8_192 },
         other,
       ],
     })

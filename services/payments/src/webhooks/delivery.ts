@@ -70,17 +70,17 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
 })
 
 /**
- * The seconds of an event's turn for each second of its delivery. A slow event waits until its turn is over, and quick events go
+ * The seconds of an event's share for each second of its delivery. A slow event waits until its share ends, and quick events go
  * first meanwhile. The number is large so that a slow event waits long enough. With it, 512 deliveries at once keep up with the
- * turns of 600,000 backlogs.
+ * shares of 600,000 backlogs.
  */
 const TURN_SHARE = 1_200
-const SHORTEST_TURN_SECONDS = 64
+const SHORTEST_SHARE_SECONDS = 64
 /**
- * How long the turn is of an event that an operator sends again: longer than any other, so that it delays no new event of another
+ * The share of an event that an operator sends again: longer than any other, so that it delays no new event of another
  * merchant.
  */
-export const REPLAY_TURN_SECONDS = 30_000
+export const REPLAY_SHARE_SECONDS = 30_000
 
 /** The dependencies of a delivery: the way out, the secrets that sign it, the rule for TLS, and the memory of times. */
 export interface WebhookDeps {
@@ -106,14 +106,14 @@ interface DeliveryTime {
   readonly count: number
   /** A mean that forgets slowly, so that a few quick deliveries do not hide a slow one. */
   readonly meanMs: number
-  /** When the waiting events of the merchant last got new turns, and how long. */
+  /** When the waiting events of the merchant last got new shares, and how long. */
   readonly renewedAtMs: number
-  readonly turnSeconds: number
+  readonly shareSeconds: number
 }
 
 /** The share of the last delivery in the mean. The first deliveries count alike. */
 const LAST_SHARE = 0.05
-/** How long waiting events may have turns that are longer than those of new ones. */
+/** How long waiting events may have shares that are longer than those of new ones. */
 const RENEWAL_MS = 30_000
 const MERCHANTS_MAX = 10_000
 
@@ -123,22 +123,22 @@ export function createDeliveryTimes(): DeliveryTimes {
 }
 
 /**
- * How long the turns of a merchant's events are, in seconds: a power of two, so that the events of one merchant
+ * The share of each event of a merchant, in seconds: a power of two, so that the events of one merchant
  * share few lengths. A merchant whom the process has not served yet has the longest: a burst of new ones with slow
  * webhooks delays no others.
  */
-export function turnSecondsOf(times: DeliveryTimes, merchantId: string): number {
-  return toTurnSeconds(times.get(merchantId)?.meanMs ?? ANSWER_MS)
+export function shareSecondsOf(times: DeliveryTimes, merchantId: string): number {
+  return toShareSeconds(times.get(merchantId)?.meanMs ?? ANSWER_MS)
 }
 
-function toTurnSeconds(meanMs: number): number {
+function toShareSeconds(meanMs: number): number {
   const seconds = (Math.min(meanMs, ANSWER_MS) / 1_000) * TURN_SHARE
-  return Math.max(SHORTEST_TURN_SECONDS, 2 ** Math.ceil(Math.log2(seconds)))
+  return Math.max(SHORTEST_SHARE_SECONDS, 2 ** Math.ceil(Math.log2(seconds)))
 }
 
 /**
  * Remembers how long a delivery of a merchant took.
- * @returns whether its waiting events should get new turns: turns have become longer, or the last ones are half a minute old
+ * @returns whether its waiting events should get new shares: shares have become longer, or the last ones are half a minute old
  */
 export function rememberTime(
   times: DeliveryTimes,
@@ -147,12 +147,12 @@ export function rememberTime(
 ): boolean {
   const before = times.get(merchantId)
   const { count, meanMs } = toMean(before, durationMs)
-  const turnSeconds = toTurnSeconds(meanMs)
+  const shareSeconds = toShareSeconds(meanMs)
   const isKept =
-    before !== undefined && turnSeconds <= before.turnSeconds && now.getTime() < before.renewedAtMs + RENEWAL_MS
+    before !== undefined && shareSeconds <= before.shareSeconds && now.getTime() < before.renewedAtMs + RENEWAL_MS
   times.set(
     merchantId,
-    isKept ? { ...before, count, meanMs } : { count, meanMs, turnSeconds, renewedAtMs: now.getTime() },
+    isKept ? { ...before, count, meanMs } : { count, meanMs, shareSeconds, renewedAtMs: now.getTime() },
   )
   return !isKept
 }

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails } from '../mail/mailer.ts'
 import { rejectionMailTask } from '../mail/rejection-mail.ts'
-import { type DeliveryJob, type DeliveryTimes, deliveryTask, turnSecondsOf } from './delivery.ts'
+import { type DeliveryJob, type DeliveryTimes, deliveryTask, shareSecondsOf } from './delivery.ts'
 
 /** A row of the outbox. An event has one for each webhook that wants it. */
 export interface OutboxRow {
@@ -58,7 +58,7 @@ export const takeRows: TakeRows = async (trx, limit, left) => {
 
 /** The jobs that a row of the outbox asks for: none for an event that no webhook wants. */
 export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow): readonly OutboxEntry[] {
-  // Each merchant takes turns, so that many operations of one delay those of no other.
+  // Merchants have a fair share, so that many operations of one delay those of no other.
   if (kind !== EVENT) return [{ task: kind, data, group: merchant_id }]
   if (webhook_id === null) return []
   const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }
@@ -72,19 +72,19 @@ interface TakeOptions {
 }
 
 /**
- * Takes rows as jobs. The slower a merchant's webhooks are, the longer are the turns of its events. Without a mail server, mails
+ * Takes rows as jobs. The slower a merchant's webhooks are, the longer are the shares of its events. Without a mail server, mails
  * are counted as waiting: nobody sends them for now.
  */
 export function takeJobs(takeRows: TakeRows, { times, meter }: TakeOptions): TakeRows {
   const mails = meter && countMails(meter)
-  const withTurn = (entry: OutboxEntry): OutboxEntry => {
+  const withShare = (entry: OutboxEntry): OutboxEntry => {
     if (entry.task !== deliveryTask.name || entry.group === undefined) return entry
-    return { ...entry, turnSeconds: turnSecondsOf(times, entry.group) }
+    return { ...entry, shareSeconds: shareSecondsOf(times, entry.group) }
   }
   return async (trx, limit, left) => {
     const taken = await takeRows(trx, limit, left)
     mails?.add(taken.entries.filter(({ task }) => MAIL_TASKS.has(task)).length, { outcome: 'waiting' })
-    return { ...taken, entries: taken.entries.map(withTurn) }
+    return { ...taken, entries: taken.entries.map(withShare) }
   }
 }
 

@@ -26,7 +26,7 @@ export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
     const { query } = request
     const page = readOperatorPage('audit', query)
     const { user, action } = query
-    const rows = await request.inTurn(1, () => listOperatorAudit(deps.db, { ...page, user, action }))
+    const rows = await request.withSlots(1, () => listOperatorAudit(deps.db, { ...page, user, action }))
     return { entries: showOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
   })
 }

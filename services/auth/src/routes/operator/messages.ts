@@ -25,7 +25,7 @@ export const operatorMessagesRoutes: FastifyPluginAsyncZod = async (app) => {
     const { query } = request
     const page = readOperatorPage('messages', query)
     const { user, status } = query
-    const rows = await request.inTurn(1, () => listMessages(deps.db, { ...page, user, status }))
+    const rows = await request.withSlots(1, () => listMessages(deps.db, { ...page, user, status }))
     return { messages: showOperatorPage(reply, page, { rows, placeOf: (message) => message }).map(viewMessage) }
   })
 }

@@ -85,7 +85,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/operator/users', { ...read, schema: listSchema }, async (request, reply) => {
     const { query } = request
     const page = readOperatorPage('users', query)
-    const rows = await request.inTurn(1, () => searchUsers(deps, { ...page, search: query.search }))
+    const rows = await request.withSlots(1, () => searchUsers(deps, { ...page, search: query.search }))
     const shown = showOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
     return { users: shown.map((profile) => viewListedUser(profile)) }
   })
@@ -103,7 +103,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get('/operator/users/:userId', { ...read, schema: readSchema }, (request) => {
     const userId = requireId('user_id', request.params.userId)
-    return request.inTurn(1, () => showUserToOperator(deps, userId))
+    return request.withSlots(1, () => showUserToOperator(deps, userId))
   })
 
   const changesUser = { config: { action: 'users.change', namesFields: true }, schema: changeSchema } as const

@@ -24,7 +24,7 @@ export class Default extends OperatorController {
     const { config: limits, db } = this.application.context
     const wanted = { path: '/operator/audit', selection: JSON.stringify({ order, productId }), keywords, limits }
     const rows = await this.readPageById(wanted, (behind) =>
-      this.inListTurn(() => listOperatorAudit(db, { productId, order }, behind)),
+      this.withListSlot(() => listOperatorAudit(db, { productId, order }, behind)),
     )
     return listBody(rows.map((entry) => JSON.stringify(entry)))
   }

@@ -81,7 +81,7 @@ export class Default extends OperatorController {
   async #list({ order, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { config: limits, db } = this.application.context
     const rows = await this.readPageById({ path: PATH, selection: order, keywords, limits }, (behind) =>
-      this.inListTurn(() => listOperatorImports(db, order, behind)),
+      this.withListSlot(() => listOperatorImports(db, order, behind)),
     )
     return listBody(rows.map((row) => JSON.stringify(row)))
   }

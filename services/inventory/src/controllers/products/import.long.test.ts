@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { envelopeOf, importReport, invalidBody, refusedBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/inventory-app.ts'
 import { SCOPES } from '../../access/actor.ts'
-import { Slots } from '../../rate-limits/turns.ts'
+import { Slots } from '../../rate-limits/concurrency-limits.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

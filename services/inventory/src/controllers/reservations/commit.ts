@@ -28,7 +28,7 @@ export class Default extends InventoryController {
   })
   async POST(...[id, { quantity }]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, `/reservations/commit/${id}`, { quantity })
-    const { verdict, body } = await this.writeInTurn(() =>
+    const { verdict, body } = await this.writeWithSlot(() =>
       commitReservation(this.application.context, { caller, id, quantity }),
     )
     this.logOrMarkRepeat(verdict, { event: 'reservation.committed', reservation_id: id })

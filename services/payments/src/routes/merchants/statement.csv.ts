@@ -54,8 +54,8 @@ export const statementRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { caller, params, query: input } = request
-      const inTurn: InTurn = (lines, read) => request.inTurn(lines, read)
-      const { period, rows } = await writeStatement(app.deps, { caller, ...params, input, inTurn })
+      const withSlots: InTurn = (lines, read) => request.withSlots(lines, read)
+      const { period, rows } = await writeStatement(app.deps, { caller, ...params, input, withSlots })
       reply.headers(fileHeaders(params.merchantId, period))
       // Each page is read in a turn of its own.
       reply.liftDeadline()

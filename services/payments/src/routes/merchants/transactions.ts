@@ -4,9 +4,9 @@ import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import { TRAIL_ENTRIES } from '../../plugins/concurrency-limits.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { TRAIL_ENTRIES } from '../../plugins/request-turns.ts'
 import {
   amount,
   currency,

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/concurrency-limits.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 import { id, pathUuid } from '../../requests/fields.ts'
 import { showDelivery } from '../../use-cases/show-delivery.ts'
 import { DELIVERY_STATUSES, DeliveryAttempt } from '../../webhooks/delivery-attempt.ts'
@@ -50,7 +50,7 @@ export const operatorDeliveriesRoutes: Routes = async (app) => {
   app.get(
     '/operator/deliveries/:deliveryId',
     {
-      config: { action: 'deliveries.read', rowsOfTurn: ROWS_OF_LONG_READ },
+      config: { action: 'deliveries.read', rowsCounted: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'getDelivery',
         tags: ['Operators'],

@@ -3,9 +3,9 @@ import { operatorAnswers } from '../../error-body.ts'
 import { AppMemberView, UserMemberView, viewAppMember, viewUserMember } from '../../members/member.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant.ts'
 import { listOperatedMerchants } from '../../merchants/operator-merchant-repository.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/concurrency-limits.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 import { pathId, text } from '../../requests/fields.ts'
 import { type ShownMerchant, showMerchant } from '../../use-cases/show-merchant.ts'
 import { viewWebhook, WebhookView } from '../../webhooks/webhook-view.ts'
@@ -55,7 +55,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
   app.get(
     '/operator/merchants/:merchantId',
     {
-      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_LONG_READ },
+      config: { action: 'merchants.read', rowsCounted: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'getMerchantAsOperator',
         tags: ['Operators'],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/concurrency-limits.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 import { text } from '../../requests/fields.ts'
 import { searchEverything } from '../../use-cases/search-everything.ts'
 
@@ -16,7 +16,7 @@ export const operatorSearchRoutes: Routes = async (app) => {
   app.get(
     '/operator/search',
     {
-      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_LONG_READ },
+      config: { action: 'merchants.read', rowsCounted: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'searchAsOperator',
         tags: ['Operators'],

@@ -2,8 +2,8 @@ import { countJobs, type ListedJob, listJobs } from '@trestle/jobs/list-jobs.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { tasks } from '../../migrations.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/concurrency-limits.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 
 const JobView = z
   .object({
@@ -26,7 +26,7 @@ export const operatorTasksRoutes: Routes = async (app) => {
   app.get(
     '/operator/tasks',
     {
-      config: { action: 'tasks.read', rowsOfTurn: ROWS_OF_LONG_READ },
+      config: { action: 'tasks.read', rowsCounted: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'listTasks',
         tags: ['Operators'],

@@ -3,6 +3,7 @@ import { DisputeView, viewDispute } from '../../disputes/dispute.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/concurrency-limits.ts'
 import {
   answerAsCsv,
   listOrCsv,
@@ -11,7 +12,6 @@ import {
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
 import {
   countReadAtOnce,
@@ -110,7 +110,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
   app.get(
     '/operator/transactions/:transactionId',
     {
-      config: { action: 'transactions.read', rowsOfTurn: ROWS_OF_LONG_READ },
+      config: { action: 'transactions.read', rowsCounted: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'getTransactionAsOperator',
         tags: ['Operators'],

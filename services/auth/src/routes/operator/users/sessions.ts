@@ -57,7 +57,7 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
       const page = readOperatorPage('sessions', query)
       const userId = requireId('user_id', params.userId)
       await getManagedProfile(deps.pools, { userId, audience: undefined })
-      const rows = await request.inTurn(1, () => listSessionsOfUser(deps.db, { ...page, userId }))
+      const rows = await request.withSlots(1, () => listSessionsOfUser(deps.db, { ...page, userId }))
       const placeOf = ({ id, startedAt }: (typeof rows)[number]) => ({ id, createdAt: startedAt })
       return { sessions: showOperatorPage(reply, page, { rows, placeOf }).map(viewListedSession) }
     },

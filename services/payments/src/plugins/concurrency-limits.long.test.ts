@@ -202,7 +202,7 @@ describe('long lists', () => {
     }
   })
 
-  it('200: read after requests that were refused, because a refusal gives up its turn', async () => {
+  it('200: read after requests that were refused, because a refusal frees its slots', async () => {
     for (let count = 0; count < 3; count += 1) {
       const [unknown, invalid] = await Promise.all([
         ask(`/merchants/${'f'.repeat(24)}/lines?limit=1000`, ONE),

@@ -1,26 +1,26 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
 
-// What one client may have at a time, as the reference states it (reference: Turns), where the connections of the process or an
-// export must know it too. turns.ts has the other bounds.
+// What one client may have at a time, as the reference states it (reference: Concurrency limits), where the connections of the process or an
+// export must know it too. concurrency-limits.ts has the other bounds.
 
 /**
- * How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as
- * long for its turn.
+ * How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as long for its
+ * slot.
  */
 export const KEY_WAIT_MS = 5_000
-/** A batch of an import waits this long for its turn, and for locks that other imports hold. */
+/** A batch of an import waits this long for its slot, and for locks that other imports hold. */
 export const TRANSFER_WAIT_MS = 60_000
-/** How long a read of a list or of an export waits for its turn. */
+/** How long a read of a list or of an export waits for its slot. */
 export const READ_WAIT_MS = 10_000
 /** Statements of lists that run at a time, in all and for one client. */
-export const LISTS = { places: 4, each: 2 } as const
+export const LISTS = { slots: 4, each: 2 } as const
 /** Exports that read the database at a time, in all and for one client. */
-export const EXPORT_READS = { places: 3, each: 1 } as const
+export const EXPORT_READS = { slots: 3, each: 1 } as const
 /** Batches of imports that are stored at a time, in all and for one client. */
-const IMPORT_BATCHES = { places: 4, each: 2 } as const
-/** The connections of imports and exports: one for each place, and one that stores an atomic import as a whole. */
-export const TRANSFER_CONNECTIONS: number = EXPORT_READS.places + IMPORT_BATCHES.places + 1
+const IMPORT_BATCHES = { slots: 4, each: 2 } as const
+/** The connections of imports and exports: one for each slot, and one that stores an atomic import as a whole. */
+export const TRANSFER_CONNECTIONS: number = EXPORT_READS.slots + IMPORT_BATCHES.slots + 1
 
 /** The share of the connections for writes that products get, and the share of either kind that one client gets. */
 const WRITE_SHARE = 0.75
@@ -31,16 +31,16 @@ const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
 
-/** Turns of clients, and bounds of what they may have open. */
-export interface Turns {
+/** Concurrency limits of clients, and bounds of what they may have open. */
+export interface ConcurrencyLimits {
   /** Changes of products. They may wait for an import, so they leave connections to stock. */
   readonly productWrites: FairGate
   /** Changes of stock and locations. One client leaves connections to other clients. */
   readonly stockWrites: FairGate
-  /** Changes of operators, before the turn of their kind. */
+  /** Changes of operators, before the limit of their kind. */
   readonly operatorWrites: FairGate
   /** Reads of lists: as many as there are connections for lists. */
-  readonly listTurns: FairGate
+  readonly listReads: FairGate
   /** Open long pages. Each may have a piece in memory. */
   readonly longPages: Slots
   /** Open imports. Each may have a batch in memory. */
@@ -50,38 +50,38 @@ export interface Turns {
 }
 
 /** The two gates at which imports wait, since an atomic import holds its connection for long. */
-export interface ImportTurns {
+export interface ImportLimits {
   /** Storing or staging a batch, or judging a dry run. */
   readonly batches: FairGate
   /** Storing an atomic import as a whole. */
   readonly wholeImports: FairGate
 }
 
-/** How long a request waits for its turn, in milliseconds. */
+/** How long a request waits for its slot, in milliseconds. */
 const PATIENCE = { writeMs: KEY_WAIT_MS, readMs: READ_WAIT_MS }
 
-/** Makes the turns of a process (reference: Turns). Writes share the pool of `poolSize` connections. */
-export function openTurns(
+/** Creates the concurrency limits of a process (reference: Concurrency limits). Writes share the pool of `poolSize` connections. */
+export function createConcurrencyLimits(
   { database }: { readonly database: { readonly poolSize: number } },
   { writeMs, readMs }: typeof PATIENCE = PATIENCE,
-): Turns & ImportTurns {
+): ConcurrencyLimits & ImportLimits {
   return {
     productWrites: openWrites(Math.ceil(database.poolSize * WRITE_SHARE), writeMs),
     stockWrites: openWrites(database.poolSize, writeMs),
-    operatorWrites: openGate({ places: database.poolSize, each: OPERATOR_WRITES, patienceMs: readMs }),
-    listTurns: openGate({ ...LISTS, patienceMs: readMs }),
+    operatorWrites: openGate({ slots: database.poolSize, each: OPERATOR_WRITES, patienceMs: readMs }),
+    listReads: openGate({ ...LISTS, patienceMs: readMs }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
     batches: openGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS }),
-    wholeImports: openGate({ places: 1, patienceMs: TRANSFER_WAIT_MS }),
+    wholeImports: openGate({ slots: 1, patienceMs: TRANSFER_WAIT_MS }),
   }
 }
 
-/** All writes of one client may wait for the same product or level, so the client leaves places to other clients. */
-function openWrites(places: number, patienceMs: number): FairGate {
-  const each = Math.ceil(places * WRITE_SHARE)
-  return openGate({ places, each, patienceMs })
+/** All writes of one client may wait for the same product or level, so the client leaves slots to other clients. */
+function openWrites(slots: number, patienceMs: number): FairGate {
+  const each = Math.ceil(slots * WRITE_SHARE)
+  return openGate({ slots: slots, each, patienceMs })
 }
 
 /** A gate that answers serviceUnavailable to a client who waits longer than its patience. */

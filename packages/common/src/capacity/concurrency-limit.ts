@@ -3,12 +3,12 @@ import fp from 'fastify-plugin'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
 
 /** The concurrency limit of requests, such as rows that they read, and the client of a request. */
-export interface RequestTurnsOptions extends Omit<FairGateOptions, 'patienceMs'> {
+export interface ConcurrencyLimitOptions extends Omit<FairGateOptions, 'patienceMs'> {
   readonly clientOf: (request: FastifyRequest) => string
   /**
    * The slots that a request takes, such as the rows of the list that it asks for. It has them from the validation until the
-   * answer, or its first chunk, is written. Undefined for a request that takes no slots, or takes its slots by `takeTurn` or
-   * `inTurn`. By default none takes one.
+   * answer, or its first chunk, is written. Undefined for a request that takes no slots, or takes its slots by `takeSlots` or
+   * `withSlots`. By default none takes one.
    */
   readonly sizeOf?: (request: FastifyRequest) => number | undefined
 }
@@ -19,33 +19,33 @@ const PATIENCE_MS = 10_000
  * Limits the concurrency of long reads, changes or pages, with a fair share for each client. A request that has no slot after
  * ten seconds is refused with the error of `refuse`.
  */
-export const requestTurns = fp(
-  async (app: FastifyInstance, { clientOf, sizeOf, ...bounds }: RequestTurnsOptions) => {
+export const concurrencyLimit = fp(
+  async (app: FastifyInstance, { clientOf, sizeOf, ...bounds }: ConcurrencyLimitOptions) => {
     const gate = new FairGate({ ...bounds, patienceMs: PATIENCE_MS })
-    app.decorateRequest('turn')
-    app.decorateRequest('inTurn', function inTurn(size, read) {
+    app.decorateRequest('slots')
+    app.decorateRequest('withSlots', function withSlots(size, read) {
       return gate.run(read, { client: clientOf(this), size })
     })
-    app.decorateRequest('takeTurn', async function takeTurn(size, reply) {
-      const turn = await gate.enter({ client: clientOf(this), size, signal: untilClosed(reply) })
-      this.turn = turn
+    app.decorateRequest('takeSlots', async function takeSlots(size, reply) {
+      const slots = await gate.enter({ client: clientOf(this), size, signal: untilClosed(reply) })
+      this.slots = slots
       // The deadline has answered: the handler does not run, and no later hook frees the slots.
-      if (reply.sent) turn[Symbol.dispose]()
+      if (reply.sent) slots[Symbol.dispose]()
     })
     app.addHook('preHandler', async (request, reply) => {
       const size = sizeOf?.(request)
-      if (size !== undefined) await request.takeTurn(size, reply)
+      if (size !== undefined) await request.takeSlots(size, reply)
     })
     app.addHook('onSend', (request, _reply, payload, done) => {
-      request.turn?.[Symbol.dispose]()
+      request.slots?.[Symbol.dispose]()
       done(null, payload)
     })
     app.addHook('onResponse', (request, _reply, done) => {
-      request.turn?.[Symbol.dispose]()
+      request.slots?.[Symbol.dispose]()
       done()
     })
   },
-  { name: 'request-turns' },
+  { name: 'concurrency-limit' },
 )
 
 /** Ends the wait of a client that leaves. Fastify would run its handler all the same. */
@@ -58,16 +58,16 @@ function untilClosed({ raw }: FastifyReply): AbortSignal {
 declare module 'fastify' {
   interface FastifyRequest {
     /** The slots of the request, which are freed with the answer. */
-    turn: Disposable | undefined
+    slots: Disposable | undefined
     /**
      * Takes slots until the answer, or its first chunk, is written. `size`: the number of slots.
      * @throws the error of `refuse` when no slot is free in time, or the client leaves
      */
-    takeTurn(size: number, reply: FastifyReply): Promise<void>
+    takeSlots(size: number, reply: FastifyReply): Promise<void>
     /**
      * Reads a list, or one chunk of a long answer, when slots are free. `size`: the number of slots.
      * @throws the error of `refuse` when no slot is free in time
      */
-    inTurn<T>(size: number, read: () => Promise<T>): Promise<T>
+    withSlots<T>(size: number, read: () => Promise<T>): Promise<T>
   }
 }

@@ -34,15 +34,15 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The jobs of a task in the order of their turns, and how many seconds after the first turn each one ends. */
+/** The jobs of a task in the order of their shares, and how many seconds after the first share each one ends. */
 const readOrder = async (task: AnyTask, state: string) => {
   const { rows } = await sql<{ to: string; seconds: number }>`
     SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS seconds FROM turns_jobs.job
     WHERE name = ${task.name} AND state::text = ${state} ORDER BY seconds, "to"`.execute(database.db)
   return rows
 }
-/** The jobs of a task with a group in the order of their turns: how long each is, when it may begin, and when it ends. */
-const readTurns = async (task: AnyTask, state: string) => {
+/** The jobs of a task with a group in the order of their shares: how long each is, when it may begin, and when it ends. */
+const readShares = async (task: AnyTask, state: string) => {
   const { rows } = await sql<{ to: string; place: number; length: number; mayBegin: number; ends: number }>`
     SELECT data ->> 'to' AS "to", row_number() OVER (ORDER BY priority DESC)::int AS place,
       coalesce(group_tier::int, 60) AS length,
@@ -52,27 +52,27 @@ const readTurns = async (task: AnyTask, state: string) => {
   return rows
 }
 
-describe('turns', () => {
+describe('fair share', () => {
   it('puts each job behind those of its group that wait as it does', async () => {
     await jobs.work(failing, () => Promise.reject(new Error('not now')))
-    // A turn begins when the job may be tried again, or when that of the job before ends.
-    const due = async () => (await readTurns(failing, 'retry')).toSorted((one, other) => one.ends - other.ends)
-    // Jobs that fail at the same time may get the same turn.
+    // A share begins when the job may be tried again, or when the share of the job before ends.
+    const due = async () => (await readShares(failing, 'retry')).toSorted((one, other) => one.ends - other.ends)
+    // Jobs that fail at the same time may get the same share.
     for (const failed of [1, 2, 3]) {
       await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
       await expect.poll(due).toHaveLength(failed)
     }
     let ends = 0
-    for (const turn of await due()) {
-      expect(turn.ends).toBe(Math.max(turn.mayBegin, ends) + 60)
-      ends = turn.ends
+    for (const share of await due()) {
+      expect(share.ends).toBe(Math.max(share.mayBegin, ends) + 60)
+      ends = share.ends
     }
     await database.db.transaction().execute(async (trx) => {
       const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
       await jobs.insert(trx, nobody.name, entries)
       await jobs.send(trx, nobody, { to: 'a' }, { group: 'a' })
-      for (const to of ['slow', 'slow']) await jobs.send(trx, nobody, { to }, { group: 'a', turnSeconds: 100 })
-      await jobs.insert(trx, nobody.name, [{ data: { to: 'quick' }, group: 'a', turnSeconds: 8 }])
+      for (const to of ['slow', 'slow']) await jobs.send(trx, nobody, { to }, { group: 'a', shareSeconds: 100 })
+      await jobs.insert(trx, nobody.name, [{ data: { to: 'quick' }, group: 'a', shareSeconds: 8 }])
     })
     expect(await readOrder(nobody, 'created')).toEqual([
       { to: 'quick', seconds: 0 },
@@ -85,16 +85,17 @@ describe('turns', () => {
     ])
   })
 
-  it('gives the jobs of a group turns of another length, and leaves long ones and those of others', async () => {
-    const send = (to: string, group: string, turnSeconds?: number) =>
-      jobs.send(database.db, nobody, { to }, { group, ...(turnSeconds && { turnSeconds }) })
+  it('gives the jobs of a group shares of another length, and leaves long ones and those of others', async () => {
+    const send = (to: string, group: string, shareSeconds?: number) =>
+      jobs.send(database.db, nobody, { to }, { group, ...(shareSeconds && { shareSeconds: shareSeconds }) })
     for (const to of ['first', 'second']) await send(to, 'a', 8)
     await send('third', 'a')
     await send('replay', 'a', 9_000)
     await send('other', 'b', 8)
-    const renew = (turnSeconds: number) => jobs.renewTurns({ task: nobody, group: 'a', turnSeconds, below: 9_000 })
+    const renew = (shareSeconds: number) =>
+      jobs.reprioritize({ task: nobody, group: 'a', shareSeconds: shareSeconds, below: 9_000 })
     const lengths = async () =>
-      (await readTurns(nobody, 'created')).map(({ to, length, place }) => `${place}. ${to} ${length}`)
+      (await readShares(nobody, 'created')).map(({ to, length, place }) => `${place}. ${to} ${length}`)
     await renew(1_000)
     expect(await lengths()).toEqual([
       '1. other 8',
@@ -107,7 +108,7 @@ describe('turns', () => {
     expect(await lengths()).toEqual(['1. first 1', '2. second 1', '3. third 1', '4. other 8', '5. replay 9000'])
   })
 
-  it('keeps the length of a turn for the next attempt of a job that runs', async () => {
+  it('keeps the length of a share for the next attempt of a job that runs', async () => {
     const end = Promise.withResolvers<void>()
     const running: string[] = []
     await jobs.work(stopped, async ({ to }) => {
@@ -115,13 +116,13 @@ describe('turns', () => {
       await end.promise
       throw new Error('not now')
     })
-    await jobs.send(database.db, stopped, { to: 'slow' }, { group: 'a', turnSeconds: 8 })
+    await jobs.send(database.db, stopped, { to: 'slow' }, { group: 'a', shareSeconds: 8 })
     await expect.poll(() => running).toEqual(['slow'])
-    await jobs.renewTurns({ task: stopped, group: 'a', turnSeconds: 1_000, below: 9_000 })
+    await jobs.reprioritize({ task: stopped, group: 'a', shareSeconds: 1_000, below: 9_000 })
     end.resolve()
     await expect
       .poll(async () =>
-        (await readTurns(stopped, 'retry')).map(({ length, ends, mayBegin }) => [length, ends - mayBegin]),
+        (await readShares(stopped, 'retry')).map(({ length, ends, mayBegin }) => [length, ends - mayBegin]),
       )
       .toEqual([[1_000, 1_000]])
   })

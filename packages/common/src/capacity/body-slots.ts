@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineError } from '../errors/define-error.ts'
-import { FairGate, type Turn } from './fair-gate.ts'
+import { FairGate, type HeldSlots } from './fair-gate.ts'
 
 /** The number of bytes of bodies that a process keeps, and the error of requests beyond it. */
-export interface BodyPlacesOptions {
+export interface BodySlotsOptions {
   /**
    * Bytes that the bodies of all requests together may have. One client may have half of them, or one body of any allowed size.
    */
   readonly bytesMax: number
   /** Most bytes of one body. */
   readonly bodyLimit: number
-  /** How long a request waits for a place, in milliseconds. */
+  /** How long a request waits for a slot, in milliseconds. */
   readonly patienceMs: number
   /** The client of a request, as long as its caller is not known. */
   readonly clientOf: (request: IncomingMessage) => string
@@ -23,9 +23,9 @@ interface Entry {
   /** The address, and then the caller once they are known. */
   client: string
   readonly bytes: number
-  /** Until when the request may wait for a place. */
+  /** Until when the request may wait for a slot. */
   readonly untilMs: number
-  /** Aborted to end the wait for a place. */
+  /** Aborted to end the wait for a slot. */
   readonly waitsUntil: AbortController
   /** Bytes that the connection had received at the last check. */
   receivedBytes: number
@@ -39,10 +39,10 @@ const SMALL_BYTES = 16 * 1_024
 const SLOW_BYTES = 32 * 1_024
 /** A request gives way only after its body has been slow for this time. */
 const GRACE_MS = 2_000
-/** Most requests that wait for a place. Each of them already has one chunk of its body in memory. */
+/** Most requests that wait for a slot. Each of them already has one chunk of its body in memory. */
 const WAITING_MAX = 64
 
-const noPlace = defineError(503, 'no_place', 'no place for the body came free')
+const noSlot = defineError(503, 'no_place', 'no place for the body came free')
 
 const leaves = new WeakMap<IncomingMessage, () => void>()
 const moves = new WeakMap<IncomingMessage, (caller: string) => Promise<boolean>>()
@@ -50,22 +50,22 @@ const callers = new WeakMap<IncomingMessage, string>()
 const answers = new WeakMap<IncomingMessage, () => void>()
 const refused = new WeakSet<IncomingMessage>()
 
-/** Gives up the place of a request: its handler does not keep the body, or no longer needs it. */
-export function leaveBodyPlace(request: IncomingMessage): void {
+/** Gives up the slot of a request: its handler does not keep the body, or no longer needs it. */
+export function leaveBodySlot(request: IncomingMessage): void {
   leaves.get(request)?.()
 }
 
-/** Whether a request holds a place for its body, which it has not given up yet. */
-export function hasBodyPlace(request: IncomingMessage): boolean {
+/** Whether a request holds a slot for its body, which it has not given up yet. */
+export function hasBodySlot(request: IncomingMessage): boolean {
   return leaves.has(request)
 }
 
 /**
  * Counts a request for its caller from now on, and no longer for its address. A caller who has no share left gives up the
- * place for the body, which then waits unread for another one.
+ * slot for the body, which then waits unread for another one.
  * @returns whether the body may be read
  */
-export async function moveBodyPlace(request: IncomingMessage, caller: string): Promise<boolean> {
+export async function moveBodySlot(request: IncomingMessage, caller: string): Promise<boolean> {
   callers.set(request, caller)
   return (await moves.get(request)?.(caller)) ?? true
 }
@@ -75,60 +75,60 @@ export function callerOfRequest(request: IncomingMessage): string | undefined {
   return callers.get(request)
 }
 
-/** Whether a request got no place for its body, so that it must be refused. */
-export function hasNoBodyPlace(request: IncomingMessage): boolean {
+/** Whether a request got no slot for its body, so that it must be refused. */
+export function hasNoBodySlot(request: IncomingMessage): boolean {
   return refused.has(request)
 }
 
-/** Sets how a request is answered if its body is slow while others need its place. */
+/** Sets how a request is answered if its body is slow while others need its slot. */
 export function answerSlowBody(request: IncomingMessage, answer: () => void): void {
   answers.set(request, answer)
 }
 
-/** The places of a process for requests with large bodies. */
-export interface BodyPlaces {
-  /** Begins a request: at once if its body is small, otherwise when its body has a place, or when the wait is over. */
+/** The slots of a process for requests with large bodies. */
+export interface BodySlots {
+  /** Begins a request: at once if its body is small, otherwise when its body has a slot, or when the wait is over. */
   readonly enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => void
   /** Makes slow requests give way to waiting ones. Call it once a second. */
   readonly endSlow: () => void
 }
 
 /**
- * Returns places for requests with large bodies, which handlers keep in memory until the whole body has
- * arrived. A request without a place waits, and its body is not read. A client is an address until the
- * caller is known by a verified token or key, then the caller. Clients take turns, and when too many
+ * Returns slots for requests with large bodies, which handlers keep in memory until the whole body has
+ * arrived. A request without a slot waits, and its body is not read. A client is an address until the
+ * caller is known by a verified token or key, then the caller. Clients are served round-robin. When too many
  * requests wait, the client with the most of them is refused first. So a client with many requests does
- * not keep others out. A request with a place gives way when its body hardly arrives.
+ * not keep others out. A request with a slot gives way when its body hardly arrives.
  */
-export function createBodyPlaces(options: BodyPlacesOptions): BodyPlaces {
+export function createBodySlots(options: BodySlotsOptions): BodySlots {
   const { bytesMax, bodyLimit, patienceMs, cut } = options
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
-  const gate = new FairGate({ places: bytesMax, each, patienceMs, refuse: noPlace })
+  const gate = new FairGate({ slots: bytesMax, each, patienceMs, refuse: noSlot })
   const held = new Set<Entry>()
   const waiting = new Set<Entry>()
-  const keepPlace = (entry: Entry, response: ServerResponse, place: Turn) => {
-    const leavePlace = () => {
+  const keepSlot = (entry: Entry, response: ServerResponse, slot: HeldSlots) => {
+    const leaveSlot = () => {
       held.delete(entry)
       moves.delete(entry.request)
-      place[Symbol.dispose]()
+      slot[Symbol.dispose]()
     }
     entry.fastMs = performance.now()
     held.add(entry)
-    leaves.set(entry.request, leavePlace)
+    leaves.set(entry.request, leaveSlot)
     moves.set(entry.request, async (caller) => {
-      if (place.moveTo(caller)) {
+      if (slot.moveTo(caller)) {
         entry.client = caller
         return true
       }
       // Meanwhile the share of the address is free for its other users.
-      leavePlace()
-      response.off('close', leavePlace)
-      return takePlace({ ...entry, client: caller, waitsUntil: new AbortController() }, response)
+      leaveSlot()
+      response.off('close', leaveSlot)
+      return takeSlot({ ...entry, client: caller, waitsUntil: new AbortController() }, response)
     })
-    response.once('close', leavePlace)
+    response.once('close', leaveSlot)
   }
-  /** Waits for a place. Resolves to false when the request gets none. */
-  const takePlace = async (entry: Entry, response: ServerResponse): Promise<boolean> => {
+  /** Waits for a slot. Resolves to false when the request gets none. */
+  const takeSlot = async (entry: Entry, response: ServerResponse): Promise<boolean> => {
     const { client, bytes, untilMs, waitsUntil } = entry
     if (waiting.size >= WAITING_MAX) {
       const crowding = findCrowding(waiting, client)
@@ -137,20 +137,20 @@ export function createBodyPlaces(options: BodyPlacesOptions): BodyPlaces {
     }
     const timer = setTimeout(() => waitsUntil.abort(), untilMs - performance.now())
     waiting.add(entry)
-    const place = await gate.enter({ client, size: bytes, signal: waitsUntil.signal }).catch(() => undefined)
+    const slot = await gate.enter({ client, size: bytes, signal: waitsUntil.signal }).catch(() => undefined)
     waiting.delete(entry)
     clearTimeout(timer)
-    if (place === undefined) return false
-    if (response.closed) place[Symbol.dispose]()
-    else keepPlace(entry, response, place)
+    if (slot === undefined) return false
+    if (response.closed) slot[Symbol.dispose]()
+    else keepSlot(entry, response, slot)
     return true
   }
   return {
     enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => {
       const entry = toEntry(request, options)
       if (entry === undefined) return begin()
-      void takePlace(entry, response).then((hasPlace) => {
-        if (!hasPlace) refused.add(request)
+      void takeSlot(entry, response).then((hasSlot) => {
+        if (!hasSlot) refused.add(request)
         if (!response.closed) begin()
       })
     },
@@ -159,7 +159,7 @@ export function createBodyPlaces(options: BodyPlacesOptions): BodyPlaces {
 }
 
 /** The entry of a request with a large body. Undefined for a small one, and for one that no handler keeps. */
-function toEntry(request: IncomingMessage, options: BodyPlacesOptions): Entry | undefined {
+function toEntry(request: IncomingMessage, options: BodySlotsOptions): Entry | undefined {
   const { bytesMax, bodyLimit, patienceMs, clientOf } = options
   const declared = declaredBytes(request)
   // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
@@ -177,7 +177,7 @@ function toEntry(request: IncomingMessage, options: BodyPlacesOptions): Entry | 
 }
 
 /** Makes the slowest requests give way, as many as the waiting ones need. */
-function endSlow(held: ReadonlySet<Entry>, waiting: ReadonlySet<Entry>, cut: BodyPlacesOptions['cut']): void {
+function endSlow(held: ReadonlySet<Entry>, waiting: ReadonlySet<Entry>, cut: BodySlotsOptions['cut']): void {
   const nowMs = performance.now()
   for (const entry of held) rememberProgress(entry, nowMs)
   const slow = [...held].filter(({ request, fastMs }) => !request.complete && nowMs - fastMs >= GRACE_MS)

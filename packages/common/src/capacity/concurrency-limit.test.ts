@@ -4,11 +4,11 @@ import { promisify } from 'node:util'
 import Fastify, { type FastifyRequest } from 'fastify'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { defineError } from '../errors/define-error.ts'
-import { type RequestTurnsOptions, requestTurns } from './request-turns.ts'
+import { type ConcurrencyLimitOptions, concurrencyLimit } from './concurrency-limit.ts'
 
 const busy = defineError(503, 'busy', 'Busy')
 const BOUNDS = {
-  places: 2,
+  slots: 2,
   each: 1,
   refuse: busy,
   clientOf: (request: FastifyRequest) => String(request.headers.client),
@@ -18,19 +18,19 @@ afterEach(() => {
 })
 
 /** An app with a list whose reads wait until the test lets them go on. */
-async function startLists(options: RequestTurnsOptions) {
+async function startLists(options: ConcurrencyLimitOptions) {
   const begun: string[] = []
   const gate = Promise.withResolvers<void>()
   const app = Fastify()
   onTestFinished(() => app.close())
-  await app.register(requestTurns, options)
+  await app.register(concurrencyLimit, options)
   const read = async (request: FastifyRequest) => {
     begun.push(`${request.headers.client} ${request.url}`)
     await gate.promise
     return [request.url]
   }
   app.get('/held', read)
-  app.get('/pieces', (request) => request.inTurn(1, () => read(request)))
+  app.get('/pieces', (request) => request.withSlots(1, () => read(request)))
   const get = async (url: string, client: string) => {
     const { statusCode, body } = await app.inject({ url, headers: { client } })
     return [statusCode, body]
@@ -55,7 +55,7 @@ it('takes no turn for a whole request without sizes', async () => {
   expect(await Promise.all(answers)).toEqual(Array(3).fill([200, '["/held"]']))
 })
 
-it('holds the turn of a list with a size until it is answered, and none of a request without one', async () => {
+it('holds the slots of a list with a size until it is answered, and none of a request without one', async () => {
   const sizeOf = ({ url }: FastifyRequest) => (url === '/held' ? 1 : undefined)
   const { begun, get, goOn } = await startLists({ ...BOUNDS, sizeOf })
   const held = [get('/held', 'ada'), get('/held', 'ada')]
@@ -66,7 +66,7 @@ it('holds the turn of a list with a size until it is answered, and none of a req
   expect(begun).toEqual(['ada /held', 'ada /held'])
 })
 
-it('reads no list for a client that left while it waited for its turn', async () => {
+it('reads no list for a client that left while it waited for a slot', async () => {
   const { app, begun, goOn } = await startLists({ ...BOUNDS, sizeOf: () => 1 })
   const url = await app.listen({ port: 0 })
   const countOpen = promisify(app.server.getConnections.bind(app.server))
@@ -84,7 +84,7 @@ it('reads no list for a client that left while it waited for its turn', async ()
   expect(begun).toEqual(['ada /held?1', 'ada /held?4'])
 })
 
-it('refuses a turn that has not come after ten seconds, and gives the place to the next request', async () => {
+it('refuses a request without a slot after ten seconds, and gives the slot to the next request', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const { begun, get, goOn } = await startLists(BOUNDS)
   const first = get('/pieces', 'ada')

@@ -7,8 +7,8 @@ import { plainVocabulary } from '../../test/plain-vocabulary.ts'
 import { createServer } from '../server/create-server.ts'
 
 const BODY_BYTES = 500_000
-/** As many bodies of the largest size as there are places. */
-const PLACES = 2
+/** As many bodies of the largest size as there are slots. */
+const SLOTS = 2
 /** Longer than the other tests take. */
 const PATIENCE_MS = 2_000
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
     handlerTimeoutMs: 600_000,
     requestTimeoutMs: 0,
     meter: createNoopMeter(),
-    connections: { bodyBytesMax: PLACES * BODY_BYTES, bodyPatienceMs: PATIENCE_MS },
+    connections: { bodyBytesMax: SLOTS * BODY_BYTES, bodyPatienceMs: PATIENCE_MS },
   })
   app.addHook('onRequest', async ({ url }) => {
     begun.push(url)
@@ -91,16 +91,16 @@ const BUSY = ['HTTP/1.1 503 Service Unavailable', { status: 503, code: 'busy', m
 const LATE = ['HTTP/1.1 408 Request Timeout', { status: 408, code: 'slow_body', message: 'Slow body' }]
 const TOO_LARGE = ['HTTP/1.1 413 Payload Too Large', { status: 413, code: 'too_large', message: 'Too large' }]
 
-/** Requests that hold every place. Each stops a byte before the end of its body. */
-async function takeAllPlaces(): Promise<readonly Socket[]> {
-  const sockets = Array.from({ length: PLACES }, (_, at) => send(`/kept?${at}`, { keptBack: 1 }))
-  await expect.poll(() => begun.length).toBe(PLACES)
+/** Requests that hold every slot. Each stops a byte before the end of its body. */
+async function takeAllSlots(): Promise<readonly Socket[]> {
+  const sockets = Array.from({ length: SLOTS }, (_, at) => send(`/kept?${at}`, { keptBack: 1 }))
+  await expect.poll(() => begun.length).toBe(SLOTS)
   return sockets
 }
 
 describe('requests with large bodies', () => {
-  it('wait unread while all places are taken, and begin when one is free', async () => {
-    const [first] = await takeAllPlaces()
+  it('wait unread while all slots are taken, and begin when one is free', async () => {
+    const [first] = await takeAllSlots()
     const next = send('/kept?next')
     expect(await answerTo(send('/kept?small', { bytes: 2 }))).toBe('HTTP/1.1 200 OK')
     expect(begun).not.toContain('/kept?next')
@@ -108,26 +108,26 @@ describe('requests with large bodies', () => {
     expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
   })
 
-  it('begin when a client with a place leaves', async () => {
-    const [first] = await takeAllPlaces()
+  it('begin when a client with a slot leaves', async () => {
+    const [first] = await takeAllSlots()
     const next = send('/kept?next')
     first?.destroy()
     expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
   })
 
-  it('begin when bodies with a place have hardly arrived for two seconds, and these are answered as late', async () => {
-    const slow = await takeAllPlaces()
+  it('begin when bodies with a slot have hardly arrived for two seconds, and these are answered as late', async () => {
+    const slow = await takeAllSlots()
     const late = Promise.all(slow.map(refusalOf))
     const waiting = [send('/kept?next'), send('/kept?next')]
     await expect.poll(() => probe()).toBe('HTTP/1.1 200 OK')
     vi.advanceTimersByTime(4_000)
     expect(await Promise.all(waiting.map(answerTo))).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK'])
-    expect(await late).toEqual(Array(PLACES).fill(LATE))
+    expect(await late).toEqual(Array(SLOTS).fill(LATE))
   })
 
   it('do not give way while no request waits, while their bodies arrive, or after their bodies have arrived', async () => {
     const lasting = [send('/slow'), send('/kept?lasting', { keptBack: 400_000 })]
-    await expect.poll(() => begun.length).toBe(PLACES)
+    await expect.poll(() => begun.length).toBe(SLOTS)
     vi.advanceTimersByTime(10_000)
     const next = send('/kept?next')
     for (let second = 0; second < 10; second += 1) {
@@ -187,7 +187,7 @@ describe('requests with large bodies', () => {
   })
 
   it('are refused when too many of them wait', async () => {
-    await takeAllPlaces()
+    await takeAllSlots()
     const waiting = Array.from({ length: 80 }, () => send('/kept?next'))
     const refused: unknown[] = []
     for (const socket of waiting) void refusalOf(socket).then((refusal) => refused.push(refusal))
@@ -196,7 +196,7 @@ describe('requests with large bodies', () => {
 
   it('are refused for the client with the most waiting requests, and for no other client', async () => {
     const busy = nextClient()
-    await takeAllPlaces()
+    await takeAllSlots()
     const crowd = Array.from({ length: 64 }, () => send('/kept?crowd', { from: busy }))
     await probe()
     const refused: unknown[] = []
@@ -207,8 +207,8 @@ describe('requests with large bodies', () => {
     expect(await other).toBe('HTTP/1.1 200 OK')
   })
 
-  it('are refused when no place becomes free in time', async () => {
-    await takeAllPlaces()
+  it('are refused when no slot becomes free in time', async () => {
+    await takeAllSlots()
     const answer = String(await once(send('/kept?next'), 'data'))
     expect(answer).toMatch(/^HTTP\/1.1 503 /)
     expect(answer).toContain('connection: close\r\n')
@@ -216,9 +216,9 @@ describe('requests with large bodies', () => {
     expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual({ status: 503, code: 'busy', message: 'Busy' })
   })
 
-  it('get no place when they are refused for their size', async () => {
+  it('get no slot when they are refused for their size', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'performance'] })
-    await takeAllPlaces()
+    await takeAllSlots()
     const answer = refusalOf(send('/kept', { bytes: BODY_BYTES + 1, keptBack: BODY_BYTES + 1 }))
     await expect.poll(() => begun).toContain('/kept')
     // The refusal waits for the rest of the body, but not for long.
@@ -226,9 +226,9 @@ describe('requests with large bodies', () => {
     expect(await answer).toEqual(TOO_LARGE)
   })
 
-  it('give up their place when the handler lifts its deadline', async () => {
-    const through = Array.from({ length: PLACES }, () => send('/read-through', { keptBack: 1, type: 'text/csv' }))
-    await expect.poll(() => begun.length).toBe(PLACES)
+  it('give up their slot when the handler lifts its deadline', async () => {
+    const through = Array.from({ length: SLOTS }, () => send('/read-through', { keptBack: 1, type: 'text/csv' }))
+    await expect.poll(() => begun.length).toBe(SLOTS)
     expect(await answerTo(send('/kept'))).toBe('HTTP/1.1 200 OK')
     expect(through.map(({ destroyed }) => destroyed)).toEqual([false, false])
   })
