@@ -106,19 +106,19 @@ export const nothingChanged = defineError(422, 'nothing_changed', 'Nothing is ch
 export const answerLost = defineError(
   503,
   'answer_lost',
-  'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once',
+  'The service has not answered, so the outcome is unknown. Press the button again: the change is made at most once',
 )
 /** A form was sent again with other values, after an attempt that was made or has begun. */
 export const formSpent = defineError(
   409,
   'form_spent',
-  'This form was sent before with other values, which may have been done. See what has changed, and open the form anew',
+  'This form was sent before with other values, which may have taken effect. Check the current state, and open the form again',
 )
 /** Another operator has changed a fact that the question of a change shows, such as a currency. */
 export const formStale = defineError(
   409,
   'form_stale',
-  'What this form shows was changed by somebody else. See what is there now, and send the form again',
+  'Another operator has changed the values of this form. Check the current values, and send the form again',
 )
 export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')
 export const mediaTypeUnsupported = defineError(415, 'media_type_unsupported', 'The console takes forms only')

@@ -151,7 +151,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
     'admin',
     [
       ...open('Exceptions'),
-      ['see', 'What was said'],
+      ['see', 'Answer of the acquirer'],
       ['press', 'j'],
       ...ask('Resolve…', 'leaves the list of those that wait'),
       ['reach', 'Note (optional)'],
@@ -194,7 +194,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
     [
       ...open('Jobs'),
       ['see', 'Registration of apps'],
-      ...ask('Close registration…', 'Nobody registers an app from now on.'),
+      ...ask('Close registration…', 'New apps can no longer be registered.'),
       ...open('Close registration'),
       ['see', 'The registration of apps is closed'],
     ],
@@ -206,7 +206,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
       ['press', 'g', 's'],
       ['see', 'On hand'],
       ...open('Count MUG at SHELF'),
-      ['see', 'What is really there.'],
+      ['see', 'The counted quantity.'],
       ['replace', '1180'],
       ['press', 'Enter'],
       ['see', 'Count of MUG is recorded'],

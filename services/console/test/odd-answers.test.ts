@@ -78,7 +78,7 @@ describe('a change', () => {
       answer = HTML
       const page = await opened.browser.submit(path, { merchant: '', name: 'x', iban: 'y' })
       const keyOf = ({ html }: SeenPage) => hiddenFields(html, path)._key
-      expect([page.status, page.path, page.text.includes('nobody knows whether it was done'), keyOf(page)]).toEqual([
+      expect([page.status, page.path, page.text.includes('the outcome is unknown'), keyOf(page)]).toEqual([
         503,
         path,
         true,

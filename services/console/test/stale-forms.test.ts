@@ -44,7 +44,7 @@ beforeEach(() => {
   dispute = 'EUR'
 })
 
-const STALE = 'What this form shows was changed by somebody else. See what is there now, and send the form again.'
+const STALE = 'Another operator has changed the values of this form. Check the current values, and send the form again.'
 const labels = (html: string) => [...html.matchAll(/(?:Fee of [a-z ]+) in [A-Z]{3}/g)].map(([label]) => label)
 const typed = { rate: '1.35', flat: '0.30', dispute: '30.00', refund: '0.20' }
 

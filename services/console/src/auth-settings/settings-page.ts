@@ -14,7 +14,7 @@ export function settingsPage(settings: AuthSettings): ConsolePage {
     section: 'settings',
     main: html`${pageHead({ title: 'Settings' })}
 ${tabs('Settings', SETTINGS_PAGES, SETTINGS_PATH)}
-<p class="note">These are the settings of auth. Whoever runs the service changes them.</p>
+<p class="note">These are the settings of auth. The operator of the process changes them.</p>
 ${settings.warnings.map((warning) => html`<p class="alert" role="alert">Warning: ${warning}.</p>`)}
 <div class="grid split"><div class="stack">
 ${providersCard(settings)}

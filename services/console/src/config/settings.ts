@@ -55,7 +55,9 @@ const sessionSettings = group('Sessions', {
   ),
   REQUIRE_MFA: flag()
     .prefault('true')
-    .describe('Each sign-in needs a code of an authenticator app. Who has none sets one up at the first sign-in.'),
+    .describe(
+      'Each sign-in needs a code of an authenticator app. Operators without an app set one up at the first sign-in.',
+    ),
 })
 
 const {

@@ -33,7 +33,7 @@ describe('the question before an event is sent again', () => {
     expect(sentencesOf(status)).toEqual([
       'The same event goes to https://shop.example/hooks once more, as a delivery of its own.',
       ...(['waiting', 'sending', 'retrying'].includes(status)
-        ? ['This delivery goes on too, so the event may arrive twice: a receiver knows it by its id.']
+        ? ['This delivery continues too, so the event may arrive twice: a receiver recognizes it by its id.']
         : []),
       'If the webhook was disabled, it is enabled again.',
     ])

@@ -126,7 +126,7 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
         `The same event goes to ${webhook?.url ?? 'its webhook'} once more, as a delivery of its own.`,
         ...(ENDED.has(status)
           ? []
-          : ['This delivery goes on too, so the event may arrive twice: a receiver knows it by its id.']),
+          : ['This delivery continues too, so the event may arrive twice: a receiver recognizes it by its id.']),
         'If the webhook was disabled, it is enabled again.',
       ],
       reliesOn: ({ webhook }) => ({ url: webhook?.url ?? '' }),

@@ -112,7 +112,7 @@ function exceptionColumns(viewer: Viewer, decimals: Decimals): readonly Column<E
       kind: 'number',
       cell: ({ heldBack }) => (heldBack === undefined ? '' : heldBackText(heldBack, decimals)),
     },
-    { label: 'What was said', kind: 'bare', cell: ({ payload }) => payloadOf(payload) },
+    { label: 'Answer of the acquirer', kind: 'bare', cell: ({ payload }) => payloadOf(payload) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     { label: '', cell: (exception) => html`${changeLinks(exceptionChanges, { ...exception, decimals }, viewer)}` },
   ]
@@ -219,8 +219,8 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
       title: ({ amount, currency, decimals }) => `Outcome of the authorization of ${money(amount, currency, decimals)}`,
       isDangerous: true,
       consequences: ({ acquirer = 'the simulator' }) => [
-        `Ask ${acquirer} first: only they know what became of the authorization.`,
-        'Where they have approved it, the authorization is given back, because nobody waits for it any more.',
+        `Ask ${acquirer} first: only they know the outcome of the authorization.`,
+        'If they have approved it, the authorization is given back, because the payment has ended.',
         'This cannot be undone.',
       ],
       fields: (_shown, { outcome }) =>

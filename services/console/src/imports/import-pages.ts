@@ -47,7 +47,7 @@ function progressCard(shown: ReportedImport): Html {
 <p>${badge(state, stateTone(state))} ${text} · ${modeText(shown)}</p>
 <progress class="progress" value="${processed}" max="${Math.max(total, 1)}" aria-label="Progress"${attribute('aria-valuetext', text)}>${text}</progress>
 ${error === null ? undefined : html`<p class="alert" role="alert">${error.description}</p>`}
-${isOpen(shown) ? html`<p class="hint">The import goes on when this page is closed. <a href="${importPath(id)}">Look again</a></p>` : undefined}
+${isOpen(shown) ? html`<p class="hint">The import continues when this page is closed. <a href="${importPath(id)}">Look again</a></p>` : undefined}
 </div>`,
   )
 }
@@ -65,7 +65,7 @@ function reportCard({ report, state, atomic, dryRun }: ReportedImport): Html | u
     ([label, value]) =>
       html`<div class="${statKind(label, value)}"><dl><dt>${label}</dt><dd>${count(value)}</dd></dl></div>`,
   )
-  return card(isStored ? 'Report' : 'What would happen', html`<div class="stats">${stats}</div>`)
+  return card(isStored ? 'Report' : 'Expected result', html`<div class="stats">${stats}</div>`)
 }
 
 /** Emphasizes failed records, and mutes 0. */

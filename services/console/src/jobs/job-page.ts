@@ -71,7 +71,7 @@ function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
 
 function registrationCard(registration: Registration, viewer: Viewer): Html {
   const { mode, isClosed } = registration
-  const words = { open: 'Everybody', invited: 'Whoever is invited', closed: 'Nobody' }
+  const words = { open: 'Everyone', invited: 'Clients with an invitation', closed: 'No one' }
   return card(
     'Registration of apps',
     html`<div class="card-body stack"><p>${isClosed ? badge('Closed by an operator', 'warn') : html`${words[mode]} may register apps.`}</p><p class="hint">The settings of payments say: ${mode}.</p><div class="actions">${changeLinks(registrationChanges, registration, viewer)}</div></div>`,
@@ -117,7 +117,7 @@ export const registrationChanges: Changeable<Registration> = {
       isDangerous: true,
       isOffered: ({ mode, isClosed }) => mode !== 'closed' && !isClosed,
       consequences: () => [
-        'Nobody registers an app from now on. Apps that are registered go on.',
+        'New apps can no longer be registered. Registered apps keep working.',
         'You can open it again.',
       ],
       call: () => registrationCall({ isClosed: true }),

@@ -30,8 +30,8 @@ export const merchantChanges: Changeable<ShownMerchant> = {
       title: (shown) => `Change the fees of ${nameOf(shown)}`,
       consequences: (shown) => [
         `${nameOf(shown)} pays the new fees for later captures, refunds and lost disputes.`,
-        'What was charged stays as it is. A field that you leave as it is stays as it is.',
-        'The merchant is told by an event.',
+        'Earlier fees stay. Unchanged fields keep their values.',
+        'The merchant gets an event.',
       ],
       fields: (shown, given, refusal) => feeFields(pricedOf(shown), given, refusal),
       reliesOn: ({ merchant: { pricing } }) => ({

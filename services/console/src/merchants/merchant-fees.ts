@@ -23,7 +23,7 @@ export const Pricing = z.looseObject({ rate: z.int(), flat: Money, dispute: Mone
 const FLAT_FEES = [
   { fee: 'flat', label: 'Fee of a capture', hint: undefined },
   { fee: 'dispute', label: 'Fee of a lost dispute', hint: undefined },
-  { fee: 'refund', label: 'Fee of a refund', hint: 'Payments does not show it. Empty: it stays as it is.' },
+  { fee: 'refund', label: 'Fee of a refund', hint: 'Payments does not show it. Empty: unchanged.' },
 ] as const
 type FlatFee = (typeof FLAT_FEES)[number]['fee']
 

@@ -71,7 +71,7 @@ describe('the balances of merchants', () => {
   })
 })
 
-describe('the overview of a service that tells nothing', () => {
+describe('the overview of a service that has no numbers', () => {
   it.each([
     [
       'away',
@@ -87,7 +87,7 @@ describe('the overview of a service that tells nothing', () => {
 
   it('says why, where the answer is an error', () => {
     expect(textOf({ inventory: { kind: 'refused', message: 'Too many requests. Wait a minute' } })).toBe(
-      'Overview Services inventory tells nothing Inventory Too many requests. Wait a minute.',
+      'Overview Services inventory has no numbers Inventory Too many requests. Wait a minute.',
     )
   })
 })

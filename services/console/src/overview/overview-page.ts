@@ -43,7 +43,7 @@ function healthRow(name: string, seen: Seen<{ readonly health: Readonly<Record<s
 function badgesOf(seen: Seen<{ readonly health: Readonly<Record<string, string>> }>): readonly Html[] {
   if (seen.kind === 'away') return [badge('does not answer', 'bad')]
   if (seen.kind === 'missing') return [badge('knows no operators', 'bad')]
-  if (seen.kind === 'refused') return [badge('tells nothing', 'bad')]
+  if (seen.kind === 'refused') return [badge('has no numbers', 'bad')]
   return Object.entries(seen.kind === 'seen' ? seen.value.health : seen.health).map(([part, state]) =>
     state === 'ok' ? badge(`${part} ok`, 'good') : badge(`${part}: ${state}`, 'bad'),
   )

@@ -122,7 +122,7 @@ ${listCard({
   rows: value,
   next,
   query: { ...query },
-  empty: emptyState('audit', action || user ? 'No entry matches.' : 'Nobody has changed anything yet.'),
+  empty: emptyState('audit', action || user ? 'No entry matches.' : 'No changes yet.'),
 })}`,
   }
 }

@@ -89,7 +89,7 @@ export const allPayoutsChanges: Changeable<undefined> = {
       isDangerous: true,
       consequences: () => [
         'Up to 5,000 payouts that wait go into files for the bank, and count as exported.',
-        'You find the files among the batches. Give each to the bank once: it pays what they say.',
+        'You find the files among the batches. Give each to the bank once: it makes the payments in it.',
       ],
       fields: (_shown, { name, iban, bic, day }, problem) =>
         html`${textField({ name: 'name', label: 'Owner of the account that pays', value: name, isRequired: true, isFocused: true, problem })}${textField({ name: 'iban', label: 'IBAN of the account', value: iban, isRequired: true, problem })}${textField({ name: 'bic', label: 'BIC of its bank (optional)', value: bic, problem })}${textField({ name: 'day', label: 'Day on which the bank pays (optional)', value: day, pattern: '[0-9]{4}-[0-9]{2}-[0-9]{2}', hint: 'Such as 2026-03-02. Empty: the next day on which banks settle.', problem })}`,

@@ -117,7 +117,7 @@ const TITLES: Readonly<Record<number, string>> = {
  * key.
  */
 const SEND_AGAIN =
-  'What the form asks for may be done already. Reload this page to send the same form again: it is done at most once.'
+  'The change may be made already. Reload this page to send the same form again: the change is made at most once.'
 
 /** The frame of an error: none for those who are not signed in, and advice after some errors. */
 interface ErrorSurroundings {

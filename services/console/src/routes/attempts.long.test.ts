@@ -38,7 +38,7 @@ describe('POST /attempts/:attemptId/:change', () => {
       true,
     ])
     expect((await browser.open(path)).text).toBe(
-      'Outcome of the authorization of EUR 5.00 Ask north first: only they know what became of the authorization. Where they have approved it, the authorization is given back, because nobody waits for it any more. This cannot be undone. Outcome Choose… approved: the acquirer has authorized it declined: the acquirer has refused it Record the outcome Cancel',
+      'Outcome of the authorization of EUR 5.00 Ask north first: only they know the outcome of the authorization. If they have approved it, the authorization is given back, because the payment has ended. This cannot be undone. Outcome Choose… approved: the acquirer has authorized it declined: the acquirer has refused it Record the outcome Cancel',
     )
     const page = await browser.submit(path, { outcome: 'declined' })
     expect([page.firstStatus, page.path, toastOf(page.html), page.text]).toEqual([

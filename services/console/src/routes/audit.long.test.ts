@@ -45,9 +45,9 @@ describe('GET /audit/:service', () => {
     )
   })
 
-  it('200: says that nobody has changed anything while the audit log is empty', async () => {
+  it('200: says that there are no changes while the audit log is empty', async () => {
     const page = await (await test.signedIn('viewer')).open('/audit/inventory')
-    expect([page.status, page.text]).toEqual([200, 'Audit Auth Payments Inventory Nobody has changed anything yet.'])
+    expect([page.status, page.text]).toEqual([200, 'Audit Auth Payments Inventory No changes yet.'])
   })
 
   it('404: shows no audit log of a service that is not set up', async () => {

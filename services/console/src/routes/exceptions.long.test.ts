@@ -32,7 +32,7 @@ describe('GET /exceptions', () => {
     const page = await (await test.signedIn('viewer')).open('/exceptions')
     expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
-      `Exceptions Exceptions Unknown outcomes ${FILTERS} About State Merchant Held back What was said Created ↓ operation north Waits ID Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } TIME`,
+      `Exceptions Exceptions Unknown outcomes ${FILTERS} About State Merchant Held back Answer of the acquirer Created ↓ operation north Waits ID Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } TIME`,
     )
     expect(page.html).toContain('&lt;b&gt;late&lt;/b&gt;')
     const resolved = await (await test.signedIn('viewer')).open('/exceptions?open=false')

@@ -103,9 +103,9 @@ const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.
 
 describe('POST /merchants/:merchantId/:change', () => {
   const ASKED =
-    'Change the fees of Nordhavn Coffee Nordhavn Coffee pays the new fees for later captures, refunds and lost disputes. What was charged stays as it is. A field that you leave as it is stays as it is. The merchant is told by an event.'
+    'Change the fees of Nordhavn Coffee Nordhavn Coffee pays the new fees for later captures, refunds and lost disputes. Earlier fees stay. Unchanged fields keep their values. The merchant gets an event.'
   const FEES =
-    'Share of a capture in percent Fee of a capture in EUR Fee of a lost dispute in EUR Fee of a refund in EUR Payments does not show it. Empty: it stays as it is. Change fees Cancel'
+    'Share of a capture in percent Fee of a capture in EUR Fee of a lost dispute in EUR Fee of a refund in EUR Payments does not show it. Empty: unchanged. Change fees Cancel'
   const CLOCK =
     'Advance the clock of Nordhavn Coffee Expiry of cards and authorizations, payouts and due dates of disputes follow the clock of this test merchant. Authorizations that have expired by the new time are voided at once. This cannot be undone: the clock never goes back.'
   const sends = async (change: string, fields: Readonly<Record<string, string>>) => {

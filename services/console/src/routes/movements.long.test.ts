@@ -65,7 +65,7 @@ describe('POST /movements', () => {
     const lost = await browser.submit('/movements', { quantity: '9' })
     expect([lost.status, problemOf(lost.html), lost.html.includes('name="expectedOnHand" value="2"')]).toEqual([
       503,
-      'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once.',
+      'The service has not answered, so the outcome is unknown. Press the button again: the change is made at most once.',
       true,
     ])
     lossy.loseAnswers(false)

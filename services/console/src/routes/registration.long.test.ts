@@ -27,7 +27,7 @@ describe('POST /registration/:change', () => {
   it('303: closes the registration of apps after a question, and opens it again', async () => {
     const browser = await test.signedIn('admin')
     expect((await browser.open('/registration/close')).text).toBe(
-      'Close registration Nobody registers an app from now on. Apps that are registered go on. You can open it again. Close registration Cancel',
+      'Close registration New apps can no longer be registered. Registered apps keep working. You can open it again. Close registration Cancel',
     )
     const closed = await browser.submit('/registration/close')
     expect([
@@ -39,7 +39,7 @@ describe('POST /registration/:change', () => {
     expect(await register()).toBe(403)
     await browser.open('/registration/open')
     const opened = await browser.submit('/registration/open')
-    expect([opened.firstStatus, opened.path, opened.text.includes('Everybody may register apps.')]).toEqual([
+    expect([opened.firstStatus, opened.path, opened.text.includes('Everyone may register apps.')]).toEqual([
       303,
       '/jobs',
       true,

@@ -46,5 +46,5 @@ async function findNote(
   const { ended, unended } = request.query
   if ((ended ?? unended) === undefined || (await readSession(request)) !== undefined) return undefined
   if (unended === undefined) return `${notSignedIn.message}.`
-  return 'You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here.'
+  return 'You are signed out of this browser. Auth has not answered, so the session is still open there. It cannot be used without the cookie that was here.'
 }

@@ -37,7 +37,7 @@ describe('POST /sign-out', () => {
     expect([page.firstStatus, page.path, page.text, browser.cookies.size]).toEqual([
       303,
       '/sign-in?unended=1',
-      'Trestle console Sign in You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here. Email Password Sign in',
+      'Trestle console Sign in You are signed out of this browser. Auth has not answered, so the session is still open there. It cannot be used without the cookie that was here. Email Password Sign in',
       0,
     ])
     expect(wayTo(await browser.open('/'))).toEqual([303, '/sign-in'])

@@ -240,7 +240,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     const lost = await browser.submit(pathOf(5, '/capture'), { amount: '100', reference: '' })
     expect([lost.status, lost.text]).toEqual([
       503,
-      expect.stringContaining('The service has not answered, so nobody knows whether it was done.'),
+      expect.stringContaining('The service has not answered, so the outcome is unknown.'),
     ])
     lossy.loseAnswers(false)
     const page = await browser.submit(pathOf(5, '/capture'), { amount: '100', reference: '' })
@@ -265,7 +265,7 @@ describe('POST /transactions/:transactionId/:change', () => {
       const page = await send(amount)
       expect([page.status, page.text]).toEqual([
         422,
-        expect.stringContaining('This form was sent before with other values, which may have been done.'),
+        expect.stringContaining('This form was sent before with other values, which may have taken effect.'),
       ])
     }
     expect((await browser.open(pathOf(5))).text).toContain('Captured EUR 140.00 Pending EUR 160.00')
@@ -285,7 +285,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     expect([page.status, page.text]).toEqual([
       503,
       expect.stringContaining(
-        'Payments does not answer. Its pages work again as soon as it does. What the form asks for may be done already. Reload this page to send the same form again: it is done at most once.',
+        'Payments does not answer. Its pages work again as soon as it does. The change may be made already. Reload this page to send the same form again: the change is made at most once.',
       ),
     ])
     lossy.loseAnswers(false)

@@ -56,7 +56,7 @@ describe('GET /users/:userId', () => {
     const page = await (await test.signedIn('support')).open(`/users/${id}`)
     expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
-      `Users ID@example.com ID since TIME Ban… Your role support may not use “Secure”, “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com since TIME Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
+      `Users ID@example.com ID since TIME Ban… Your role support may not use “Secure”, “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions No open session. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com since TIME Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
         'ID@example.com',
         email.replaceAll(UUID, 'ID'),
       ),
@@ -116,7 +116,7 @@ describe('POST /users/:userId/:change', () => {
     const { id, email } = await newUser()
     const browser = await test.signedIn('support')
     expect((await browser.open(`/users/${id}/ban`)).text).toBe(
-      `Ban ${email} ${email} can no longer sign in, and all their sessions pause. You can end the ban at any time. The sessions then go on, unless you sign the user out everywhere. For how long an hour a day seven days thirty days until somebody ends the ban Ban Cancel`,
+      `Ban ${email} ${email} can no longer sign in, and all their sessions pause. You can end the ban at any time. The sessions then continue, unless you sign the user out everywhere. For how long an hour a day seven days thirty days until an operator ends the ban Ban Cancel`,
     )
     expect(await sends(browser, `/users/${id}/ban`, { duration: '168h' })).toEqual([
       303,
@@ -191,7 +191,7 @@ describe('POST /users/:userId/:change', () => {
     const { html } = await browser.open(`/users/${id}`)
     const [, question = ''] = /href="([^"]+reset-factor\?factor=[^"]+)"/.exec(html) ?? []
     expect((await browser.open(question)).text.replaceAll(UUID, 'ID')).toBe(
-      `Remove the second factor Trestle console ${email} signs in without this second factor from now on. Make sure that the user asks for this, and nobody else: whoever has the password gets in. This cannot be undone. The user can set up a new one. Remove Cancel`,
+      `Remove the second factor Trestle console ${email} signs in without this second factor from now on. Make sure that the user asks for this, and not another person: anyone with the password can sign in. This cannot be undone. The user can set up a new one. Remove Cancel`,
     )
     const page = await browser.submit(`/users/${id}/reset-factor`)
     expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
@@ -216,7 +216,7 @@ describe('POST /users/:userId/:change', () => {
     const refused = await browser.submit(`/users/${id}/secure`, { since: '2026-01-02 03:04' })
     expect([refused.status, plain(refused.text)]).toEqual([
       422,
-      `Secure the account of ${email} Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay. Changes of address that wait for a code end. ${email} can sign in again in any way that stays. The password, the addresses and the linked identities stay: make sure that they belong to the user. This cannot be undone. since: must be an RFC 3339 time with an offset Since When somebody else may have got in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z. Secure Cancel`,
+      `Secure the account of ${email} Sessions, passkeys, second factors and recovery codes that were made since this time are removed. Older ones stay. Changes of address that wait for a code end. ${email} can sign in again in any way that stays. The password, the addresses and the linked identities stay: make sure that they belong to the user. This cannot be undone. since: must be an RFC 3339 time with an offset Since When another person may have signed in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z. Secure Cancel`,
     ])
     expect(await sends(browser, `/users/${id}/secure`, { since: '2026-01-02T03:04:05Z' })).toEqual([
       303,
@@ -234,7 +234,7 @@ describe('POST /users/:userId/:change', () => {
     const refused = await browser.submit(`/users/${id}/change`, { email, phone: '', password: '' })
     expect([refused.status, plain(refused.text)]).toEqual([
       422,
-      'Change ID@example.com A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A new password ends all sessions of the user. Passkeys that these sessions have registered are removed. A field that you leave as it is stays as it is. Nothing is changed yet. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
+      'Change ID@example.com A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A new password ends all sessions of the user. Passkeys that these sessions have registered are removed. Unchanged fields keep their values. Nothing is changed yet. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
     ])
     const typed = { email: 'new-name@example.com', phone: '', password: '' }
     expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([303, `/users/${id}`, 'The user is changed'])

@@ -199,7 +199,7 @@ describe('change', () => {
     expect(await calls.change(ban)).toEqual({
       kind: 'refused',
       message:
-        'This form was sent before with other values, which may have been done. See what has changed, and open the form anew.',
+        'This form was sent before with other values, which may have taken effect. Check the current state, and open the form again.',
     })
   })
 
@@ -230,7 +230,7 @@ describe('change', () => {
   const UNKNOWN = {
     kind: 'unknown',
     message:
-      'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once.',
+      'The service has not answered, so the outcome is unknown. Press the button again: the change is made at most once.',
   }
 
   it.each([500, 502, 503])('is unknown after the status %i, which nobody can rely on', async (status) => {

@@ -180,7 +180,7 @@ function quantityField(type: MovementType, sent: Pick<Field, 'value' | 'problem'
     })
   }
   const hint =
-    type === 'count' ? 'What is really there. Refused when stock has moved since this page was opened.' : undefined
+    type === 'count' ? 'The counted quantity. Refused if stock has moved since this page was opened.' : undefined
   return textField({ ...common, label: type === 'count' ? 'Counted' : 'Quantity', hint })
 }
 
@@ -233,7 +233,7 @@ export const reservationChanges: Changeable<Reservation> = {
       isOffered: ({ status }) => status === 'active',
       consequences: ({ remaining, reference }) => [
         `${count(remaining)} that ${reference === null ? 'it keeps' : `${reference} keeps`} can be sold to others at once.`,
-        'Whoever has made the reservation can no longer commit it.',
+        'The client that has made the reservation can no longer commit it.',
         'This cannot be undone.',
       ],
       call: ({ id }) => ({ method: 'DELETE', path: `/reservations/${id}` }),

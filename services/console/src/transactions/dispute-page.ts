@@ -201,7 +201,7 @@ ${listCard({
   next,
   query: { ...query },
   hasCsv: true,
-  empty: emptyState('disputes', merchant || status ? 'No dispute matches.' : 'Nobody disputes a payment.'),
+  empty: emptyState('disputes', merchant || status ? 'No dispute matches.' : 'No disputes yet.'),
 })}`,
   }
 }

@@ -120,7 +120,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
     isOffered: ({ limits }) => limits.dispute > 0,
     consequences: (shown) => [
       `The amount is kept from the balance of ${nameOf(shown)} until the dispute is decided.`,
-      'The merchant is told by an event.',
+      'The merchant gets an event.',
     ],
     fields: (shown, given, problem) =>
       html`${amountFields(shown, given, { most: shown.limits.dispute, problem })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,

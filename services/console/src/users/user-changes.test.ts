@@ -133,14 +133,14 @@ describe('a question that lets somebody in', () => {
       'confirm-email',
       [
         'ada@example.com counts as confirmed, as if the user had entered the code of a message.',
-        'Whoever signed up keeps the password and all other ways to sign in: make sure that the account is theirs.',
+        'The person who signed up keeps the password and all other ways to sign in: make sure that the account belongs to that person.',
       ],
     ],
     [
       'console-role',
       [
-        'ada@example.com may do in this console what the role permits.',
-        'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
+        'ada@example.com may use this console as the role permits.',
+        'So may anyone else who can sign in to the account: make sure that only its owner has set its password.',
         'A change of the role ends all their sessions. Passkeys that these sessions have registered are removed.',
       ],
     ],
@@ -187,7 +187,7 @@ describe('a question that ends sessions', () => {
       [
         'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
         'A new password ends all sessions of the user. Passkeys that these sessions have registered are removed.',
-        'A field that you leave as it is stays as it is.',
+        'Unchanged fields keep their values.',
       ],
     ],
   ])('names the passkeys that go with them: %s', (name, given, expected) => {

@@ -93,7 +93,7 @@ const HELP: readonly AskedChange<ShownUser>[] = [
         name: 'since',
         label: 'Since',
         value: since,
-        hint: 'When somebody else may have got in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z.',
+        hint: 'When another person may have signed in, with an offset from UTC: 2026-01-02T03:04:00+01:00, or 2026-01-02T02:04:00Z.',
         isRequired: true,
         isFocused: true,
         maxLength: 40,
@@ -140,7 +140,7 @@ const HELP: readonly AskedChange<ShownUser>[] = [
     isDangerous: true,
     isOffered: (shown) => isThere(shown) && !shown.is_protected && Boolean(shown.user.email_confirmed_at),
     consequences: ({ user }) => [
-      `Whoever opens the link is signed in as ${nameOf(user)}, once and within ten minutes.`,
+      `The link signs its reader in as ${nameOf(user)}, once and within ten minutes.`,
       'The audit log keeps who made it, and why.',
       'The settings of auth may not permit it (OPERATOR_SIGN_IN_AS).',
     ],
@@ -164,7 +164,7 @@ const DURATIONS = [
   ['24h', 'a day'],
   ['168h', 'seven days'],
   ['720h', 'thirty days'],
-  ['876000h', 'until somebody ends the ban'],
+  ['876000h', 'until an operator ends the ban'],
 ] as const
 
 const ROLES = [
@@ -189,7 +189,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
       isOffered: (shown) => isThere(shown) && shown.user[kind] !== '' && !shown.user[`${kind}_confirmed_at`],
       consequences: ({ user }) => [
         `${kind === 'phone' ? `+${user.phone}` : user.email} counts as confirmed, as if the user had entered the code of a message.`,
-        'Whoever signed up keeps the password and all other ways to sign in: make sure that the account is theirs.',
+        'The person who signed up keeps the password and all other ways to sign in: make sure that the account belongs to that person.',
       ],
       reliesOn: ({ user }) => ({ address: user[kind] }),
       call: (shown) => ({ method: 'POST', path: callPath(shown, '/confirmation'), body: { kind } }),
@@ -206,7 +206,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
     isOffered: (shown, { now }) => isThere(shown) && !isBanned(shown.user, now),
     consequences: ({ user }) => [
       `${nameOf(user)} can no longer sign in, and all their sessions pause.`,
-      'You can end the ban at any time. The sessions then go on, unless you sign the user out everywhere.',
+      'You can end the ban at any time. The sessions then continue, unless you sign the user out everywhere.',
     ],
     fields: (_shown, { duration = '24h' }) =>
       choiceField({ name: 'duration', label: 'For how long', value: duration, options: DURATIONS }),
@@ -237,7 +237,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
     isOffered: isBesidePart,
     consequences: ({ user }) => [
       `${nameOf(user)} signs in without this second factor from now on.`,
-      'Make sure that the user asks for this, and nobody else: whoever has the password gets in.',
+      'Make sure that the user asks for this, and not another person: anyone with the password can sign in.',
       'This cannot be undone. The user can set up a new one.',
     ],
     part: { field: 'factor', isOf: ({ factors }, id) => hasId(factors, id), isEnded: true },
@@ -299,7 +299,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     consequences: () => [
       'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
       'A new password ends all sessions of the user. Passkeys that these sessions have registered are removed.',
-      'A field that you leave as it is stays as it is.',
+      'Unchanged fields keep their values.',
     ],
     fields: ({ user }, given) => html`${formerFields(user, given)}${addressFields(user, given)}`,
     call: (shown, given) => {
@@ -323,8 +323,8 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     title: ({ user }) => `Console role of ${nameOf(user)}`,
     isOffered: (shown, { userId }) => isThere(shown) && shown.user.id !== userId,
     consequences: ({ user }) => [
-      `${nameOf(user)} may do in this console what the role permits.`,
-      'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
+      `${nameOf(user)} may use this console as the role permits.`,
+      'So may anyone else who can sign in to the account: make sure that only its owner has set its password.',
       'A change of the role ends all their sessions. Passkeys that these sessions have registered are removed.',
     ],
     fields: ({ console_role: current }, { [FORMER_ROLE]: former = current ?? '', role = former }) =>
@@ -351,7 +351,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     fields: (_shown, { soft = 'true' }) =>
       choiceField({
         name: 'soft',
-        label: 'What stays',
+        label: 'Remaining data',
         value: soft,
         options: REMAINS,
         hint: 'References to the user lead to an empty record.',

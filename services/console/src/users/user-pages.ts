@@ -171,7 +171,7 @@ function factorsCard(shown: ShownUser, viewer: Viewer): Html {
 }
 
 function sessionsCard(shown: ShownUser, viewer: Viewer): Html {
-  if (shown.sessions.length === 0) return card('Sessions', emptyState('users', 'Nobody is signed in.'))
+  if (shown.sessions.length === 0) return card('Sessions', emptyState('users', 'No open session.'))
   const rows = shown.sessions.map(({ id, user_agent: agent, ip, aal, refreshed_at: used, created_at: made }) => [
     html`<span title="${agent ?? ''}">${browserName(agent ?? '')}</span> ${aal === 'aal2' ? badge('Second factor', 'good') : undefined}`,
     html`<code>${ip ?? '–'}</code>`,
@@ -261,7 +261,7 @@ export const newUserChanges: Changeable<undefined> = {
       consequences: () => [
         'The user exists at once.',
         'Unless the profile of auth is supabase, an address that is not confirmed gets a link that signs in.',
-        'Whoever has the password signs in, once an address is confirmed.',
+        'Anyone with the password can sign in, once an address is confirmed.',
       ],
       fields: (_shown, { email, password, confirmed }) =>
         html`${textField({ name: 'email', label: 'Email', type: 'email', value: email, isRequired: true, isFocused: true })}${newPasswordField({ label: 'Password (optional)', hint: undefined, sent: password })}${checkField({ name: 'confirmed', label: 'The address is confirmed', isChecked: confirmed === 'yes' })}`,
@@ -297,7 +297,7 @@ ${listCard({
   rows: value.users,
   next,
   query: { ...query },
-  empty: emptyState('users', query.search ? 'No user matches.' : 'Nobody has signed up yet.'),
+  empty: emptyState('users', query.search ? 'No user matches.' : 'No users yet.'),
 })}`,
   }
 }

@@ -22,7 +22,7 @@ describe('POST /payouts/export', () => {
   it('303: makes files for the bank after a question, and leads to them', async () => {
     const browser = await test.signedIn('admin')
     expect((await browser.open('/payouts/export')).text).toBe(
-      'Make files for the bank Up to 5,000 payouts that wait go into files for the bank, and count as exported. You find the files among the batches. Give each to the bank once: it pays what they say. Owner of the account that pays IBAN of the account BIC of its bank (optional) Day on which the bank pays (optional) Such as 2026-03-02. Empty: the next day on which banks settle. Make bank files Cancel',
+      'Make files for the bank Up to 5,000 payouts that wait go into files for the bank, and count as exported. You find the files among the batches. Give each to the bank once: it makes the payments in it. Owner of the account that pays IBAN of the account BIC of its bank (optional) Day on which the bank pays (optional) Such as 2026-03-02. Empty: the next day on which banks settle. Make bank files Cancel',
     )
     const debtor = { name: 'Trestle A/S', iban: 'DK5000400440116243', bic: '' }
     const page = await browser.submit('/payouts/export', debtor)

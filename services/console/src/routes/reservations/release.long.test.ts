@@ -25,7 +25,7 @@ describe('POST /reservations/:reservationId/release', () => {
     const reservation = { id, ...asked, remaining: 4, status: 'active', expiresAt: null, createdAt: time }
     expect([made, (await browser.open(path)).text]).toEqual([
       { statusCode: 201, data: reservation },
-      `Release reservation ${id} 4 that order-7 keeps can be sold to others at once. Whoever has made the reservation can no longer commit it. This cannot be undone. Release Cancel`,
+      `Release reservation ${id} 4 that order-7 keeps can be sold to others at once. The client that has made the reservation can no longer commit it. This cannot be undone. Release Cancel`,
     ])
     const page = await browser.submit(path)
     expect([page.firstStatus, page.path, page.html.includes('<span>The reservation is released</span>')]).toEqual([

@@ -19,7 +19,7 @@ describe('POST /users/new', () => {
   it('303: makes a user who signs in by the password at once, where the address counts as confirmed', async () => {
     const browser = await test.signedIn('admin')
     expect((await browser.open('/users/new')).text).toBe(
-      'New user The user exists at once. Unless the profile of auth is supabase, an address that is not confirmed gets a link that signs in. Whoever has the password signs in, once an address is confirmed. Email Password (optional) The address is confirmed Create Cancel',
+      'New user The user exists at once. Unless the profile of auth is supabase, an address that is not confirmed gets a link that signs in. Anyone with the password can sign in, once an address is confirmed. Email Password (optional) The address is confirmed Create Cancel',
     )
     const typed = { email: 'made@example.com', password: PASSWORD, confirmed: 'yes' }
     const page = await browser.submit('/users/new', typed)
@@ -57,7 +57,7 @@ describe('POST /users/new', () => {
     const page = await browser.submit('/users/new', { email: 'taken@example.com', password: '' })
     expect([page.status, page.text, page.html.includes('value="taken@example.com"')]).toEqual([
       422,
-      'New user The user exists at once. Unless the profile of auth is supabase, an address that is not confirmed gets a link that signs in. Whoever has the password signs in, once an address is confirmed. A user with this email address has already been registered Email Password (optional) The address is confirmed Create Cancel',
+      'New user The user exists at once. Unless the profile of auth is supabase, an address that is not confirmed gets a link that signs in. Anyone with the password can sign in, once an address is confirmed. A user with this email address has already been registered Email Password (optional) The address is confirmed Create Cancel',
       true,
     ])
   })
