@@ -1,5 +1,5 @@
 import type { Db } from '../src/database.ts'
-import type { UserIdentifier } from '../src/requests/identifier.ts'
+import type { UserIdentifier } from '../src/requests/fields.ts'
 import type { User } from '../src/users/user.ts'
 import { insertUser } from '../src/users/user-change-repository.ts'
 

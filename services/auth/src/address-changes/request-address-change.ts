@@ -19,7 +19,7 @@ import {
 } from '../one-time-tokens/one-time-token-repository.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import { claimResend, requireChangeIntervals } from '../rate-limits/send-interval.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'

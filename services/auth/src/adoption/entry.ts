@@ -4,8 +4,7 @@ import { type AdoptionDeps, findRecord, placesOf } from './adoption-record.ts'
 import { recoverRecord } from './prepare/begin-adoption.ts'
 import { listClosedSecrets } from './report.ts'
 
-export { adoptCommand } from './commands/adopt.ts'
-export { askOn } from './commands/confirmation.ts'
+export { adoptCommand, askOn } from './commands/adopt.ts'
 export { importCommand } from './commands/import-database.ts'
 
 const DAY_MS = 86_400_000

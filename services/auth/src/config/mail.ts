@@ -4,9 +4,15 @@ import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { greetingName } from '@trestle/common/outbound/smtp.ts'
 import type { z } from 'zod'
-import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
-import { OWN_LINK_PATH, parseOr, type Template } from '../messages/mail-template.ts'
-import { isEmail } from '../requests/identifier.ts'
+import {
+  DEFAULT_TEXTS,
+  MAIL_KINDS,
+  type MailKind,
+  OWN_LINK_PATH,
+  parseOr,
+  type Template,
+} from '../messages/mail-template.ts'
+import { isEmail } from '../requests/fields.ts'
 import type { Behaviours } from './behaviours.ts'
 import {
   codeLength,

@@ -8,7 +8,7 @@ import { twilio } from '../messages/gateways/twilio.ts'
 import { vonage } from '../messages/gateways/vonage.ts'
 import { parseOr, type Template } from '../messages/mail-template.ts'
 import type { GatewayProtocol, LibraryGateway } from '../messages/sms-gateway.ts'
-import { normalisePhone } from '../requests/identifier.ts'
+import { normalisePhone } from '../requests/fields.ts'
 import type { Behaviours } from './behaviours.ts'
 import { codeLength, lifetimeSeconds, messageIntervalMs, templateText } from './rules.ts'
 

@@ -11,7 +11,7 @@ import {
   findExternalIdentity,
   insertExternalIdentity,
 } from '../identities/identity-repository.ts'
-import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/mail-job.ts'
 import { claimToken, deleteAnonymousChanges, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { ACCEPTED_KINDS } from '../one-time-tokens/verify-request.ts'
 import type { Timestamp } from '../records/timestamp.ts'

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import { readDigits } from '../requests/identifier.ts'
+import { readDigits } from '../requests/fields.ts'
 import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
 import { isEnrolled } from './enrolment.ts'
 import type { Factor, MfaRecoverySetsTable } from './factor.ts'

@@ -7,7 +7,7 @@ import {
   codeChallengeMethodUnsupported,
   pkceIncomplete,
 } from '../request-errors.ts'
-import { withTexts } from '../requests/documented-fields.ts'
+import { withTexts } from '../requests/fields.ts'
 import { equalSecrets, type RandomBytes } from '../secrets/sealed-secret.ts'
 
 const CODE_CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'

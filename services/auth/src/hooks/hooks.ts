@@ -16,7 +16,7 @@ import {
   hookTimeout,
   hookTimeoutAfterRetry,
 } from '../external-errors.ts'
-import { upstreamForm } from '../records/upstream-form.ts'
+import { upstreamForm } from '../records/timestamp.ts'
 
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {

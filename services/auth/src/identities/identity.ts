@@ -3,7 +3,7 @@ import type { SecurityConfig } from '../config/security.ts'
 import type { AnyConfiguredProvider, Subjects } from '../external-providers/custom-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../external-providers/provider.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import { type IdentifierKind, isEmail, normaliseEmail } from '../requests/identifier.ts'
+import { type IdentifierKind, isEmail, normaliseEmail } from '../requests/fields.ts'
 
 export interface Identity {
   /** Id of the row; `identity_id` on the wire. */

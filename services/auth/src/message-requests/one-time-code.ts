@@ -8,7 +8,7 @@ import {
   reserveInterval,
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-repository.ts'

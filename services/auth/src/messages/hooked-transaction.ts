@@ -16,7 +16,7 @@ import {
   reserveInterval,
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/fields.ts'
 import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
 import { isIdentifierKept } from '../users/user-repository.ts'
 import { buildMailPayload, buildSmsPayload, type MailJob, type MessageHookDeps, mailTask } from './mail-job.ts'

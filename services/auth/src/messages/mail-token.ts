@@ -16,9 +16,8 @@ import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-t
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
 import type { User } from '../users/user.ts'
-import type { MailKind } from './default-templates.ts'
 import { type MailJob, queueMail } from './mail-job.ts'
-import { confirmationUrl } from './mail-template.ts'
+import { confirmationUrl, type MailKind } from './mail-template.ts'
 
 /** A mail with a link and a code, before its secrets are made. */
 export interface MailToken {

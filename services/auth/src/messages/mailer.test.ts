@@ -6,8 +6,7 @@ import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
-import { DEFAULT_TEXTS } from './default-templates.ts'
-import { parseTemplate } from './mail-template.ts'
+import { DEFAULT_TEXTS, parseTemplate } from './mail-template.ts'
 import { createMailer, createTemplateLoader, htmlToText } from './mailer.ts'
 
 const sink = await startMailSink()

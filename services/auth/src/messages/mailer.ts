@@ -7,8 +7,16 @@ import { DeadJob } from '@trestle/jobs/task.ts'
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
-import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
-import { parseTemplate, renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
+import {
+  DEFAULT_TEXTS,
+  MAIL_KINDS,
+  type MailKind,
+  parseTemplate,
+  renderHtml,
+  renderSubject,
+  type Template,
+  type TemplateVariables,
+} from './mail-template.ts'
 
 export interface Mail {
   readonly kind: MailKind

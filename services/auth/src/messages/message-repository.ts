@@ -1,20 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Cursor } from '../pagination/page-query.ts'
-import type { Timestamp } from '../records/timestamp.ts'
-import type { MessagesTable, NewMessage } from './message-record.ts'
-
-/** How far a message has come. A message that was not taken yet, and is tried again, is `waiting` too. */
-export type MessageStatus = 'waiting' | 'sent' | 'failed'
-
-export interface Message extends NewMessage {
-  readonly status: MessageStatus
-  readonly attempts: number
-  /** Why the last attempt has failed, or why the message was dropped. */
-  readonly error: string | null
-  readonly createdAt: Timestamp
-  readonly sentAt: Timestamp | null
-}
+import type { Message, MessageStatus, MessagesTable, NewMessage } from './message-record.ts'
 
 /** Inserts a message that waits, in the transaction that queues it. */
 export async function insertMessage(

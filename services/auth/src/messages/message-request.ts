@@ -5,7 +5,7 @@ import type { AuthConfig } from '../config.ts'
 import { emailMessagesDisabled, emailSignInsDisabled, phoneCodesDisabled, phoneMessagesDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { channelUnsupported } from '../request-errors.ts'
-import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind, UserIdentifier } from '../requests/fields.ts'
 import { SMS_CHANNELS, type SmsChannel } from './sms-gateway.ts'
 
 const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phone_change'] as const

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { NOTIFICATIONS } from '../config/mail.ts'
-import { type Notification, notify } from './notification.ts'
+import { type Notification, notify } from './mail-job.ts'
 
 const switches = Object.fromEntries(NOTIFICATIONS.map((name) => [`AUTH_MAILER_NOTIFICATIONS_${name}_ENABLED`, 'true']))
 const app = await openMailApp({

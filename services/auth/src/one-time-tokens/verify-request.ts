@@ -13,7 +13,7 @@ import {
   verifyTypeMissing,
   verifyTypeUnsupported,
 } from '../request-errors.ts'
-import { isEmail, normaliseEmail, readCode, type UserIdentifier } from '../requests/identifier.ts'
+import { isEmail, normaliseEmail, readCode, type UserIdentifier } from '../requests/fields.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { UserView, viewUser } from '../users/user-view.ts'

@@ -5,12 +5,7 @@ import { sql } from 'kysely'
 import { type SigningKeyStatus, viewSigningKey } from '../access-tokens/signing-key.ts'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
-import {
-  idempotencyKeyReused,
-  operatorForbidden,
-  operatorUnauthorized,
-  signingKeyNotFound,
-} from '../operator-errors.ts'
+import { idempotencyKeyReused, operatorForbidden, operatorUnauthorized, signingKeyNotFound } from '../errors.ts'
 import { openSecret, type SealedSecret, type Sealing, sealSecret } from '../secrets/sealed-secret.ts'
 import { type FoundSession, findLiveSessionOfLocked, type SessionLimits } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'

@@ -88,6 +88,13 @@ export interface Passkey {
   readonly lastUsedAt: Timestamp | null
 }
 
+/** A challenge of a passkey, and until when it may be answered. */
+export interface PasskeyQuestion {
+  readonly id: string
+  readonly options: CredentialOptions
+  readonly expiresAt: Date
+}
+
 /** Refuses an answer that is no valid answer of a passkey, without the reason. */
 export function refusePasskey(): never {
   throw passkeyRefused()
@@ -95,4 +102,36 @@ export function refusePasskey(): never {
 
 export function requireRoom(passkeys: readonly Passkey[], { passkeysMax }: { readonly passkeysMax: number }): void {
   if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
+}
+
+const Moment = z.string().meta({ format: 'date-time' })
+
+/** A passkey as its owner sees it (reference: Passkeys). */
+export const PasskeyView = z
+  .object({
+    id: z.guid(),
+    friendly_name: z.string(),
+    created_at: Moment,
+    last_used_at: Moment.optional(),
+  })
+  .meta({ id: 'Passkey' })
+
+/** The form in which clients see a passkey. `last_used_at` is absent until the passkey has signed in. */
+export function viewPasskey(passkey: Passkey): z.output<typeof PasskeyView> {
+  const { id, friendlyName, createdAt, lastUsedAt } = passkey
+  const view = { id, friendly_name: friendlyName, created_at: createdAt }
+  return lastUsedAt === null ? view : { ...view, last_used_at: lastUsedAt }
+}
+
+/** A challenge of a passkey, as a client gets it. */
+export const PasskeyQuestionView = z.object({
+  challenge_id: z.guid(),
+  options: CredentialOptions,
+  expires_at: z.int().meta({ description: 'When the challenge expires, in seconds since 1970' }),
+})
+
+/** The form in which clients see a challenge. Its end is in whole epoch seconds, rounded down. */
+export function viewPasskeyQuestion(question: PasskeyQuestion): z.output<typeof PasskeyQuestionView> {
+  const { id, options, expiresAt } = question
+  return { challenge_id: id, options, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
 }

@@ -4,7 +4,7 @@ import type { Db, Trx } from '../database.ts'
 import { passkeyChallengeExpired, passkeyChallengeNotFound, passkeyNotFound } from '../factor-errors.ts'
 import { parseId } from '../records/ids.ts'
 import type { CredentialRequest } from './ceremony.ts'
-import type { CredentialOptions, Passkey, StoredCredential, WebauthnCredentialsTable } from './credential.ts'
+import type { Passkey, PasskeyQuestion, StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 
 /** All passkeys of a user, oldest first. A setting limits their number. */
 export async function listPasskeys(db: Db, userId: string): Promise<Passkey[]> {
@@ -149,13 +149,6 @@ function toPasskey(row: Selectable<WebauthnCredentialsTable>): Passkey {
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
   }
-}
-
-/** A challenge of a passkey, and until when it may be answered. */
-export interface PasskeyQuestion {
-  readonly id: string
-  readonly options: CredentialOptions
-  readonly expiresAt: Date
 }
 
 /** The user who registers a passkey, and the session in which they do. */

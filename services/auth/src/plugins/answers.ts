@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { API_VERSION, isVersioned } from '../error-body.ts'
-import { upstreamForm } from '../records/upstream-form.ts'
+import { upstreamForm } from '../records/timestamp.ts'
 import { sessionHeaders } from '../sessions/session.ts'
 
 const ALLOWED = [

@@ -7,12 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import {
-  idempotencyKeyMalformed,
-  idempotencyKeyMissing,
-  operatorChangeRunning,
-  operatorForbidden,
-} from '../operator-errors.ts'
+import { idempotencyKeyMalformed, idempotencyKeyMissing, operatorChangeRunning, operatorForbidden } from '../errors.ts'
 import {
   findOperatorAnswer,
   type OperatorAnswer,

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import type { ServerKeys } from '../secrets/sealed-secret.ts'
 import { retryAfterSeconds } from './rate-limits.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { AuthorizeQuery, readAuthorizeQuery } from '../flows/redirect-allow-list.ts'
 import { readContext } from '../plugins/read-context.ts'
-import { needs } from '../requests/documented-fields.ts'
+import { needs } from '../requests/fields.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
 
 /** `GET /authorize`: sends a browser to an external provider. */

@@ -8,7 +8,7 @@ import { friendlyNameField, requireFriendlyName } from '../factors/factor.ts'
 import { noStore } from '../plugins/answers.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { requireId } from '../records/ids.ts'
-import { idField, needs, PHONE, withValues } from '../requests/documented-fields.ts'
+import { idField, needs, PHONE, withValues } from '../requests/fields.ts'
 import { enrolFactor, type NewFactor, unenrolFactor } from '../use-cases/enrol-factor.ts'
 
 const ISSUER_LENGTH_MAX = 64

@@ -5,7 +5,7 @@ import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/read-context.ts'
-import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
+import { captchaFields, neededEmailField, needs } from '../requests/fields.ts'
 import { requestMagicLink } from '../use-cases/request-magic-link.ts'
 import { Metadata } from '../users/metadata.ts'
 

@@ -6,7 +6,7 @@ import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-record.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/read-context.ts'
-import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
+import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/fields.ts'
 import { requestOneTimeCode } from '../use-cases/request-one-time-code.ts'
 import { Metadata } from '../users/metadata.ts'
 

@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { readContext } from '../plugins/read-context.ts'
-import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
+import { captchaFields, neededEmailField, needs } from '../requests/fields.ts'
 import { recoverAccount } from '../use-cases/recover-account.ts'
 
 const RecoverBody = z

@@ -5,7 +5,7 @@ import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-record.ts'
 import { readContext } from '../plugins/read-context.ts'
-import { captchaFields, emailField, needs, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
+import { captchaFields, emailField, needs, phoneField, withTexts, withValues } from '../requests/fields.ts'
 import { RESEND_TYPES, resendMessage } from '../use-cases/resend-message.ts'
 
 const ResendBody = z

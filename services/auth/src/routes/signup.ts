@@ -13,7 +13,7 @@ import {
   withChannel,
   withNewPassword,
   withTexts,
-} from '../requests/documented-fields.ts'
+} from '../requests/fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { signInAnonymously, signUp } from '../use-cases/sign-up.ts'
 import { Metadata } from '../users/metadata.ts'

@@ -15,10 +15,10 @@ import {
   freeChannelField,
   passwordField,
   phoneField,
+  requireEmail,
   withChannel,
   withTexts,
-} from '../requests/documented-fields.ts'
-import { requireEmail } from '../requests/identifier.ts'
+} from '../requests/fields.ts'
 import { changeOwnUser, getOwnUser, type OwnChanges } from '../use-cases/own-user.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'

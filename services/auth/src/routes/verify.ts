@@ -18,7 +18,7 @@ import {
 import { nameSession } from '../plugins/answers.ts'
 import { isForm, JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/read-context.ts'
-import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
+import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type FollowLinkDeps, followLink, OTHER_ADDRESS_LEFT, openLink } from '../use-cases/follow-link.ts'
 import { type VerifiedSession, verifyMessage } from '../use-cases/verify-message.ts'

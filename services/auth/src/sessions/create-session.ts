@@ -4,7 +4,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/fields.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { batchCalls } from './batch-calls.ts'
 import {

@@ -15,7 +15,7 @@ import { claimToken, countGuess, hashGuessKey, returnGuess } from '../one-time-t
 import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
-import { readCode, type UserIdentifier } from '../requests/identifier.ts'
+import { readCode, type UserIdentifier } from '../requests/fields.ts'
 import type { ServerKeys } from '../secrets/sealed-secret.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'

@@ -5,9 +5,6 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
-import { type RefreshRules, updateSession } from './refresh-session.ts'
-import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
-import { deleteSessionsInScope } from './session-repository.ts'
 import {
   judgeSession,
   type ModelLimits,
@@ -15,7 +12,10 @@ import {
   type SessionCircumstances,
   type SessionOfUser,
   type SessionVerdict,
-} from './session-validity.model.ts'
+} from './refresh-session.model.ts'
+import { type RefreshRules, updateSession } from './refresh-session.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
+import { deleteSessionsInScope } from './session-repository.ts'
 
 let database: TestDatabase
 let count = 0

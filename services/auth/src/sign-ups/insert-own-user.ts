@@ -11,7 +11,7 @@ import { deleteTokensOfKinds, hasTokenSince } from '../one-time-tokens/one-time-
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
 import { toUuid } from '../records/ids.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'

@@ -14,7 +14,7 @@ import {
 import { hashNewPassword, type NewPasswordRules } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/fields.ts'
 import { type Admin, endSessionsByAdmin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'

@@ -26,7 +26,7 @@ import {
   lockFactor,
 } from '../factors/factor-repository.ts'
 import { findRecoveryFactor, unenrolLockedFactor } from '../factors/recovery-code-repository.ts'
-import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/mail-job.ts'
 import { type EncryptionKeys, type RandomBytes, sealOptional } from '../secrets/sealed-secret.ts'
 import { type FactorOwner, lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'

@@ -14,7 +14,7 @@ import {
   issueRecoveryCodes,
   type RecoveryCodes,
 } from '../factors/recovery-code-repository.ts'
-import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/mail-job.ts'
 import {
   type ActiveCallerDeps,
   type FactorOwner,

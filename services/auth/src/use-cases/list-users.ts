@@ -1,7 +1,7 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { type Cursor, ROWS_MAX } from '../pagination/page-query.ts'
-import { readTypedPhone, type TypedPhone } from '../requests/identifier.ts'
+import { readTypedPhone, type TypedPhone } from '../requests/fields.ts'
 import type { UserListRequest } from '../users/admin-user-request.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import {

@@ -2,7 +2,7 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { friendlyNameMissing } from '../factor-errors.ts'
-import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/mail-job.ts'
 import type { Passkey } from '../passkeys/credential.ts'
 import { deletePasskey, listPasskeys, updatePasskeyName } from '../passkeys/passkey-repository.ts'
 import {

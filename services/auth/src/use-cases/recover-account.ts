@@ -2,7 +2,7 @@ import { parsePkce } from '../flows/pkce.ts'
 import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
 import { requireMessagesEnabled } from '../messages/message-request.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
-import { requireEmail } from '../requests/identifier.ts'
+import { requireEmail } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 
 /** The members of a request to recover an account. Empty members count as absent. */

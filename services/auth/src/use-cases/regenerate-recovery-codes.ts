@@ -9,7 +9,7 @@ import {
   issueRecoveryCodes,
   type RecoveryCodes,
 } from '../factors/recovery-code-repository.ts'
-import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/mail-job.ts'
 import { lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 

@@ -2,7 +2,7 @@ import { parsePkce } from '../flows/pkce.ts'
 import { type MagicLinkDeps, mailMagicLink } from '../message-requests/one-time-code.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-request.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
-import { requireEmail } from '../requests/identifier.ts'
+import { requireEmail } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireMetadata } from '../users/metadata.ts'
 

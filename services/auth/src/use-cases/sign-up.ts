@@ -14,7 +14,7 @@ import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken, type IssuedSession } from '../sessions/session.ts'

@@ -1,8 +1,8 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { askForCreation, type CeremonyDeps } from '../passkeys/ceremony.ts'
-import { requireRoom } from '../passkeys/credential.ts'
-import { insertPasskeyChallenge, listPasskeys, type PasskeyQuestion } from '../passkeys/passkey-repository.ts'
+import { type PasskeyQuestion, requireRoom } from '../passkeys/credential.ts'
+import { insertPasskeyChallenge, listPasskeys } from '../passkeys/passkey-repository.ts'
 import { type ActiveCallerDeps, lockCaller, requirePasskeyRegistrant } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 

@@ -1,7 +1,8 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { askForAssertion, type CeremonyDeps } from '../passkeys/ceremony.ts'
-import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-repository.ts'
+import type { PasskeyQuestion } from '../passkeys/credential.ts'
+import { insertPasskeyChallenge } from '../passkeys/passkey-repository.ts'
 
 /** Makes a challenge that names no account, so it does not reveal who has a passkey (reference: Passkeys). */
 export async function startPasskeySignIn(

@@ -33,7 +33,7 @@ import {
   listFactors,
 } from '../factors/factor-repository.ts'
 import { callEndSessionWork, deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type NotifyDeps, notify } from '../messages/mail-job.ts'
 import { matchesFactorSms } from '../messages/sms-code.ts'
 import { type CeremonyDeps, verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'

@@ -20,7 +20,7 @@ import {
   type VerifyType,
 } from '../one-time-tokens/verify-request.ts'
 import { type FailedCheckDeps, type FailedCheckKey, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { equalSecrets, type ServerKeys } from '../secrets/sealed-secret.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'

@@ -12,8 +12,7 @@ import {
 } from '../pagination/page-query.ts'
 import { requireNewId } from '../records/ids.ts'
 import { audienceTooLong, banDurationMalformed, newUserIdOther, roleTooLong, sortMalformed } from '../request-errors.ts'
-import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
-import { requireEmail } from '../requests/identifier.ts'
+import { ABSENT_TEXT, emailField, passwordField, phoneField, requireEmail, withTexts } from '../requests/fields.ts'
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
 import type { UserChanges } from './user.ts'
 

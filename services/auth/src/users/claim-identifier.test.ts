@@ -4,7 +4,7 @@ import { answerBehind } from '../../test/answer-behind.ts'
 import { openTestDatabase } from '../../test/auth-database.ts'
 import { addReachable, newReach } from '../../test/reachable-user.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import {
   claimAccountEmail,
   claimIdentifier,

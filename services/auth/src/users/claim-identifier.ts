@@ -9,7 +9,7 @@ import { callEndSessionWork } from '../flows/flow-repository.ts'
 import { type Identity, ownIdentityData } from '../identities/identity.ts'
 import { ACCOUNT_KEY, deleteUnverifiedIdentities } from '../identities/identity-repository.ts'
 import { toTimestamp } from '../records/timestamp.ts'
-import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind, UserIdentifier } from '../requests/fields.ts'
 import { CLEARED_VALUES, isStaged, NEW_USER, type User } from './user.ts'
 import {
   deleteStagedUser,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { toUuid } from '../records/ids.ts'
-import { normaliseEmail, normalisePhone, readTypedPhone } from '../requests/identifier.ts'
+import { normaliseEmail, normalisePhone, readTypedPhone } from '../requests/fields.ts'
 
 /** The other programs whose exports `users import` reads. */
 export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak', 'clerk', 'cognito'] as const

@@ -11,7 +11,7 @@ import {
 } from '../passwords/stored-hash.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { phoneMalformed } from '../request-errors.ts'
-import { type IdentifierKind, isEmail, normalisePhone, requireEmail } from '../requests/identifier.ts'
+import { type IdentifierKind, isEmail, normalisePhone, requireEmail } from '../requests/fields.ts'
 import { parseJson } from '../requests/parse-json.ts'
 import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
 import type { UsersTable } from './user.ts'

@@ -2,9 +2,9 @@ import { storedJsonBytes } from '@trestle/common/documents/stored-json.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
-import { consoleRoleReserved } from '../operator-errors.ts'
+import { consoleRoleReserved } from '../errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/fields.ts'
 
 /** Metadata in a body or an answer: any names, any JSON. */
 export const Metadata = z.record(z.string(), z.unknown())

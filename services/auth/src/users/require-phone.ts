@@ -2,7 +2,7 @@ import type { Behaviours } from '../config/behaviours.ts'
 import type { SmsConfig } from '../config/sms.ts'
 import type { Db } from '../database.ts'
 import { phoneMalformed } from '../request-errors.ts'
-import { normalisePhone, readTypedPhone, requireEmail, type UserIdentifier } from '../requests/identifier.ts'
+import { normalisePhone, readTypedPhone, requireEmail, type UserIdentifier } from '../requests/fields.ts'
 import { hasFactorPhone, isPhoneStored } from './user-repository.ts'
 
 export interface PhoneDeps {

@@ -5,7 +5,7 @@ import { CLAIM_NAMES, ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind, UserIdentifier } from '../requests/fields.ts'
 import { toUser, type User, type UsersTable } from './user.ts'
 
 /** A new user. The id and the times are made where they are not given. */

@@ -4,7 +4,7 @@ import { openTestDatabase } from '../../test/auth-database.ts'
 import { addReachable, newReach } from '../../test/reachable-user.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { userNotFound } from '../errors.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { UserIdentifier } from '../requests/fields.ts'
 import { leaveToOperators } from './user.ts'
 import {
   countPhonePairs,

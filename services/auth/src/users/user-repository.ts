@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { AuthTables, Db, Trx } from '../database.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import { readTypedPhone, type UserIdentifier } from '../requests/identifier.ts'
+import { readTypedPhone, type UserIdentifier } from '../requests/fields.ts'
 import { isStaged, type Manager, requireUser, toUser, type User } from './user.ts'
 
 /** Finds a user, also a staged or deleted one; undefined where nobody has the id. */

@@ -1,9 +1,8 @@
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { ColumnType, Generated, Selectable } from 'kysely'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
-import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
+import { consoleUserProtected, signInUserBanned, userBanned, userNotFound } from '../errors.ts'
 import { toMetadata } from '../identities/identity.ts'
-import { consoleUserProtected } from '../operator-errors.ts'
 import {
   type Computed,
   type Filled,
@@ -14,7 +13,7 @@ import {
   type TimestampColumn,
 } from '../records/timestamp.ts'
 import { addressMissingToConfirm } from '../request-errors.ts'
-import { type IdentifierKind, normaliseEmail } from '../requests/identifier.ts'
+import { type IdentifierKind, normaliseEmail } from '../requests/fields.ts'
 import { type Metadata, type MetadataRules, mergeMetadata, type UserMetadata, withoutConsoleRole } from './metadata.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
-import { askOn } from '../../src/adoption/commands/confirmation.ts'
+import { adoptCommand, askOn } from '../../src/adoption/commands/adopt.ts'
 import { createQuietDeps } from '../../src/commands/operator-deps.ts'
 import { restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'

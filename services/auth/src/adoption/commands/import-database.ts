@@ -9,7 +9,7 @@ import {
   forgetImport,
   importDatabase,
 } from '../use-cases/import-database.ts'
-import { type Conversation, confirm } from './confirmation.ts'
+import { type Conversation, confirm } from './adopt.ts'
 
 interface ImportFlags {
   readonly fromDatabase?: string

@@ -14,11 +14,11 @@ import {
   EMAIL_ADDRESS,
   neededEmailField,
   needs,
+  requireEmail,
   withNewPassword,
   withTexts,
   withValues,
-} from '../../requests/documented-fields.ts'
-import { requireEmail } from '../../requests/identifier.ts'
+} from '../../requests/fields.ts'
 import { generateLink } from '../../use-cases/generate-link.ts'
 import { Metadata, type MetadataRules, requireMetadata } from '../../users/metadata.ts'
 

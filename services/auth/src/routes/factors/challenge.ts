@@ -6,7 +6,7 @@ import { CredentialOptions } from '../../passkeys/credential.ts'
 import { noStore } from '../../plugins/answers.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { requireId } from '../../records/ids.ts'
-import { channelField, idField } from '../../requests/documented-fields.ts'
+import { channelField, idField } from '../../requests/fields.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 
 const ChallengeBody = z.object({ channel: channelField }).nullish()

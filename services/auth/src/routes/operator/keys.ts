@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { KID, type SigningKeyStatus, SigningKeyView, viewSigningKey } from '../../access-tokens/signing-key.ts'
 import { listSigningKeyStatus } from '../../access-tokens/signing-key-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { signingKeyInUse, signingKeyTaken } from '../../operator-errors.ts'
+import { signingKeyInUse, signingKeyTaken } from '../../errors.ts'
 import {
   type OperatorEffect,
   recordOperatorChange,

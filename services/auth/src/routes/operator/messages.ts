@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
+import { MessageView, viewMessage } from '../../messages/message-record.ts'
 import { listMessages } from '../../messages/message-repository.ts'
-import { MessageView, viewMessage } from '../../messages/message-view.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 
 const schema = {

@@ -4,7 +4,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { readWantedAudience } from '../../plugins/read-context.ts'
 import { requireId } from '../../records/ids.ts'
-import { idField } from '../../requests/documented-fields.ts'
+import { idField } from '../../requests/fields.ts'
 import { unlinkIdentity } from '../../use-cases/unlink-identity.ts'
 
 /** `DELETE /user/identities/{identity_id}`: unlinks an identity of the caller, but never the last one. */

@@ -6,7 +6,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { friendlyNameField, requireFriendlyName } from '../../../factors/factor.ts'
 import { readWantedAudience } from '../../../plugins/read-context.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField, phoneField } from '../../../requests/documented-fields.ts'
+import { idField, phoneField } from '../../../requests/fields.ts'
 import {
   changeFactorAsAdmin,
   type ManagedFactor,

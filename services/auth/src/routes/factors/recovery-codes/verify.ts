@@ -4,7 +4,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { readSessionOrigin } from '../../../plugins/read-context.ts'
-import { needs } from '../../../requests/documented-fields.ts'
+import { needs } from '../../../requests/fields.ts'
 import { SessionView } from '../../../sessions/session-view.ts'
 import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { JWKS_MAX_AGE_SECONDS } from '../../../access-tokens/key-ring.ts'
 import { SigningKeyView } from '../../../access-tokens/signing-key.ts'
 import { errorAnswers } from '../../../error-body.ts'
-import { signingAlgorithmOff, signingKeyOver, signingKeyTooYoung } from '../../../operator-errors.ts'
+import { signingAlgorithmOff, signingKeyOver, signingKeyTooYoung } from '../../../errors.ts'
 import {
   type OperatorEffect,
   recordOperatorChange,

@@ -1,13 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import type { Message } from '../../../messages/message-repository.ts'
-import { MessageView, viewMessage } from '../../../messages/message-view.ts'
+import { type Message, MessageView, viewMessage } from '../../../messages/message-record.ts'
 import { type OperatorEffect, recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readClient } from '../../../plugins/read-context.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import { resendMessageAsOperator } from '../../../use-cases/resend-message-as-operator.ts'
 
 const schema = {

@@ -5,7 +5,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { recordUserChange, requireAnother } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import { assignConsoleRole } from '../../../use-cases/assign-console-role.ts'
 import { UserView } from '../../../users/user-view.ts'
 

@@ -5,7 +5,7 @@ import type { Factor } from '../../../factors/factor.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import { unenrolFactorAsAdmin } from '../../../use-cases/change-factor-as-admin.ts'
 import { FactorView, viewFactor } from '../../../users/user-view.ts'
 

@@ -4,7 +4,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField, SinceField } from '../../../requests/documented-fields.ts'
+import { idField, SinceField } from '../../../requests/fields.ts'
 import { type SecuredUser, secureUser } from '../../../use-cases/secure-user.ts'
 
 const schema = {

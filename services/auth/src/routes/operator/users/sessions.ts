@@ -10,7 +10,7 @@ import {
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import {
   ListedSessionView,
   listSessionsOfUser,

@@ -10,7 +10,7 @@ import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readContext } from '../../../plugins/read-context.ts'
 import { refusePath } from '../../../plugins/refuse-feature.ts'
 import { requireId } from '../../../records/ids.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import { generateSignInLink } from '../../../use-cases/generate-sign-in-link.ts'
 
 const REASON_LENGTH_MAX = 255

@@ -5,7 +5,7 @@ import { Assertion } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/answers.ts'
 import { readSessionOrigin } from '../../../plugins/read-context.ts'
 import { requirePasskeys } from '../../../plugins/refuse-feature.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import { SessionView } from '../../../sessions/session-view.ts'
 import { finishPasskeySignIn } from '../../../use-cases/finish-passkey-sign-in.ts'
 

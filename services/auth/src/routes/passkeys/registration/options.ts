@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
+import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { requirePasskeys } from '../../../plugins/refuse-feature.ts'

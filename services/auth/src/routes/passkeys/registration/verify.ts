@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { Registration } from '../../../passkeys/credential.ts'
-import { PasskeyView, viewPasskey } from '../../../passkeys/passkey-view.ts'
+import { PasskeyView, Registration, viewPasskey } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { requirePasskeys } from '../../../plugins/refuse-feature.ts'
-import { idField } from '../../../requests/documented-fields.ts'
+import { idField } from '../../../requests/fields.ts'
 import { finishPasskeyRegistration } from '../../../use-cases/finish-passkey-registration.ts'
 
 const VerifyBody = z.object({ challenge_id: idField, credential: Registration })

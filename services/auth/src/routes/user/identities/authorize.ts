@@ -5,7 +5,7 @@ import { AuthorizeQuery, readAuthorizeQuery } from '../../../flows/redirect-allo
 import { noStore } from '../../../plugins/answers.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { readContext } from '../../../plugins/read-context.ts'
-import { needs } from '../../../requests/documented-fields.ts'
+import { needs } from '../../../requests/fields.ts'
 import { startLinking } from '../../../use-cases/start-linking.ts'
 
 /** `GET /user/identities/authorize`: sends a browser to a provider, to link the identity there to the caller's account. */

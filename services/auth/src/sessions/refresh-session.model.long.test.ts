@@ -5,9 +5,9 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
+import { rotate, type TokenFamily } from './refresh-session.model.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './session.ts'
-import { rotate, type TokenFamily } from './token-family.model.ts'
 
 let database: TestDatabase
 let userId: string

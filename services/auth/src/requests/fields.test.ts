@@ -10,7 +10,7 @@ import {
   readCode,
   readTypedPhone,
   requireEmail,
-} from './identifier.ts'
+} from './fields.ts'
 
 const INVALID = 'Unable to validate email address: invalid format'
 

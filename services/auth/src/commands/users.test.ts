@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { expect, it, onTestFinished } from 'vitest'
-import { openRepeatable, type RepeatableInput } from './transfer-users.ts'
+import { openRepeatable, type RepeatableInput } from './users.ts'
 
 const BYTES = Buffer.alloc(200_000, 'a line\n')
 

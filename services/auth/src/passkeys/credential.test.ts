@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { toTimestamp } from '../records/timestamp.ts'
-import { viewPasskey, viewPasskeyQuestion } from './passkey-view.ts'
+import { viewPasskey, viewPasskeyQuestion } from './credential.ts'
 
 const id = '00000000-0000-4000-8000-000000000001'
 const createdAt = toTimestamp(new Date('2026-01-02T03:04:05.678Z'))
