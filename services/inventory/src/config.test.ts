@@ -5,7 +5,7 @@ import { loadInventoryConfig } from './config.ts'
 const DATABASE = { INVENTORY_DATABASE_URL: 'postgres://user:hidden-password@localhost/inventory' }
 
 const openDoor = (reasons: string) =>
-  `INVENTORY_AUTH_ENABLED is false, so whoever reaches the service may read and change everything: ${reasons}`
+  `INVENTORY_AUTH_ENABLED is false, so anyone who reaches the service may read and change everything: ${reasons}`
 
 describe('loadInventoryConfig', () => {
   it('has the documented defaults', () => {

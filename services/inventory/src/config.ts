@@ -19,8 +19,7 @@ import {
   toDatabaseConfig,
 } from '@trestle/service/database-settings.ts'
 import type { TokenRules } from './access/token-verifier.ts'
-import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
-import { settings } from './config/settings.ts'
+import { accessRules, openDoorWarnings, PREFIX, settings, toAccess } from './config/settings.ts'
 
 const PAGE_ROWS = 50
 const ATTRIBUTES_BYTES_MAX = 65_536

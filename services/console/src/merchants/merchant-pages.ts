@@ -13,6 +13,7 @@ import { DISPUTES_PATH } from '../transactions/dispute-view.ts'
 import { TRANSACTIONS_PATH, transactionPath } from '../transactions/transaction-view.ts'
 import { appChanges } from './app-list.ts'
 import {
+  feeFacts,
   linesPath,
   listOf,
   type Merchant,
@@ -20,7 +21,6 @@ import {
   merchantChanges,
   type ShownMerchant,
 } from './merchant-changes.ts'
-import { feeFacts } from './merchant-fees.ts'
 
 export function merchantPage(shown: ShownMerchant, viewer: Viewer): ConsolePage {
   const { merchant } = shown

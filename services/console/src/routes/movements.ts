@@ -6,12 +6,18 @@ import { askedAgain } from '../plugins/asked-changes.ts'
 import { FormBody } from '../plugins/browser-session.ts'
 import { answerDone, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { readLevel, readLocations } from '../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView, productPath } from '../products/product-view.ts'
 import { OptionalId, RecordId } from '../service-calls/operator-calls.ts'
 import { type MovePlace, movementOf, movePage } from '../stock/stock-forms.ts'
 import { movementsPage } from '../stock/stock-lists.ts'
-import { LocationView, MOVEMENT_TYPES, MOVEMENTS, MovementsView } from '../stock/stock-view.ts'
+import {
+  LocationView,
+  MOVEMENT_TYPES,
+  MOVEMENTS,
+  MovementsView,
+  readLevel,
+  readLocations,
+} from '../stock/stock-view.ts'
 
 const MovementsQuery = ListQuery.extend({
   location: OptionalId,

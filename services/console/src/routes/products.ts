@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { productsPage } from '../products/product-list.ts'
-import { productPage } from '../products/product-pages.ts'
+import { productPage, productsPage } from '../products/product-pages.ts'
 import {
   AuditView,
   LevelsView,

@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { readLocations } from '../plugins/stock-reads.ts'
 import { LevelsView } from '../products/product-view.ts'
 import { OptionalId } from '../service-calls/operator-calls.ts'
 import { levelsPage } from '../stock/stock-lists.ts'
+import { readLocations } from '../stock/stock-view.ts'
 
 const StockQuery = ListQuery.extend({ location: OptionalId })
 

@@ -114,7 +114,7 @@ describe('inventory doctor', () => {
   it('notes that authentication is off where other machines reach the service, and goes on', async () => {
     const { isHealthy, lines } = await examine({ INVENTORY_HOST: '0.0.0.0' })
     const note =
-      'note  INVENTORY_AUTH_ENABLED is false, so whoever reaches the service may read and change everything: ' +
+      'note  INVENTORY_AUTH_ENABLED is false, so anyone who reaches the service may read and change everything: ' +
       'INVENTORY_HOST lets other machines in'
     expect({ isHealthy, lines: lines.toSorted() }).toEqual({ isHealthy: true, lines: [note, ...HEALTHY].toSorted() })
   })

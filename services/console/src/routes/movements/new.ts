@@ -4,11 +4,10 @@ import { z } from 'zod'
 import { FORM_TEXTS } from '../../errors.ts'
 import { isLedToForm, leadAround, requireAction } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
-import { findProduct, readLevel, readLocations } from '../../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
 import { INVENTORY, type OperatorCalls, OptionalId } from '../../service-calls/operator-calls.ts'
 import { choosePlacePage, movePage } from '../../stock/stock-forms.ts'
-import { LocationView, MOVEMENT_TYPES } from '../../stock/stock-view.ts'
+import { findProduct, LocationView, MOVEMENT_TYPES, readLevel, readLocations } from '../../stock/stock-view.ts'
 
 const MoveQuery = z.object({
   type: z.enum(MOVEMENT_TYPES).prefault('receive'),
