@@ -66,8 +66,8 @@ interface SendThrottleTable {
   sent_at: TimestampColumn
 }
 
-/** Guesses at the codes of an address in a day, by keyed hash of the address. */
-interface CodeGuessesTable {
+/** Attempts at the codes of an address in a day, by keyed hash of the address. */
+interface CodeAttemptsTable {
   key_hash: Buffer
   guesses: number
   since: TimestampColumn
@@ -155,7 +155,7 @@ export interface AuthTables {
   one_time_tokens: OneTimeTokensTable
   audit_log_entries: AuditLogEntriesTable
   send_throttle: SendThrottleTable
-  code_guesses: CodeGuessesTable
+  code_guesses: CodeAttemptsTable
   flow_state: FlowStateTable
   sessions: SessionsTable
   refresh_tokens: RefreshTokensTable

@@ -8,18 +8,18 @@ import { OPERATOR } from './forged-token.ts'
 import { createSignedUp } from './signed-up.ts'
 
 const TABLE = 'auth.one_time_tokens'
-const GUESSES_MAX = 2
+const ATTEMPTS_MAX = 2
 const [drawn] = diagramsOf(readFileSync(new URL('../src/one-time-tokens/README.md', import.meta.url), 'utf8'))
 const isChange = (arrow: string): boolean => new Set(arrow.split(' --> ')).size === 2
 
 it('a one-time token goes through the arrows of its diagram, and through no others', async () => {
-  const test = await openTestApp({ settings: { AUTH_SECURITY_OTP_MAX_ATTEMPTS: String(GUESSES_MAX) } })
+  const test = await openTestApp({ settings: { AUTH_SECURITY_OTP_MAX_ATTEMPTS: String(ATTEMPTS_MAX) } })
   const now = test.clock.now().getTime()
   // The table of states in the README.
   const watched = await watchRows(test.database.directUrl, {
     [TABLE]: ({ row: { guesses, expires_at } }) => {
       if (Date.parse(String(expires_at)) <= now) return 'expired'
-      return Number(guesses) < GUESSES_MAX ? 'open' : 'linkOnly'
+      return Number(guesses) < ATTEMPTS_MAX ? 'open' : 'linkOnly'
     },
   })
   const begin = async () => ({ ...(await createSignedUp(test.deps)), code: '000000', link: 'none' })

@@ -21,7 +21,7 @@ type DangerValues = SettingValues<typeof externalSettings> &
     'SECURITY_OUTBOUND_ALLOWED_HOSTS' | 'SECURITY_FAILED_ATTEMPTS' | 'SECURITY_OTP_MAX_ATTEMPTS'
   >
 
-const GUESSES_MAX = 100
+const CODE_ATTEMPTS_MAX = 100
 /** Hosts that no operator means. A glob that matches such a host matches the hosts of strangers. */
 const STRANGERS = ['invalid', 'com', 'net', 'org'].flatMap((domain) => [
   `https://a-stranger-8d1f.${domain}/`,
@@ -53,8 +53,8 @@ export function dangerousSettings(values: DangerValues): readonly string[] {
     ...(values.SECURITY_FAILED_ATTEMPTS === 'off'
       ? ['AUTH_SECURITY_FAILED_ATTEMPTS is off: passwords can be guessed without end']
       : []),
-    ...(values.SECURITY_OTP_MAX_ATTEMPTS > GUESSES_MAX
-      ? [`AUTH_SECURITY_OTP_MAX_ATTEMPTS is above ${GUESSES_MAX}: codes can be guessed`]
+    ...(values.SECURITY_OTP_MAX_ATTEMPTS > CODE_ATTEMPTS_MAX
+      ? [`AUTH_SECURITY_OTP_MAX_ATTEMPTS is above ${CODE_ATTEMPTS_MAX}: codes can be guessed`]
       : []),
   ]
 }

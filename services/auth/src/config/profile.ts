@@ -34,7 +34,7 @@ export const profileSettings = group('Profile', {
 const MINUTE_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
 const SECRET_BYTES_MIN = 32
-const GUESSES_MAX = 100
+const CODE_ATTEMPTS_MAX = 100
 
 /** The settings that the strict profile narrows, with their values and defaults there. */
 export const strictSettings = {
@@ -44,8 +44,10 @@ export const strictSettings = {
   PASSWORD_REQUIRED_CHARACTERS: forbiddenSetting(text(), ''),
   SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: fixedFlag('true'),
   SECURITY_FAILED_ATTEMPTS: requiredLimit('20')
-    .refine((count) => count <= GUESSES_MAX, { error: `must be at most ${GUESSES_MAX} in the strict profile` })
-    .meta({ allowed: `at most ${GUESSES_MAX}` }),
+    .refine((count) => count <= CODE_ATTEMPTS_MAX, {
+      error: `must be at most ${CODE_ATTEMPTS_MAX} in the strict profile`,
+    })
+    .meta({ allowed: `at most ${CODE_ATTEMPTS_MAX}` }),
   SECURITY_OTP_MAX_ATTEMPTS: integer(1, 10).prefault('10'),
   RATE_LIMIT_TOKEN_REFRESH: requiredLimit('150'),
   RATE_LIMIT_VERIFY: requiredLimit('30'),

@@ -5,7 +5,7 @@ import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import {
   claimFactorProof,
-  countFactorGuess,
+  countFactorAttempt,
   deleteExpiredFactors,
   hasVerifiedFactor,
   insertFactor,
@@ -38,27 +38,27 @@ async function add(values: Omit<Parameters<typeof factorRow>[0], 'user_id'> = {}
   return { userId, factor: await insertFactor(db, factorRow({ user_id: userId, created_at: now, ...values })) }
 }
 
-describe('a guess at a factor', () => {
+describe('an attempt at a factor', () => {
   it('has to wait after a hundred failures: a quarter of an hour, and twice as long after ten further failures', async () => {
     const { userId, factor } = await add()
-    const guess = (at: Date) => countFactorGuess(db, { ...factor, userId }, { now: at, network: undefined })
-    for (let i = 0; i < 100; i += 1) expect(await guess(now)).toBe(true)
-    expect([await guess(later(899)), await guess(later(900))]).toEqual([false, true])
+    const attempt = (at: Date) => countFactorAttempt(db, { ...factor, userId }, { now: at, network: undefined })
+    for (let i = 0; i < 100; i += 1) expect(await attempt(now)).toBe(true)
+    expect([await attempt(later(899)), await attempt(later(900))]).toEqual([false, true])
     await db.updateTable('mfa_factors').set({ guesses: 110, guessed_at: now }).where('id', '=', factor.id).execute()
-    expect([await guess(later(1_799)), await guess(later(1_800))]).toEqual([false, true])
+    expect([await attempt(later(1_799)), await attempt(later(1_800))]).toEqual([false, true])
     await db.updateTable('mfa_factors').set({ guesses: 10_000, guessed_at: now }).where('id', '=', factor.id).execute()
-    expect([await guess(later(86_399)), await guess(later(86_400))]).toEqual([false, true])
+    expect([await attempt(later(86_399)), await attempt(later(86_400))]).toEqual([false, true])
   })
 
   it('does not wait in the network of a session with a second factor', async () => {
     const { userId, factor } = await add({ guesses: 10_000, guessed_at: now })
-    const guess = (network: string) => countFactorGuess(db, { ...factor, userId }, { now, network })
+    const attempt = (network: string) => countFactorAttempt(db, { ...factor, userId }, { now, network })
     await sql`INSERT INTO ${sql.table('sessions')} (id, user_id, aal, ip) VALUES (gen_random_uuid(), ${userId}, 'aal1', '192.0.2.1')`.execute(
       db,
     )
-    expect(await guess('192.0.2.0/24')).toBe(false)
+    expect(await attempt('192.0.2.0/24')).toBe(false)
     await db.updateTable('sessions').set({ aal: 'aal2' }).where('user_id', '=', userId).execute()
-    expect([await guess('198.51.100.0/24'), await guess('192.0.2.0/24')]).toEqual([false, true])
+    expect([await attempt('198.51.100.0/24'), await attempt('192.0.2.0/24')]).toEqual([false, true])
   })
 })
 

@@ -77,19 +77,19 @@ export async function deleteUnverifiedFactors(
   await (phone === undefined ? query : query.where('phone', '=', phone)).execute()
 }
 
-/** The consecutive failures after which guesses have to wait (NIST SP 800-63B, 5.2.2). */
+/** The consecutive failures after which attempts have to wait (NIST SP 800-63B, 5.2.2). */
 const FAILURES_MAX = 100
 /** The failures that a success forgives: more than an owner makes, far fewer than an attacker. */
 const FORGIVEN_FAILURES = 20
 
 /**
- * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is allowed in a quarter of
+ * Counts an attempt at the codes of a factor, before it is compared. After a hundred failures one attempt is allowed in a quarter of
  * an hour; with every ten further failures that time doubles, up to a day. The owner is not locked out when others know the
  * password: from a network in which the user has a session with a second factor, only the limits of `rate-limits.ts` apply.
- * @param guess `network`: the client's network as a text of inet; undefined: the client cannot be recognised
+ * @param attempt `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */
-export async function countFactorGuess(
+export async function countFactorAttempt(
   db: Db,
   { id, factorType, userId }: Pick<FactorWithSecrets, 'id' | 'factorType'> & { readonly userId: string },
   { now, network }: { readonly now: Date; readonly network: string | undefined },
@@ -307,18 +307,18 @@ export async function findChallenge(
 }
 
 /**
- * Counts a guess before it is compared, so that concurrent guesses cannot exceed the limit.
- * @returns how many guesses are left after it; undefined when none was left
+ * Counts an attempt before it is compared, so that concurrent attempts cannot exceed the limit.
+ * @returns how many attempts are left after it; undefined when none was left
  */
-export async function countChallengeGuess(db: Db, id: string, guessesMax: number): Promise<number | undefined> {
+export async function countChallengeAttempt(db: Db, id: string, attemptsMax: number): Promise<number | undefined> {
   const row = await db
     .updateTable('mfa_challenges')
     .set({ guesses: sql`guesses + 1` })
     .where('id', '=', id)
-    .where('guesses', '<', guessesMax)
+    .where('guesses', '<', attemptsMax)
     .returning('guesses')
     .executeTakeFirst()
-  return row && guessesMax - row.guesses
+  return row && attemptsMax - row.guesses
 }
 
 /** Consumes a challenge. False when another request was first. */

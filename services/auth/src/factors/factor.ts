@@ -89,7 +89,7 @@ export interface MfaRecoverySetsTable {
   id: string
   user_id: string
   friendly_name: string
-  /** Guesses since `failing_since`. */
+  /** Attempts since `failing_since`. */
   guesses: Generated<number>
   failing_since: TimestampColumn | null
   /** When the codes were made. Codes that replace earlier ones keep the row. */

@@ -7,8 +7,8 @@ import { isEnrolled } from './enrolment.ts'
 import type { Factor, MfaRecoverySetsTable } from './factor.ts'
 import { deleteFactor, listFactors, toFactor } from './factor-repository.ts'
 
-/** The guesses within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
-const GUESSES_MAX = 5
+/** The attempts within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
+const ATTEMPTS_MAX = 5
 const WINDOW_MS = 15 * 60_000
 
 /** Finds the recovery codes of a user, in the form of a factor. Undefined when the user has none. */
@@ -53,7 +53,7 @@ export async function countRecoveryCodes(
     .executeTakeFirstOrThrow()
 }
 
-/** Replaces the codes of a set, and forgets wrong guesses, so that a locked set can be used again. */
+/** Replaces the codes of a set, and forgets wrong attempts, so that a locked set can be used again. */
 async function replaceRecoveryCodes(
   trx: Db,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
@@ -61,11 +61,11 @@ async function replaceRecoveryCodes(
   await trx.deleteFrom('mfa_recovery_codes').where('set_id', '=', factorId).execute()
   const rows = hashes.map((hash) => ({ set_id: factorId, code_hash: hash }))
   await trx.insertInto('mfa_recovery_codes').values(rows).execute()
-  await forgetGuesses(trx, factorId, { codes_at: now, updated_at: now })
+  await forgetAttempts(trx, factorId, { codes_at: now, updated_at: now })
 }
 
 /** Counts an attempt before it is compared. @returns undefined if it is allowed, otherwise the milliseconds until the next */
-export async function countRecoveryGuess(db: Db, factorId: string, now: Date): Promise<number | undefined> {
+export async function countRecoveryAttempt(db: Db, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)
   const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
   const { numUpdatedRows } = await db
@@ -75,7 +75,7 @@ export async function countRecoveryGuess(db: Db, factorId: string, now: Date): P
       failing_since: sql`CASE WHEN ${isRunning} THEN failing_since ELSE ${now}::timestamptz END`,
     })
     .where('id', '=', factorId)
-    .where(sql<boolean>`NOT (${isRunning} AND guesses >= ${GUESSES_MAX})`)
+    .where(sql<boolean>`NOT (${isRunning} AND guesses >= ${ATTEMPTS_MAX})`)
     .executeTakeFirst()
   if (numUpdatedRows > 0n) return undefined
   const row = await db
@@ -104,7 +104,7 @@ export async function hasRecoveryCode(db: Db, { factorId, hashes }: CodeOfFactor
   return row !== undefined
 }
 
-/** Claims a code, and forgets earlier guesses. False for a wrong code, and when another request was first. */
+/** Claims a code, and forgets earlier attempts. False for a wrong code, and when another request was first. */
 export async function claimRecoveryCode(
   trx: Db,
   { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },
@@ -117,11 +117,11 @@ export async function claimRecoveryCode(
     .where('used_at', 'is', null)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) return false
-  await forgetGuesses(trx, factorId, { updated_at: now })
+  await forgetAttempts(trx, factorId, { updated_at: now })
   return true
 }
 
-async function forgetGuesses(trx: Db, factorId: string, times: { updated_at: Date; codes_at?: Date }): Promise<void> {
+async function forgetAttempts(trx: Db, factorId: string, times: { updated_at: Date; codes_at?: Date }): Promise<void> {
   const values = { guesses: 0, failing_since: null, ...times }
   await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
 }

@@ -5,13 +5,13 @@ import { insertUser } from '../users/user-change-repository.ts'
 import type { TokenKind } from './one-time-token.ts'
 import {
   claimToken,
-  countGuess,
-  deleteGuesses,
+  countCodeAttempt,
+  deleteCodeAttempts,
   findTokenByLink,
   hasTokenSince,
   type NewOneTimeToken,
   replaceToken,
-  returnGuess,
+  returnCodeAttempt,
 } from './one-time-token-repository.ts'
 
 const database = await openTestDatabase()
@@ -20,7 +20,7 @@ afterAll(() => database.drop())
 
 const now = new Date('2026-01-02T03:04:05Z')
 const hours = (count: number) => new Date(now.getTime() + count * 3_600_000)
-const GUESSES = Number(process.env.PARALLEL_GUESSES ?? 200)
+const ATTEMPTS = Number(process.env.PARALLEL_GUESSES ?? 200)
 let people = 0
 
 /** Stores a user and a message to an address, by default that of the user. */
@@ -36,10 +36,14 @@ async function send(changes: Partial<Pick<NewOneTimeToken, 'identifier' | 'sentA
 }
 const replace = (token: NewOneTimeToken) => db.transaction().execute((trx) => replaceToken(trx, token))
 
-/** Guesses at the codes of an address. @returns the users whose codes the guess is compared with */
-async function guess(identifier: string, changes: Partial<Parameters<typeof countGuess>[1]> = {}, guessesMax = 1_000) {
+/** Attempts at the codes of an address. @returns the users whose codes the attempt is compared with */
+async function attempt(
+  identifier: string,
+  changes: Partial<Parameters<typeof countCodeAttempt>[1]> = {},
+  attemptsMax = 1_000,
+) {
   const asked = { audience: 'authenticated', identifier, kinds: ['recovery'] as TokenKind[], now, network: undefined }
-  const found = await countGuess(db, { ...asked, keyHash: Buffer.from(identifier), ...changes }, guessesMax)
+  const found = await countCodeAttempt(db, { ...asked, keyHash: Buffer.from(identifier), ...changes }, attemptsMax)
   return found.map(({ userId }) => userId)
 }
 const uses = (token: NewOneTimeToken, id: string) =>
@@ -48,13 +52,13 @@ const idOf = async ({ userId }: NewOneTimeToken) =>
   (await db.selectFrom('one_time_tokens').select('id').where('user_id', '=', userId).executeTakeFirstOrThrow()).id
 
 describe('a message', () => {
-  it('replaces the last message of its kind and its guesses', async () => {
+  it('replaces the last message of its kind and its attempts', async () => {
     const first = await send()
-    expect(await guess(first.identifier, {}, 1)).toEqual([first.userId])
-    expect(await guess(first.identifier, {}, 1)).toEqual([])
+    expect(await attempt(first.identifier, {}, 1)).toEqual([first.userId])
+    expect(await attempt(first.identifier, {}, 1)).toEqual([])
     const second = { ...first, linkHash: randomBytes(32), codeHash: randomBytes(32) }
     await replace(second)
-    expect(await guess(first.identifier, {}, 1)).toEqual([first.userId])
+    expect(await attempt(first.identifier, {}, 1)).toEqual([first.userId])
     expect(await findTokenByLink(db, first.linkHash, ['recovery'])).toBeUndefined()
     expect(await findTokenByLink(db, second.linkHash, ['recovery'])).toEqual({
       id: await idOf(second),
@@ -89,68 +93,68 @@ describe('a message', () => {
   })
 })
 
-describe('a guess', () => {
+describe('an attempt', () => {
   it('is compared with the code of the user who has the address, not with a newer code of a user who wants the address', async () => {
     const owner = await send()
     const stranger = await send({ identifier: owner.identifier, sentAt: hours(1) })
-    expect(await guess(owner.identifier)).toEqual([owner.userId])
+    expect(await attempt(owner.identifier)).toEqual([owner.userId])
     await db.deleteFrom('one_time_tokens').where('user_id', '=', owner.userId).execute()
-    expect(await guess(owner.identifier)).toEqual([stranger.userId])
+    expect(await attempt(owner.identifier)).toEqual([stranger.userId])
   })
 
   it('is compared with no code of another audience or kind', async () => {
     const { identifier } = await send()
-    expect(await guess(identifier, { audience: 'elsewhere' })).toEqual([])
-    expect(await guess(identifier, { kinds: ['reauthentication'] })).toEqual([])
+    expect(await attempt(identifier, { audience: 'elsewhere' })).toEqual([])
+    expect(await attempt(identifier, { kinds: ['reauthentication'] })).toEqual([])
   })
 
   it('is never compared more often than its code admits, however many run at once', async () => {
     const { identifier } = await send()
-    // With open connections the first guesses, of which some are compared, run at the same time.
+    // With open connections the first attempts, of which some are compared, run at the same time.
     await Promise.all(Array.from({ length: 20 }, () => db.selectFrom('users').select('id').limit(1).execute()))
-    const compared = await Promise.all(Array.from({ length: GUESSES }, () => guess(identifier, {}, 10)))
+    const compared = await Promise.all(Array.from({ length: ATTEMPTS }, () => attempt(identifier, {}, 10)))
     expect(compared.flat()).toHaveLength(10)
   })
 
   it('is given back when the request could not use it', async () => {
     const message = await send()
-    expect(await guess(message.identifier, {}, 1)).toHaveLength(1)
-    await returnGuess(db, await idOf(message))
-    expect(await guess(message.identifier, {}, 1)).toHaveLength(1)
+    expect(await attempt(message.identifier, {}, 1)).toHaveLength(1)
+    await returnCodeAttempt(db, await idOf(message))
+    expect(await attempt(message.identifier, {}, 1)).toHaveLength(1)
   })
 })
 
-describe('the guesses of a day', () => {
-  /** Guesses as often as an address admits in a day. */
+describe('the attempts of a day', () => {
+  /** Attempts as often as an address admits in a day. */
   async function exhaust(identifier: string): Promise<void> {
-    for (let i = 0; i < 100; i += 1) expect(await guess(identifier)).toHaveLength(1)
-    expect(await guess(identifier)).toEqual([])
+    for (let i = 0; i < 100; i += 1) expect(await attempt(identifier)).toHaveLength(1)
+    expect(await attempt(identifier)).toEqual([])
   }
 
-  it('end after a hundred, but for one further guess in each quarter of an hour', async () => {
+  it('end after a hundred, but for one further attempt in each quarter of an hour', async () => {
     const { identifier } = await send()
     await exhaust(identifier)
     const later = new Date(now.getTime() + 900_000)
-    expect(await guess(identifier, { now: later })).toHaveLength(1)
-    expect(await guess(identifier, { now: later })).toEqual([])
+    expect(await attempt(identifier, { now: later })).toHaveLength(1)
+    expect(await attempt(identifier, { now: later })).toEqual([])
   })
 
   it('begin again a day later, and once the owner has entered a code', async () => {
     const { identifier } = await send()
     await exhaust(identifier)
-    await deleteGuesses(db, { keyHash: Buffer.from(identifier) })
+    await deleteCodeAttempts(db, { keyHash: Buffer.from(identifier) })
     await exhaust(identifier)
-    expect(await guess(identifier, { now: hours(24) })).toHaveLength(1)
-    expect(await guess(identifier, { now: hours(24) })).toHaveLength(1)
+    expect(await attempt(identifier, { now: hours(24) })).toHaveLength(1)
+    expect(await attempt(identifier, { now: hours(24) })).toHaveLength(1)
   })
 
-  it('grant a further guess to no network that has had its share', async () => {
+  it('grant a further attempt to no network that has had its share', async () => {
     const { identifier } = await send()
     const networkHash = Buffer.from(`network of ${identifier}`)
-    for (let i = 0; i < 3; i += 1) await guess(identifier, { networkHash })
-    for (let i = 3; i < 100; i += 1) await guess(identifier)
+    for (let i = 0; i < 3; i += 1) await attempt(identifier, { networkHash })
+    for (let i = 3; i < 100; i += 1) await attempt(identifier)
     const later = new Date(now.getTime() + 900_000)
-    expect(await guess(identifier, { now: later, networkHash })).toEqual([])
-    expect(await guess(identifier, { now: later })).toHaveLength(1)
+    expect(await attempt(identifier, { now: later, networkHash })).toEqual([])
+    expect(await attempt(identifier, { now: later })).toHaveLength(1)
   })
 })

@@ -77,15 +77,15 @@ export async function findTokenByLink(
   return row && toToken(row)
 }
 
-/** A guess at a code: the address that got the code, and the kinds of message that it may belong to. */
-export interface Guess {
+/** An attempt at a code: the address that got the code, and the kinds of message that it may belong to. */
+export interface CodeAttempt {
   readonly audience: string
   readonly identifier: string
   readonly kinds: readonly TokenKind[]
-  /** Made by `hashGuessKey`. */
+  /** Made by `hashAttemptKey`. */
   readonly keyHash: Buffer
   readonly now: Date
-  /** Made by `hashGuessKey`, for the guesses of one network. */
+  /** Made by `hashAttemptKey`, for the attempts of one network. */
   readonly networkHash?: Buffer | undefined
   /** The network of the client, as a text of inet; undefined where many may share it. */
   readonly network: string | undefined
@@ -97,13 +97,13 @@ function isAddressChange(kind: TokenKind): boolean {
 }
 
 /**
- * The key that counts the guesses at the codes of an address: a keyed hash. Guesses at a change of address,
- * and guesses in a session, are counted apart.
- * @param network counts the guesses of one network
+ * The key that counts the attempts at the codes of an address: a keyed hash. Attempts at a change of address,
+ * and attempts in a session, are counted apart.
+ * @param network counts the attempts of one network
  */
-export function hashGuessKey(
+export function hashAttemptKey(
   hmacKey: Buffer,
-  { identifier, kinds }: Pick<Guess, 'identifier' | 'kinds'>,
+  { identifier, kinds }: Pick<CodeAttempt, 'identifier' | 'kinds'>,
   network?: string,
 ): Buffer {
   return createHmac('sha256', hmacKey)
@@ -111,43 +111,43 @@ export function hashGuessKey(
     .digest()
 }
 
-/** Returns the group of guesses at an address that are counted together. */
-function groupOf(kinds: Guess['kinds']): 'change' | 'session' | 'own' {
+/** Returns the group of attempts at an address that are counted together. */
+function groupOf(kinds: CodeAttempt['kinds']): 'change' | 'session' | 'own' {
   if (kinds.some(isAddressChange)) return 'change'
   return kinds.includes('reauthentication') ? 'session' : 'own'
 }
 
 /**
- * Counts a guess, against the limit of each code and against the limit of the address in a day, by the SQL function
- * `count_guess`. A guess is counted before its comparison, so that parallel guesses cannot exceed `guessesMax`. A limit of 0
+ * Counts an attempt, against the limit of each code and against the limit of the address in a day, by the SQL function
+ * `count_guess`. An attempt is counted before its comparison, so that parallel attempts cannot exceed `attemptsMax`. A limit of 0
  * counts nothing.
- * @returns the codes to compare with, all of one user; none where the guess counts as wrong
+ * @returns the codes to compare with, all of one user; none where the attempt counts as wrong
  */
-export async function countGuess(
+export async function countCodeAttempt(
   db: Db,
-  { audience, identifier, kinds, keyHash, networkHash, now, network }: Guess,
-  guessesMax: number,
+  { audience, identifier, kinds, keyHash, networkHash, now, network }: CodeAttempt,
+  attemptsMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
   // A user who asks for a new address is signed in, perhaps by a stolen session, so the network of the session is no evidence.
   const provingNetwork = kinds.some(isAddressChange) ? undefined : network
   const { rows } = await sql<TokenRow>`SELECT * FROM ${sql.table('count_guess')}(
     p_audience => ${audience}, p_identifier => ${identifier}, p_kinds => ${kinds}, p_key_hash => ${keyHash},
-    p_network_hash => ${networkHash ?? null}, p_network => ${provingNetwork ?? null}, p_guesses_max => ${guessesMax},
+    p_network_hash => ${networkHash ?? null}, p_network => ${provingNetwork ?? null}, p_guesses_max => ${attemptsMax},
     p_now => ${now})`.execute(db)
   return rows.map(toToken)
 }
 
-type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
+type AttemptKeys = Pick<CodeAttempt, 'keyHash' | 'networkHash'>
 
-/** Deletes the counts of guesses at the codes of an address, after its owner has entered one. Lock order: see `countGuess`. */
-export async function deleteGuesses(db: Db, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
+/** Deletes the counts of attempts at the codes of an address, after its owner has entered one. Lock order: see `countCodeAttempt`. */
+export async function deleteCodeAttempts(db: Db, { keyHash, networkHash = keyHash }: AttemptKeys): Promise<void> {
   const counts = db.selectFrom('code_guesses').select('key_hash').where('key_hash', 'in', [keyHash, networkHash])
   await db.deleteFrom('code_guesses').where('key_hash', 'in', counts.orderBy('key_hash').forUpdate()).execute()
 }
 
-/** Gives back a right guess that could not be used yet. */
-export async function returnGuess(db: Db, tokenId: string): Promise<void> {
+/** Gives back a right attempt that could not be used yet. */
+export async function returnCodeAttempt(db: Db, tokenId: string): Promise<void> {
   await db
     .updateTable('one_time_tokens')
     .set({ guesses: sql`greatest(guesses - 1, 0)` })
@@ -186,7 +186,7 @@ export async function deleteTokensOfUser(trx: Trx, userId: string): Promise<void
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
 }
 
-/** The columns of a message that a guess is compared with. */
+/** The columns of a message that an attempt is compared with. */
 type TokenRow = Pick<
   Selectable<OneTimeTokensTable>,
   'id' | 'user_id' | 'kind' | 'relates_to' | 'otp_hash' | 'otp_salt' | 'flow_state_id' | 'expires_at'

@@ -69,7 +69,7 @@ export interface RateLimits {
   readonly email: MessageLimit
   readonly sms: MessageLimit
   readonly failedChecks: FailedCheckLimit
-  /** The failed checks of a user from all addresses, for codes so short that many addresses together could guess them. */
+  /** The failed checks of a user from all addresses, for codes so short that many addresses together could attempt them. */
   readonly failedFactorChecks: FailedCheckLimit
 }
 

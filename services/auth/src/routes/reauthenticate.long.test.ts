@@ -180,7 +180,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
       old.headers,
       NOT_VALID,
     )
-    // A refused password uses up neither the nonce nor a guess.
+    // A refused password uses up neither the nonce nor an attempt.
     const same = 'New password should be different from the old password.'
     await expectPutFailure({ password: old.password, nonce }, old.headers, [422, 'same_password', same])
     expectUser(

@@ -8,7 +8,7 @@ const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
 const { app, deps } = main
 const OTP_EXPIRED = { code: 403, error_code: 'otp_expired', msg: 'Token has expired or is invalid' }
 const ATTEMPTS_MAX = 10
-const GUESSES = Number(process.env.PARALLEL_GUESSES ?? 200)
+const ATTEMPTS = Number(process.env.PARALLEL_GUESSES ?? 200)
 const CLIENTS = 100
 
 afterAll(() => main.close())
@@ -20,11 +20,11 @@ async function newMail(pkce = {}) {
   return { user, email, ...(await main.readMail(email)) }
 }
 
-/** Opens connections, so that the first guesses, of which some are compared, run at the same time. */
+/** Opens connections, so that the first attempts, of which some are compared, run at the same time. */
 const openConnections = () =>
   Promise.all(Array.from({ length: 20 }, () => deps.db.selectFrom('users').select('id').limit(1).execute()))
 /** @param index of the client; each has an address of its own */
-const guess = (email: string, token: string, index: number) =>
+const attempt = (email: string, token: string, index: number) =>
   app.inject({
     method: 'POST',
     url: '/verify',
@@ -38,14 +38,14 @@ const wrongCodes = (code: string, count: number) =>
 
 describe('POST /verify under attack', () => {
   // ASVS 6.6.3
-  it('403: compares ten of many parallel guesses and then voids the code', async () => {
+  it('403: compares ten of many parallel attempts and then voids the code', async () => {
     const { user, email, code, token } = await newMail()
     const refusals = new Set<string>()
-    const codes = wrongCodes(code, GUESSES)
+    const codes = wrongCodes(code, ATTEMPTS)
     const client = async (address: number) => {
       const own = codes.filter((_code, index) => index % CLIENTS === address)
       for (const wrong of own) {
-        const { statusCode, body } = await guess(email, wrong, address)
+        const { statusCode, body } = await attempt(email, wrong, address)
         refusals.add(`${statusCode} ${body}`)
       }
     }
@@ -60,7 +60,7 @@ describe('POST /verify under attack', () => {
       .where('user_id', '=', user.id)
       .executeTakeFirst()
     expect(row).toEqual({ guesses: ATTEMPTS_MAX })
-    expect(statusAndBody(await guess(email, code, CLIENTS))).toEqual([403, OTP_EXPIRED])
+    expect(statusAndBody(await attempt(email, code, CLIENTS))).toEqual([403, OTP_EXPIRED])
     expectSession(
       await main.post('/verify', { type: 'recovery', token_hash: token }),
       signedUpBody({ user, email }, { recovery_sent_at: anyTime }),
@@ -70,14 +70,14 @@ describe('POST /verify under attack', () => {
 
   it('403: refuses the right code after twenty failures of one client with one address', async () => {
     const { email, code } = await newMail()
-    for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
+    for (const wrong of wrongCodes(code, 9)) await attempt(email, wrong, 1)
     const renewed = await deps.db.updateTable('one_time_tokens').set({ guesses: 0 }).where('relates_to', '=', email)
     await renewed.execute()
-    for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
+    for (const wrong of wrongCodes(code, 9)) await attempt(email, wrong, 1)
     await renewed.execute()
-    for (const wrong of wrongCodes(code, 2)) await guess(email, wrong, 1)
-    expect(statusAndBody(await guess(email, code, 1))).toEqual([403, OTP_EXPIRED])
-    expectSession(await guess(email, code, 2), signedUpBody({ email }, { recovery_sent_at: anyTime }), {
+    for (const wrong of wrongCodes(code, 2)) await attempt(email, wrong, 1)
+    expect(statusAndBody(await attempt(email, code, 1))).toEqual([403, OTP_EXPIRED])
+    expectSession(await attempt(email, code, 2), signedUpBody({ email }, { recovery_sent_at: anyTime }), {
       type: 'recovery',
     })
   })
@@ -151,7 +151,7 @@ describe('POST /verify after a change of address', () => {
       .set({ email: `new-${email}` })
       .where('id', '=', user.id)
       .execute()
-    expect(statusAndBody(await guess(email, code, 1))).toEqual([403, OTP_EXPIRED])
+    expect(statusAndBody(await attempt(email, code, 1))).toEqual([403, OTP_EXPIRED])
     expect(statusAndBody(await main.post('/verify', { type: 'recovery', token_hash: token }))).toEqual([
       403,
       errorBody(403, 'otp_expired', 'Email link is invalid or has expired'),

@@ -137,7 +137,7 @@ describe('POST /verify', () => {
     const { email, code, token, id } = await signUp()
     const guesses = Array.from({ length: 20 }, (_, index) => String(index).padStart(6, '0')).filter((g) => g !== code)
     const answers = await Promise.all(
-      guesses.slice(0, 10).map((guess) => verify({ type: 'signup', token: guess, email })),
+      guesses.slice(0, 10).map((attempt) => verify({ type: 'signup', token: attempt, email })),
     )
     expect(refusalsIn(answers)).toEqual(Array(10).fill([403, OTP_EXPIRED]))
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(OTP_EXPIRED)

@@ -11,7 +11,12 @@ import {
 import { secondFactorNeeded } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { matchesCode } from '../one-time-tokens/one-time-token.ts'
-import { claimToken, countGuess, hashGuessKey, returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
+import {
+  claimToken,
+  countCodeAttempt,
+  hashAttemptKey,
+  returnCodeAttempt,
+} from '../one-time-tokens/one-time-token-repository.ts'
 import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
@@ -74,7 +79,7 @@ export async function preparePassword(
       throw samePassword()
   } catch (error) {
     // A correct nonce may be sent again with another password.
-    if (checked) await returnGuess(deps.db, checked.id)
+    if (checked) await returnCodeAttempt(deps.db, checked.id)
     throw error
   }
   const hash = await deps.passwords.hash(password)
@@ -144,7 +149,7 @@ async function isSamePassword(
   const matches = await matchesCurrent(deps, user, password)
   if (user.passwordHash === null) return false
   const check = { identifier: user.email ?? user.phone ?? user.id, client: ip }
-  // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
+  // Look at the failed checks after the comparison, so that concurrent attempts see each other's.
   const isSame = matches && !(await isBlocked(deps, check))
   await recordFailedCheck(deps, check)
   if (isSame) {
@@ -166,7 +171,7 @@ function refuseCurrentPassword(): never {
   throw currentPasswordInvalid()
 }
 
-/** The dependencies of nonces. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
+/** The dependencies of nonces. `codeAttemptsMax` is the number of wrong attempts after which a nonce is dead. */
 interface NonceDeps extends FailedCheckDeps, AuditDeps {
   readonly config: AuditDeps['config'] & {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
@@ -203,7 +208,7 @@ export async function findNonceAddress(
 }
 
 /**
- * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a wrong
+ * Verifies the nonce of a reauthentication (reference: Change of password). An attempt is counted before it is compared, and a wrong
  * one is a failed check as a wrong password is. @param ip the client's address
  */
 async function checkNonce(
@@ -215,9 +220,9 @@ async function checkNonce(
   const check = { identifier, client: ip }
   const blocked = await isBlocked(deps, check)
   const wanted = { audience: user.audience, identifier, kinds: ['reauthentication'] } as const
-  const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
-  const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
-  const tokens = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
+  const keyHash = hashAttemptKey(deps.serverKeys.hmac, wanted)
+  const attempt = { ...wanted, keyHash, now: deps.now(), network: undefined }
+  const tokens = await countCodeAttempt(deps.db, attempt, blocked ? 0 : deps.config.security.codeAttemptsMax)
   for (const token of tokens) {
     const { id, userId, codeHash, expiresAt } = token
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()

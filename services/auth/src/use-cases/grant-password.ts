@@ -92,7 +92,7 @@ async function checkPassword(
   const check = { identifier: identifier.value, client: failedAs }
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
-  // Look at the failed checks after the verification, so that concurrent guesses see each other's.
+  // Look at the failed checks after the verification, so that concurrent attempts see each other's.
   const blocked = await isBlocked(deps, check)
   // If the settings hide unconfirmed accounts, treat the correct password as wrong. A different answer would reveal the account.
   const mayRevealUnconfirmed = deps.config.signup.revealsUnconfirmed || user?.isConfirmed === true

@@ -23,8 +23,8 @@ import { type Challenge, FACTOR_METHODS, judgeChallenge, requireChallenge, requi
 import {
   claimChallenge,
   claimFactorProof,
-  countChallengeGuess,
-  countFactorGuess,
+  countChallengeAttempt,
+  countFactorAttempt,
   deleteChallenge,
   deleteUnverifiedFactors,
   type FactorWithSecrets,
@@ -94,35 +94,35 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const challenged = await findChallengedFactor(deps, user.id, input)
   const { challenge, factor } = challenged
-  const guessesMax = deps.config.security.codeAttemptsMax
-  const guessesLeft = requireChallenge(await countChallengeGuess(deps.db, challenge.id, guessesMax))
+  const attemptsMax = deps.config.security.codeAttemptsMax
+  const attemptsLeft = requireChallenge(await countChallengeAttempt(deps.db, challenge.id, attemptsMax))
   const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   const acting = { actor: user, sessionId: own.id, ip: input.ip, traits }
   const attempt = { factor, failedChecks, failure: { ...acting, action: 'factor_verification_failed' } } as const
-  const proof = await guessFactor(deps, input, { challenged, attempt })
+  const proof = await checkFactor(deps, input, { challenged, attempt })
   const raised = proof && (await raiseByProof(deps, input, { ...challenged, proof, sessionId: own.id }))
   if (raised) return raised
   // A proof that another request has used before is a wrong answer too.
   if (proof) await recordWrongFactor(deps, attempt)
-  if (guessesLeft === 0) await deleteChallenge(deps.db, challenge.id)
+  if (attemptsLeft === 0) await deleteChallenge(deps.db, challenge.id)
   return refuseAnswer(factor.factorType)
 }
 
 /**
- * Counts a guess at a factor, compares the answer, and reports the outcome to the hook.
+ * Counts an attempt at a factor, compares the answer, and reports the outcome to the hook.
  * @returns undefined where the answer is wrong, or counts as wrong after too many
  */
-async function guessFactor(
+async function checkFactor(
   deps: VerifyFactorDeps,
   { answer, network }: VerifyFactorInput,
   { challenged, attempt }: { readonly challenged: ChallengedFactor; readonly attempt: FactorAttempt },
 ): Promise<FactorProof | undefined> {
   const userId = attempt.failure.actor.id
-  const mayGuess = await countFactorGuess(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
+  const mayAttempt = await countFactorAttempt(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
   const proof = await proveFactor(deps, challenged, answer)
-  // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
-  const isBlocked = (await attempt.failedChecks.isBlocked()) || !mayGuess
+  // Look at the failed checks after the comparison, so that concurrent attempts see each other's.
+  const isBlocked = (await attempt.failedChecks.isBlocked()) || !mayAttempt
   const counted = isBlocked ? undefined : proof
   await judgeFactorAttempt(deps, { ...attempt, isRight: counted !== undefined })
   return counted

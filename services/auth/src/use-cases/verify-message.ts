@@ -5,12 +5,12 @@ import { otpExpired } from '../errors.ts'
 import { findTestCode } from '../messages/sms-code.ts'
 import { matchesCode } from '../one-time-tokens/one-time-token.ts'
 import {
-  countGuess,
-  deleteGuesses,
-  type Guess,
-  hashGuessKey,
+  type CodeAttempt,
+  countCodeAttempt,
+  deleteCodeAttempts,
+  hashAttemptKey,
   type OneTimeToken,
-  returnGuess,
+  returnCodeAttempt,
 } from '../one-time-tokens/one-time-token-repository.ts'
 import {
   ACCEPTED_KINDS,
@@ -29,7 +29,7 @@ import { requirePhone } from '../users/require-phone.ts'
 import type { User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 
-/** The dependencies of a message whose use ends in a session. Codes are guessed, so guesses are counted. */
+/** The dependencies of a message whose use ends in a session. Codes are guessed, so attempts are counted. */
 export type VerifyMessageDeps = RedeemDeps &
   SessionViewDeps &
   FailedCheckDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys }
@@ -87,10 +87,10 @@ async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Prom
   const blocked = await isBlocked(deps, failedCheckOf(input))
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
   if (owner && !blocked && type === 'sms' && mayRepeatTestCode(deps, input)) return redeemTestCode(deps, input, owner)
-  const guess = toGuess(deps, input)
-  const token = await guessCode(deps, input, { guess, owner, blocked })
+  const attempt = toCodeAttempt(deps, input)
+  const token = await checkCode(deps, input, { attempt, owner, blocked })
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
-  return user && !user.isSsoUser ? redeemCode(deps, input, { guess, token, user }) : refuseCode()
+  return user && !user.isSsoUser ? redeemCode(deps, input, { attempt, token, user }) : refuseCode()
 }
 
 /** The identifier and the address that a wrong code counts against. */
@@ -121,33 +121,33 @@ function redeemTestCode(deps: VerifyMessageDeps, input: VerifyCodeInput, owner: 
   })
 }
 
-/** The guess that a request makes, with the keys under which wrong guesses are counted. */
-function toGuess(
+/** The attempt that a request makes, with the keys under which wrong attempts are counted. */
+function toCodeAttempt(
   { serverKeys: { hmac }, now }: Pick<VerifyMessageDeps, 'serverKeys' | 'now'>,
   { type, identifier, context: { audience, network, ip } }: VerifyCodeInput,
-): Guess {
+): CodeAttempt {
   const codes = { audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
-  const networkHash = network === undefined ? undefined : hashGuessKey(hmac, codes, siteKey(ip))
-  return { ...codes, keyHash: hashGuessKey(hmac, codes), networkHash, network, now: now() }
+  const networkHash = network === undefined ? undefined : hashAttemptKey(hmac, codes, siteKey(ip))
+  return { ...codes, keyHash: hashAttemptKey(hmac, codes), networkHash, network, now: now() }
 }
 
-/** Counts a guess, and then compares its code. A wrong code is a failed check. */
-async function guessCode(
+/** Counts an attempt, and then compares its code. A wrong code is a failed check. */
+async function checkCode(
   deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'logger' | 'now' | 'rateLimits' | 'serverKeys'>,
   input: VerifyCodeInput,
   {
-    guess,
+    attempt,
     owner,
     blocked,
   }: {
-    readonly guess: Guess
+    readonly attempt: CodeAttempt
     /** The user who has the address. */
     readonly owner: User | undefined
     /** Whether so many checks have failed that a right code counts as wrong. */
     readonly blocked: boolean
   },
 ): Promise<StoredCode> {
-  const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
+  const candidates = await countCodeAttempt(deps.db, attempt, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
   if (token) return token
   await recordFailedCheck(deps, failedCheckOf(input))
@@ -186,11 +186,11 @@ function matchCode(
   return found
 }
 
-/** Uses a right code up. A code that cannot be used yet, as for a weak password, stays good, and its guess is given back. */
+/** Uses a right code up. A code that cannot be used yet, as for a weak password, stays good, and its attempt is given back. */
 async function redeemCode(
   deps: VerifyMessageDeps,
   input: VerifyCodeInput,
-  { guess, token, user }: { readonly guess: Guess; readonly token: StoredCode; readonly user: User },
+  { attempt, token, user }: { readonly attempt: CodeAttempt; readonly token: StoredCode; readonly user: User },
 ): Promise<Redeemed> {
   try {
     const redeemed = await redeemMessage(deps, {
@@ -202,10 +202,10 @@ async function redeemCode(
       flow: { kind: 'implicit' },
       refuse: refuseCode,
     })
-    await deleteGuesses(deps.db, guess)
+    await deleteCodeAttempts(deps.db, attempt)
     return redeemed
   } catch (error) {
-    await returnGuess(deps.db, token.id)
+    await returnCodeAttempt(deps.db, token.id)
     throw error
   }
 }

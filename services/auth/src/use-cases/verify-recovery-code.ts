@@ -5,7 +5,7 @@ import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '
 import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
 import {
   claimRecoveryCode,
-  countRecoveryGuess,
+  countRecoveryAttempt,
   findRecoveryFactor,
   hashRecoveryCode,
   hasRecoveryCode,
@@ -60,7 +60,7 @@ export async function verifyRecoveryCode(
     traits,
   } as const
   const attempt = { factor, failedChecks, failure }
-  if (await guessRecoveryCode(deps, { attempt, hashes })) {
+  if (await checkRecoveryCode(deps, { attempt, hashes })) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await raiseByRecoveryCode(deps, input, { factor, hashes })
     if (session) return signSessionView(deps, session, claims)
@@ -70,18 +70,18 @@ export async function verifyRecoveryCode(
   throw recoveryCodeWrong()
 }
 
-interface RecoveryCodeGuess {
+interface RecoveryCodeAttempt {
   readonly attempt: FactorAttempt
   readonly hashes: readonly Buffer[]
 }
 
-/** Counts a guess at a code, compares it, and reports the outcome to the hook. */
-async function guessRecoveryCode(
+/** Counts an attempt at a code, compares it, and reports the outcome to the hook. */
+async function checkRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
-  { attempt, hashes }: RecoveryCodeGuess,
+  { attempt, hashes }: RecoveryCodeAttempt,
 ): Promise<boolean> {
   const factorId = attempt.factor.id
-  const waitMs = await countRecoveryGuess(deps.db, factorId, deps.now())
+  const waitMs = await countRecoveryAttempt(deps.db, factorId, deps.now())
   if (waitMs !== undefined) throw recoveryCodesLocked(retryAfter(waitMs))
   const isRight = (await hasRecoveryCode(deps.db, { factorId, hashes })) && !(await attempt.failedChecks.isBlocked())
   await judgeFactorAttempt(deps, { ...attempt, isRight })
@@ -92,7 +92,7 @@ async function guessRecoveryCode(
 async function raiseByRecoveryCode(
   deps: Pick<VerifyRecoveryCodeDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCodeInput,
-  { factor, hashes }: Pick<RecoveryCodeGuess, 'hashes'> & { readonly factor: Factor },
+  { factor, hashes }: Pick<RecoveryCodeAttempt, 'hashes'> & { readonly factor: Factor },
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))

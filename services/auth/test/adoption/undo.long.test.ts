@@ -407,7 +407,7 @@ the key ${encryptionKeys.current.id} sealed custom_oauth_providers ${provider.id
   expect(await undo(restored)).toBe(true)
 })
 
-it('adopt --undo ends a code that has no guess left, and keeps one that has', async () => {
+it('adopt --undo ends a code that has no attempt left, and keeps one that has', async () => {
   const restored = await restoreAdopted('v2.196.0')
   const { post, user } = await openAdopted(restored)
   const wrong = { recovering: 10, unconfirmed: 9 }

@@ -14,7 +14,7 @@ import {
 } from './give-back-sealed-rows.ts'
 
 interface GiveBackContext extends SealedGiveBackContext {
-  /** SECURITY_OTP_MAX_ATTEMPTS: after so many guesses, a code is dead. */
+  /** SECURITY_OTP_MAX_ATTEMPTS: after so many attempts, a code is dead. */
   readonly codeAttemptsMax: number
   /** The newest migration of supabase/auth in the database. */
   readonly version: string

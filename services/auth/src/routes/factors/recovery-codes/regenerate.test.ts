@@ -17,9 +17,9 @@ afterAll(() => test.close())
 const PATH = `${RECOVERY_CODES}/regenerate`
 
 describe('POST /factors/recovery-codes/regenerate', () => {
-  it('200: replaces the codes, keeps id and name, and lifts the limit of guesses', async () => {
+  it('200: replaces the codes, keeps id and name, and lifts the limit of attempts', async () => {
     const { headers, later, id, codes } = await test.createWithCodes()
-    for (let guess = 0; guess < 6; guess += 1) await test.verify(later.headers, 'wrong')
+    for (let attempt = 0; attempt < 6; attempt += 1) await test.verify(later.headers, 'wrong')
     await test.fail('POST', PATH, later.headers, failures.needsAal2)
     const answer = await test.regenerate(headers)
     const body = {

@@ -79,7 +79,7 @@ describe('POST /factors/recovery-codes/verify', () => {
   })
 
   // ASVS 6.6.3
-  it('429: refuses every code after five guesses in 15 minutes, also parallel guesses and the right code', async () => {
+  it('429: refuses every code after five attempts in 15 minutes, also parallel attempts and the right code', async () => {
     const owner = await test.createWithCodes()
     const { later, codes, headers } = owner
     const guesses = await Promise.all(Array.from({ length: 12 }, () => test.verify(later.headers, 'a'.repeat(16))))
@@ -90,8 +90,8 @@ describe('POST /factors/recovery-codes/verify', () => {
     expect((await test.verify(later.headers, codes[0])).headers['retry-after']).toBe('1')
     test.clock.advance(1)
     expect((await test.verify(later.headers, codes[0])).json()).toEqual(raisedBody(owner))
-    // The right code has reset the limit, so five guesses are left again.
-    for (let guess = 0; guess < 4; guess += 1) expect((await test.verify(headers, 'x')).json()).toEqual(wrong)
+    // The right code has reset the limit, so five attempts are left again.
+    for (let attempt = 0; attempt < 4; attempt += 1) expect((await test.verify(headers, 'x')).json()).toEqual(wrong)
     expect((await test.verify(headers, codes[1])).json()).toEqual(raisedBody(owner))
   })
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { hashGuessKey } from '../src/one-time-tokens/one-time-token-repository.ts'
+import { hashAttemptKey } from '../src/one-time-tokens/one-time-token-repository.ts'
 import { addApp, answerChallenge } from './authenticator-app.ts'
 import { anyId, anyTime, confirmedBody, errorBody, factorBody, sessionBody, signedUpBody } from './bodies.ts'
 import { openMailApp } from './mail-app.ts'
@@ -42,7 +42,7 @@ beforeEach(() => {
   clock.advance(DAY_MS)
 })
 
-describe('guesses at the codes of an address', () => {
+describe('attempts at the codes of an address', () => {
   const verify = (email: string, token: string, address = stranger()) =>
     main.post('/verify', { type: 'recovery', email, token }, from(address))
   const recovered = (signedUp: SignedUp) =>
@@ -51,17 +51,17 @@ describe('guesses at the codes of an address', () => {
     await main.post('/recover', { email })
     return main.readMail(email)
   }
-  /** The guesses of a day: ten for each of ten messages, each from another address. */
-  async function guessAll(email: string): Promise<void> {
+  /** The attempts of a day: ten for each of ten messages, each from another address. */
+  async function attemptAll(email: string): Promise<void> {
     for (let message = 0; message < 10; message += 1) {
       const { code } = await recover(email)
-      for (let guess = 0; guess < 10; guess += 1) await verify(email, wrongFor(code))
+      for (let attempt = 0; attempt < 10; attempt += 1) await verify(email, wrongFor(code))
     }
   }
 
-  /** Stores guesses of this moment at the codes of an address, beside those that a test makes. */
-  async function addGuesses(identifier: string, guesses: number): Promise<void> {
-    const key_hash = hashGuessKey(deps.serverKeys.hmac, { identifier, kinds: ['recovery'] })
+  /** Stores attempts of this moment at the codes of an address, beside those that a test makes. */
+  async function addAttempts(identifier: string, guesses: number): Promise<void> {
+    const key_hash = hashAttemptKey(deps.serverKeys.hmac, { identifier, kinds: ['recovery'] })
     await deps.db
       .insertInto('code_guesses')
       .values({ key_hash, guesses, since: clock.now() })
@@ -77,7 +77,7 @@ describe('guesses at the codes of an address', () => {
     async () => {
       const signedUp = await createSignedUp(deps)
       const { email } = signedUp
-      await guessAll(email)
+      await attemptAll(email)
       const { code, token } = await recover(email)
       expect((await verify(email, code)).json()).toEqual(EXPIRED)
       expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toEqual(recovered(signedUp))
@@ -91,7 +91,7 @@ describe('guesses at the codes of an address', () => {
     const signedUp = await createSignedUp(deps)
     const { email, password } = signedUp
     await main.post('/token?grant_type=password', { email, password }, from(HOME))
-    await addGuesses(email, 100)
+    await addAttempts(email, 100)
     const { code } = await recover(email)
     expect((await verify(email, code)).json()).toEqual(EXPIRED)
     expect((await verify(email, code, HOME)).json()).toEqual(recovered(signedUp))
@@ -109,8 +109,8 @@ describe('guesses at the codes of an address', () => {
     }
     const enter = (token: string) => main.post('/verify', { type: 'sms', phone, token }, from(stranger()))
     const first = await askFor()
-    for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(first))
-    await addGuesses(phone, 90)
+    for (let attempt = 0; attempt < 10; attempt += 1) await enter(wrongFor(first))
+    await addAttempts(phone, 90)
     expect((await enter(await askFor())).json()).toEqual(EXPIRED)
     clock.advance(13 * MINUTE_MS)
     const code = await askFor()
@@ -138,15 +138,15 @@ describe('guesses at the codes of an address', () => {
       await main.post('/otp', { phone, create_user: false })
       return (await main.sms.read(phone)).code
     }
-    /** A hundred guesses at the phone. Each client's address makes three, after which its network gets no further guess. */
-    const guessFrom = async (addresses: readonly string[]) => {
+    /** A hundred attempts at the phone. Each client's address makes three, after which its network gets no further attempt. */
+    const attemptFrom = async (addresses: readonly string[]) => {
       for (const address of addresses) {
         const code = await askFor()
-        for (let guess = 0; guess < 3; guess += 1) await enter(wrongFor(code), address)
+        for (let attempt = 0; attempt < 3; attempt += 1) await enter(wrongFor(code), address)
       }
-      await addGuesses(phone, 100 - 3 * addresses.length)
+      await addAttempts(phone, 100 - 3 * addresses.length)
     }
-    const countGuesses = async () => {
+    const countAttempts = async () => {
       const rows = await deps.db
         .selectFrom('code_guesses')
         .select('guesses')
@@ -157,29 +157,29 @@ describe('guesses at the codes of an address', () => {
 
     it('no longer count against the owner once the address is blocked', async () => {
       const attacker = stranger()
-      // Guesses at a password block the address, so no guess at a code is counted.
-      for (let guess = 0; guess < 20; guess += 1) {
+      // Attempts at a password block the address, so no attempt at a code is counted.
+      for (let attempt = 0; attempt < 20; attempt += 1) {
         await main.post('/token?grant_type=password', { phone, password: 'wrong' }, from(attacker))
       }
       const code = await askFor()
-      for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code), attacker)
-      expect(await countGuesses()).toEqual([])
+      for (let attempt = 0; attempt < 10; attempt += 1) await enter(wrongFor(code), attacker)
+      expect(await countAttempts()).toEqual([])
       expect((await enter(code, attacker)).json()).toEqual(EXPIRED)
       expect((await enter(code, stranger())).json()).toEqual(signedIn())
     })
 
-    it('leave the owner one guess per 15 minutes after a hundred', async () => {
+    it('leave the owner one attempt per 15 minutes after a hundred', async () => {
       const attackers = Array.from({ length: 10 }, stranger)
-      await guessFrom(attackers)
+      await attemptFrom(attackers)
       clock.advance(14 * MINUTE_MS)
       const code = await askFor()
       for (const attacker of attackers) expect((await enter(code, attacker)).json()).toEqual(EXPIRED)
       expect((await enter(code, stranger())).json()).toEqual(signedIn())
     })
 
-    it('leave the owner that guess when the attacker has every network of a site', async () => {
+    it('leave the owner that attempt when the attacker has every network of a site', async () => {
       const networks = Array.from({ length: 12 }, (_, at) => `2001:db8:77:${at}::1`)
-      await guessFrom(networks.slice(0, 10))
+      await attemptFrom(networks.slice(0, 10))
       clock.advance(14 * MINUTE_MS)
       const code = await askFor()
       for (const network of networks) expect((await enter(code, network)).json()).toEqual(EXPIRED)
@@ -211,13 +211,13 @@ describe('guesses at the codes of an address', () => {
         .where('relates_to', '=', email)
         .orderBy('sent_at')
         .execute()
-    const guess = (token: string) => main.post('/verify', { type: 'email_change', email, token }, from(stranger()))
+    const attempt = (token: string) => main.post('/verify', { type: 'email_change', email, token }, from(stranger()))
     const wrong = ['000000', '000001', '000002', '000003', '000004', '000005'].find((code) => !codes.includes(code))
-    expect((await guess(wrong ?? '')).json()).toEqual(EXPIRED)
+    expect((await attempt(wrong ?? '')).json()).toEqual(EXPIRED)
     const counts = (await guesses()).map((row) => row.guesses)
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1)
-    expect((await guess(codes.at(0) ?? '')).json()).toEqual(EXPIRED)
-    expect((await guess(codes.at(-1) ?? '')).json()).toEqual(
+    expect((await attempt(codes.at(0) ?? '')).json()).toEqual(EXPIRED)
+    expect((await attempt(codes.at(-1) ?? '')).json()).toEqual(
       sessionBody(confirmedBody(anyId, email, { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }), {
         type: 'email_change',
       }),
@@ -246,14 +246,14 @@ describe('guesses at the codes of an address', () => {
     await verify(email, wrongFor((await recover(email)).code))
     const rows = await deps.db.selectFrom('code_guesses').selectAll().execute()
     expect(rows.every(({ key_hash }) => key_hash.length === 32)).toBe(true)
-    // No code exists for this address, so no guess is stored.
+    // No code exists for this address, so no attempt is stored.
     const count = rows.length
     await verify('nobody@example.com', '000000')
     expect(await deps.db.selectFrom('code_guesses').selectAll().execute()).toHaveLength(count)
   })
 })
 
-describe('guesses at a second factor', () => {
+describe('attempts at a second factor', () => {
   /** A user with an app who is signed in at home, and whose password a stranger knows. */
   async function createTarget() {
     const signedIn = await createSignedIn(main)
@@ -307,7 +307,7 @@ describe('guesses at a second factor', () => {
       await setFailures(factorId, failures)
       clock.advance(minutes * MINUTE_MS - 1)
       expect(await answer(target, stranger())).toEqual(REFUSED)
-      // Refused guesses are not counted, since they would block the owner for ever.
+      // Refused attempts are not counted, since they would block the owner for ever.
       expect(await failuresOf(factorId)).toEqual({ guesses: failures })
       clock.advance(1)
       expect(await answer(target, stranger())).toEqual(raised(target))

@@ -5,8 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { insertUser } from '../users/user-change-repository.ts'
-import { type CountedGuesses, countOne, type GuessCounts, isCompared, type ModelGuess } from './count-guess.model.ts'
-import { countGuess, replaceToken } from './one-time-token-repository.ts'
+import {
+  type AttemptCounts,
+  type CountedAttempts,
+  countOne,
+  isCompared,
+  type ModelAttempt,
+} from './count-code-attempt.model.ts'
+import { countCodeAttempt, replaceToken } from './one-time-token-repository.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -20,26 +26,26 @@ const DAY_MS = 1_440 * MINUTE_MS
 const ago = (minutes: number) => NOW - minutes * MINUTE_MS
 
 const fresh = { ofCode: 0, ofAddress: undefined, ofNetwork: undefined }
-const guess = { guessesMax: 5, isKnownNetwork: false, now: NOW }
-const spent = { ...fresh, ofAddress: { guesses: 100, since: ago(14) } }
-const quarter = { ...fresh, ofAddress: { guesses: 100, since: ago(15) } }
+const attempt = { attemptsMax: 5, isKnownNetwork: false, now: NOW }
+const spent = { ...fresh, ofAddress: { attempts: 100, since: ago(14) } }
+const quarter = { ...fresh, ofAddress: { attempts: 100, since: ago(15) } }
 
-/** Whether a guess is compared, after what was counted. */
-const cases: [string, boolean, GuessCounts, ModelGuess][] = [
-  ['the first guess', true, fresh, guess],
-  ['the last guess at its code', true, { ...fresh, ofCode: 4 }, guess],
-  ['a guess beyond those at its code', false, { ...fresh, ofCode: 5 }, guess],
-  ['any guess where none is compared', false, fresh, { ...guess, guessesMax: 0 }],
-  ['the hundredth guess of a day', true, { ...fresh, ofAddress: { guesses: 99, since: NOW } }, guess],
-  ['the next one within a quarter of an hour', false, spent, guess],
-  ['the next one after a quarter of an hour', true, quarter, guess],
-  ['a second one after it', false, { ...quarter, ofAddress: { guesses: 101, since: ago(15) } }, guess],
-  ['the same from a network with two guesses', true, { ...quarter, ofNetwork: { guesses: 2, since: NOW } }, guess],
-  ['the same from a network with three', false, { ...quarter, ofNetwork: { guesses: 3, since: NOW } }, guess],
-  ['the same with three of yesterday', true, { ...quarter, ofNetwork: { guesses: 3, since: ago(1_440) } }, guess],
-  ['one from a network where the user has a session', true, spent, { ...guess, isKnownNetwork: true }],
-  ['one a day after the first', true, { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) } }, guess],
-  ['one a moment earlier', false, { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) + 1 } }, guess],
+/** Whether an attempt is compared, after what was counted. */
+const cases: [string, boolean, AttemptCounts, ModelAttempt][] = [
+  ['the first attempt', true, fresh, attempt],
+  ['the last attempt at its code', true, { ...fresh, ofCode: 4 }, attempt],
+  ['an attempt beyond those at its code', false, { ...fresh, ofCode: 5 }, attempt],
+  ['any attempt where none is compared', false, fresh, { ...attempt, attemptsMax: 0 }],
+  ['the hundredth attempt of a day', true, { ...fresh, ofAddress: { attempts: 99, since: NOW } }, attempt],
+  ['the next one within a quarter of an hour', false, spent, attempt],
+  ['the next one after a quarter of an hour', true, quarter, attempt],
+  ['a second one after it', false, { ...quarter, ofAddress: { attempts: 101, since: ago(15) } }, attempt],
+  ['the same from a network with two attempts', true, { ...quarter, ofNetwork: { attempts: 2, since: NOW } }, attempt],
+  ['the same from a network with three', false, { ...quarter, ofNetwork: { attempts: 3, since: NOW } }, attempt],
+  ['the same with three of yesterday', true, { ...quarter, ofNetwork: { attempts: 3, since: ago(1_440) } }, attempt],
+  ['one from a network where the user has a session', true, spent, { ...attempt, isKnownNetwork: true }],
+  ['one a day after the first', true, { ...fresh, ofAddress: { attempts: 500, since: ago(1_440) } }, attempt],
+  ['one a moment earlier', false, { ...fresh, ofAddress: { attempts: 500, since: ago(1_440) + 1 } }, attempt],
 ]
 
 describe('isCompared', () => {
@@ -48,12 +54,12 @@ describe('isCompared', () => {
   })
 })
 
-/** The place that a guess comes from. */
+/** The place that an attempt comes from. */
 type Place = 'known network' | 'network' | 'many'
 
 const counted = fc.option(
   fc.record({
-    guesses: fc.oneof(
+    attempts: fc.oneof(
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 97, max: 103 }),
       fc.integer({ min: 97, max: 200 }),
@@ -62,22 +68,22 @@ const counted = fc.option(
   }),
   { nil: undefined },
 )
-const start: fc.Arbitrary<GuessCounts> = fc.record({
+const start: fc.Arbitrary<AttemptCounts> = fc.record({
   ofCode: fc.integer({ min: 0, max: 6 }),
   ofAddress: counted,
   ofNetwork: counted,
 })
-const guesses = fc.array(
+const attempts = fc.array(
   fc.record({
-    guessesMax: fc.constantFrom(0, 5, 1_000),
+    attemptsMax: fc.constantFrom(0, 5, 1_000),
     minutesLater: fc.constantFrom(0, 0, 1, 15, 61),
     place: fc.constantFrom<Place>('known network', 'network', 'many'),
   }),
   { minLength: 1, maxLength: 6 },
 )
 
-/** A user with a code and a session, and the counts of guesses at it. */
-async function store({ ofCode, ofAddress, ofNetwork }: GuessCounts) {
+/** A user with a code and a session, and the counts of attempts at it. */
+async function store({ ofCode, ofAddress, ofNetwork }: AttemptCounts) {
   const { db } = database
   const [keyHash, networkHash, codeHash] = [randomBytes(32), randomBytes(32), randomBytes(32)]
   const email = `${keyHash.toString('hex').slice(0, 20)}@example.com`
@@ -96,22 +102,22 @@ async function store({ ofCode, ofAddress, ofNetwork }: GuessCounts) {
   return { userId, email, keyHash, networkHash, codeHash }
 }
 
-const insertCount = (key: Buffer, { guesses, since }: CountedGuesses) =>
-  sql`INSERT INTO ${sql.table('code_guesses')} (key_hash, guesses, since) VALUES (${key}, ${guesses}, ${new Date(since)})`.execute(
+const insertCount = (key: Buffer, { attempts, since }: CountedAttempts) =>
+  sql`INSERT INTO ${sql.table('code_guesses')} (key_hash, guesses, since) VALUES (${key}, ${attempts}, ${new Date(since)})`.execute(
     database.db,
   )
 
-async function readCount(key: Buffer): Promise<CountedGuesses | undefined> {
+async function readCount(key: Buffer): Promise<CountedAttempts | undefined> {
   const query = database.db.selectFrom('code_guesses').selectAll().where('key_hash', '=', key)
   const row = await query.executeTakeFirst()
-  return row && { guesses: row.guesses, since: Date.parse(String(row.since)) }
+  return row && { attempts: row.guesses, since: Date.parse(String(row.since)) }
 }
 
-/** The codes that a guess from a place is compared with. */
-async function guessAt(
+/** The codes that an attempt from a place is compared with. */
+async function attemptAt(
   { email, keyHash, networkHash }: Awaited<ReturnType<typeof store>>,
   place: Place,
-  { guessesMax, now }: Omit<ModelGuess, 'isKnownNetwork'>,
+  { attemptsMax, now }: Omit<ModelAttempt, 'isKnownNetwork'>,
 ) {
   const from = {
     'known network': { networkHash, network: '192.0.2.0/24' },
@@ -119,29 +125,29 @@ async function guessAt(
     many: { networkHash: undefined, network: undefined },
   }
   const at = { audience: 'authenticated', identifier: email, kinds: ['recovery' as const], keyHash }
-  const found = await countGuess(database.db, { ...at, ...from[place], now: new Date(now) }, guessesMax)
+  const found = await countCodeAttempt(database.db, { ...at, ...from[place], now: new Date(now) }, attemptsMax)
   return found.map(({ userId, codeHash }) => ({ userId, codeHash }))
 }
 
 describe('count_guess', () => {
   it.each(cases)('%s: compared is %s, as by the model', async (_, expected, counts, asked) => {
     const stored = await store(counts)
-    const found = await guessAt(stored, asked.isKnownNetwork ? 'known network' : 'network', asked)
+    const found = await attemptAt(stored, asked.isKnownNetwork ? 'known network' : 'network', asked)
     expect(found).toEqual(expected ? [{ userId: stored.userId, codeHash: stored.codeHash }] : [])
   })
 
-  it('compares and counts the guesses that its model does, from any counts and any network', async () => {
+  it('compares and counts the attempts that its model does, from any counts and any network', async () => {
     await fc.assert(
-      fc.asyncProperty(start, guesses, async (counts, asked) => {
+      fc.asyncProperty(start, attempts, async (counts, asked) => {
         const stored = await store(counts)
         let model = counts
         let now = NOW
-        for (const { guessesMax, minutesLater, place } of asked) {
+        for (const { attemptsMax, minutesLater, place } of asked) {
           now += minutesLater * MINUTE_MS
           const hasNetwork = place !== 'many'
-          const found = await guessAt(stored, place, { guessesMax, now })
+          const found = await attemptAt(stored, place, { attemptsMax, now })
           const seen = hasNetwork ? model : { ...model, ofNetwork: undefined }
-          const expected = isCompared(seen, { guessesMax, isKnownNetwork: place === 'known network', now })
+          const expected = isCompared(seen, { attemptsMax, isKnownNetwork: place === 'known network', now })
           expect(found).toEqual(expected ? [{ userId: stored.userId, codeHash: stored.codeHash }] : [])
           if (!expected) continue
           model = {
