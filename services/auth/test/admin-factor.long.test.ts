@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp, type RaisedSession } from './authenticator-app.ts'
+import { addApp, type SteppedUpSession } from './authenticator-app.ts'
 import { anyTime } from './bodies.ts'
 import { forgeBearer } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -20,7 +20,7 @@ const TOO_OLD = { code: 400, error_code: 'reauthentication_needed', msg: 'Sign i
 describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PROFILE=%s', (profile) => {
   let test: MailApp
   let signedIn: SignedIn
-  let raised: RaisedSession
+  let steppedUp: SteppedUpSession
   let aal1: SignedIn['headers']
   beforeAll(async () => {
     const settings = { AUTH_PROFILE: profile, AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_CUSTOM_OAUTH_ENABLED: 'true' }
@@ -30,7 +30,7 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
   afterAll(() => test.close())
   beforeEach(async () => {
     signedIn = await createSignedIn(test, { role: 'service_role' })
-    raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
+    steppedUp = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
     aal1 = (await signIn(test, signedIn)).headers
   })
   async function ask(method: Method, url: string, headers: SignedIn['headers'], payload: object = {}) {
@@ -58,21 +58,21 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
     }
   })
 
-  it('403: refuses a token from before the session was raised', async () => {
+  it('403: refuses a token from before the session was stepped up', async () => {
     expect(await ask('GET', own(), signedIn.headers)).toEqual({ status: 403, body: NEEDS_FACTOR })
   })
 
   it("403: refuses a change of the admin's own app_metadata", async () => {
     const wanted = { app_metadata: { plan: 'pro' } }
     expect(await ask('PUT', '/user', aal1, wanted)).toEqual({ status: 403, body: NEEDS_FACTOR })
-    const { status, body } = await ask('PUT', '/user', raised.headers, wanted)
+    const { status, body } = await ask('PUT', '/user', steppedUp.headers, wanted)
     expect([status, body.app_metadata.plan]).toEqual([200, 'pro'])
   })
 
-  it("200: accepts a raised session, an admin without factors and an operator's token", async () => {
+  it("200: accepts a stepped-up session, an admin without factors and an operator's token", async () => {
     const other = await createSignedIn(test, { role: 'service_role' })
     const operator = { authorization: forgeBearer({ role: 'service_role', sub: signedIn.user.id }) }
-    for (const headers of [raised.headers, other.headers, operator]) {
+    for (const headers of [steppedUp.headers, other.headers, operator]) {
       const read = await ask('GET', own(), headers)
       const user_metadata = { seen: randomUUID() }
       const changed = await ask('PUT', own(), headers, { user_metadata })
@@ -89,14 +89,14 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
   it('reads but changes nothing an hour after the sign-in in the strict profile', async () => {
     const old = { updated_at: new Date(Date.now() - 3_600_000) }
     await test.deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', signedIn.sessionId).execute()
-    expect((await ask('GET', own(), raised.headers)).status).toBe(200)
+    expect((await ask('GET', own(), steppedUp.headers)).status).toBe(200)
     const calls = [
       ['PUT', own()],
       ['POST', '/admin/generate_link'],
-      ['DELETE', `${own()}/factors/${raised.app.factorId}`],
+      ['DELETE', `${own()}/factors/${steppedUp.app.factorId}`],
     ] as const
     for (const [method, url] of calls) {
-      const { body } = await ask(method, url, raised.headers)
+      const { body } = await ask(method, url, steppedUp.headers)
       if (profile === 'strict') expect(body).toEqual(TOO_OLD)
       else expect(body.error_code).not.toBe(TOO_OLD.error_code)
     }

@@ -52,15 +52,15 @@ export async function answerChallenge(
   return service.app.inject({ method: 'POST', url: `/factors/${factorId}/verify`, headers, payload })
 }
 
-/** A session that was raised by a second factor. */
-export interface RaisedSession {
+/** A session that was stepped up by a second factor. */
+export interface SteppedUpSession {
   readonly app: AuthenticatorApp
   readonly headers: Headers
   readonly refreshToken: string
 }
 
-/** Adds an authenticator app and raises the session to aal2. */
-export async function addApp(service: Service, headers: Headers, name = ''): Promise<RaisedSession> {
+/** Adds an authenticator app and steps the session up to aal2. */
+export async function addApp(service: Service, headers: Headers, name = ''): Promise<SteppedUpSession> {
   const app = await enrolApp(service, headers, name)
   const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
   const { access_token: token, refresh_token: refreshToken } = answer.json()

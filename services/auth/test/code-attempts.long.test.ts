@@ -257,14 +257,14 @@ describe('attempts at a second factor', () => {
   /** A user with an app who is signed in at home, and whose password a stranger knows. */
   async function createTarget() {
     const signedIn = await createSignedIn(main)
-    const raised = await addApp(main, signedIn.headers)
+    const steppedUp = await addApp(main, signedIn.headers)
     await deps.db
       .updateTable('sessions')
       .set({ last_ip: HOME })
       .where('user_id', '=', signedIn.user.id)
       .where('aal', '=', 'aal2')
       .execute()
-    return { signedIn, app: raised.app }
+    return { signedIn, app: steppedUp.app }
   }
   const failuresOf = (id: string) =>
     deps.db.selectFrom('mfa_factors').select('guesses').where('id', '=', id).executeTakeFirstOrThrow()
@@ -286,7 +286,7 @@ describe('attempts at a second factor', () => {
     return answered.json()
   }
   const REFUSED = errorBody(422, 'mfa_verification_failed', 'Invalid TOTP code entered')
-  const raised = ({ signedIn, app }: Awaited<ReturnType<typeof createTarget>>) => {
+  const steppedUp = ({ signedIn, app }: Awaited<ReturnType<typeof createTarget>>) => {
     const factor = factorBody({ id: app.factorId, last_challenged_at: anyTime })
     return sessionBody(signedUpBody(signedIn, { factors: [factor] }))
   }
@@ -310,7 +310,7 @@ describe('attempts at a second factor', () => {
       // Refused attempts are not counted, since they would block the owner for ever.
       expect(await failuresOf(factorId)).toEqual({ guesses: failures })
       clock.advance(1)
-      expect(await answer(target, stranger())).toEqual(raised(target))
+      expect(await answer(target, stranger())).toEqual(steppedUp(target))
       expect(await failuresOf(factorId)).toEqual({ guesses: failures - 20 })
     }
   })
@@ -320,7 +320,7 @@ describe('attempts at a second factor', () => {
     clock.advance(MINUTE_MS)
     await setFailures(target.app.factorId, 150)
     expect(await answer(target, stranger())).toEqual(REFUSED)
-    expect(await answer(target, HOME)).toEqual(raised(target))
+    expect(await answer(target, HOME)).toEqual(steppedUp(target))
     expect(await failuresOf(target.app.factorId)).toEqual({ guesses: 130 })
   })
 
@@ -328,6 +328,6 @@ describe('attempts at a second factor', () => {
     const target = await createTarget()
     clock.advance(MINUTE_MS)
     await setFailures(target.app.factorId, 99)
-    expect(await answer(target, stranger())).toEqual(raised(target))
+    expect(await answer(target, stranger())).toEqual(steppedUp(target))
   })
 })

@@ -301,8 +301,8 @@ async function useFactors(call: Call, headers: Headers): Promise<void> {
   const asked = await call({ is: 'challengeFactor', request: `POST /factors/${id}/challenge`, body: {}, headers })
   const code = totpCode(totp?.secret ?? '', test.clock.now())
   const answer = { challenge_id: asked.id, code }
-  const raised = await call({ is: 'verifyFactor', request: `POST /factors/${id}/verify`, body: answer, headers })
-  owner = { authorization: `Bearer ${raised.access_token}` }
+  const steppedUp = await call({ is: 'verifyFactor', request: `POST /factors/${id}/verify`, body: answer, headers })
+  owner = { authorization: `Bearer ${steppedUp.access_token}` }
   const codes = '/factors/recovery-codes'
   // Factors are listed by age.
   test.clock.advance(1)

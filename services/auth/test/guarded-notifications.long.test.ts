@@ -64,9 +64,9 @@ describe.each([
     const { email, headers } = await createSignedIn(service)
     const url = `/passkeys/${(await register(service, { headers }))[0]}`
     expect(statusAndBody(await service.app.inject({ method: 'DELETE', url, headers }))).toEqual([204, ''])
-    const raised = await addApp(service, headers)
-    expect(outcomeOf(await service.post(RECOVERY_CODES, {}, raised.headers))).toBe(200)
-    expect(outcomeOf(await service.post(`${RECOVERY_CODES}/regenerate`, {}, raised.headers))).toBe(200)
+    const steppedUp = await addApp(service, headers)
+    expect(outcomeOf(await service.post(RECOVERY_CODES, {}, steppedUp.headers))).toBe(200)
+    expect(outcomeOf(await service.post(`${RECOVERY_CODES}/regenerate`, {}, steppedUp.headers))).toBe(200)
     expect(await subjectsTo(email)).toEqual(isNotified ? ALL : [])
   })
 

@@ -94,8 +94,8 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     )
     const app = await enrolApp(test, { authorization: `Bearer ${session.access_token}` })
     const code = { factorId: app.factorId, code: app.code() }
-    const raised = (await answerChallenge(test, { authorization: `Bearer ${session.access_token}` }, code)).json()
-    expect(claimsOf(raised.access_token)).toEqual(
+    const steppedUp = (await answerChallenge(test, { authorization: `Bearer ${session.access_token}` }, code)).json()
+    expect(claimsOf(steppedUp.access_token)).toEqual(
       claimsBody({
         sub: signedIn.user.id,
         email: signedIn.email,
@@ -346,11 +346,11 @@ describe('the audit log of an attempt that a hook refuses', () => {
 
   it.each(['right', 'wrong'])('has the %s recovery code, and the end of the sessions', async (kind) => {
     const { user, headers } = await createSignedIn(test)
-    const raised = await addApp(test, headers)
-    const { codes } = (await test.post('/factors/recovery-codes', {}, raised.headers)).json()
+    const steppedUp = await addApp(test, headers)
+    const { codes } = (await test.post('/factors/recovery-codes', {}, steppedUp.headers)).json()
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject' }) })
     const code = kind === 'right' ? codes[0] : 'wrong'
-    const answer = await test.post('/factors/recovery-codes/verify', { code }, raised.headers)
+    const answer = await test.post('/factors/recovery-codes/verify', { code }, steppedUp.headers)
     expect(answer.json()).toEqual(factorRefusal)
     expect(await failuresOf(user.id)).toEqual([
       { action: 'factor_verification_failed', traits: { factor_id: anyId } },
@@ -375,13 +375,13 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
 
   it('403: refuses a right answer with its own message and signs the user out everywhere', async () => {
     const signedIn = await createSignedIn(test)
-    const raised = await addApp(test, signedIn.headers)
-    const codes = (await test.post('/factors/recovery-codes', {}, raised.headers)).json().codes
+    const steppedUp = await addApp(test, signedIn.headers)
+    const codes = (await test.post('/factors/recovery-codes', {}, steppedUp.headers)).json().codes
     const later = await signIn(test, signedIn)
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Too often' }) })
     const answer = await test.post('/factors/recovery-codes/verify', { code: codes[0] }, later.headers)
     expect(answer.json()).toEqual({ code: 403, error_code: 'mfa_verification_rejected', msg: 'Too often' })
-    expect(statusAndBody(await refresh(raised.refreshToken))).toEqual([
+    expect(statusAndBody(await refresh(steppedUp.refreshToken))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     ])

@@ -232,7 +232,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   // ASVS 7.5.1
   it('needs the second factor to link and unlink only in the strict profile', async () => {
     const signedIn = await createSignedIn(test)
-    const { headers: raised } = await addApp(test, signedIn.headers)
+    const { headers: steppedUp } = await addApp(test, signedIn.headers)
     const again = await signIn(test, signedIn)
     const begin = ({ headers }: Pick<SignedIn, 'headers'>) =>
       test.app.inject({
@@ -243,13 +243,13 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
       403,
       errorBody(403, 'insufficient_aal', 'AAL2 session is required to manage identities when MFA is enabled'),
     ]
-    const [low, high] = [await begin(again), await begin({ headers: raised })]
+    const [low, high] = [await begin(again), await begin({ headers: steppedUp })]
     expect(statusAndBody(low)).toEqual(either([302, ''], needsFactor))
     expect(high.statusCode).toBe(302)
     const state = new URL(String(high.headers.location)).searchParams.get('state') ?? ''
     const { query } = await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
     await test.post('/token?grant_type=pkce', { auth_code: query.code, code_verifier: VERIFIER })
-    const { identities } = (await test.app.inject({ url: '/user', headers: raised })).json()
+    const { identities } = (await test.app.inject({ url: '/user', headers: steppedUp })).json()
     const url = `/user/identities/${identities[1].identity_id}`
     const taken = await test.app.inject({ method: 'DELETE', url, headers: again.headers })
     expect(outcomeOf(taken)).toEqual(either(200, needsFactor))
@@ -320,7 +320,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   it('refuses changes of credentials in an old session only in the strict profile', async () => {
     const signedIn = await createSignedIn(test)
     const other = await createSignedIn(test)
-    const { app, headers: raised } = await addApp(test, other.headers)
+    const { app, headers: steppedUp } = await addApp(test, other.headers)
     await test.deps.db
       .updateTable('mfa_amr_claims')
       .set({ updated_at: new Date('2020-01-01') })
@@ -333,8 +333,8 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
       { method: 'POST', url: '/factors', payload: { factor_type: 'totp' } },
       { method: 'POST', url: '/passkeys/registration/options' },
       { method: 'GET', url: authorize },
-      { method: 'POST', url: '/factors/recovery-codes', headers: raised },
-      { method: 'DELETE', url: `/factors/${app.factorId}`, headers: raised },
+      { method: 'POST', url: '/factors/recovery-codes', headers: steppedUp },
+      { method: 'DELETE', url: `/factors/${app.factorId}`, headers: steppedUp },
     ] as const
     const refused = { status: 400, code: 'reauthentication_needed' }
     for (const request of requests) {

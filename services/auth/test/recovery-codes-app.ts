@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify'
-import { addApp, type RaisedSession } from './authenticator-app.ts'
+import { addApp, type SteppedUpSession } from './authenticator-app.ts'
 import { expectFailure, type Failure } from './expect-failure.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
@@ -7,7 +7,7 @@ import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 type Headers = SignedIn['headers']
 
 /** A user with an authenticator app in a session of aal2, and another session of aal1. */
-export type AppOwner = SignedIn & RaisedSession & { readonly later: SignedIn }
+export type AppOwner = SignedIn & SteppedUpSession & { readonly later: SignedIn }
 /** The same with recovery codes. */
 export type CodeOwner = AppOwner & { readonly id: string; readonly codes: readonly string[] }
 
@@ -48,10 +48,10 @@ export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
     service.post(RECOVERY_CODES, payload, headers)
   const createWithApp: RecoveryCodesApp['createWithApp'] = async () => {
     const signedIn = await createSignedIn(service)
-    const raised = await addApp(service, signedIn.headers, 'app')
+    const steppedUp = await addApp(service, signedIn.headers, 'app')
     // Factors are listed by age, so the codes have to be younger than the app.
     service.clock.advance(1)
-    return { ...signedIn, ...raised, later: await signIn(service, signedIn) }
+    return { ...signedIn, ...steppedUp, later: await signIn(service, signedIn) }
   }
   return {
     ...service,

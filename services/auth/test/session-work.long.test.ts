@@ -269,7 +269,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
     expect(answer[0]).toBe(200)
     return {}
   }
-  const raise = async ({ headers }: SignedIn) => ({ headers: (await addApp(real(), headers)).headers })
+  const stepUp = async ({ headers }: SignedIn) => ({ headers: (await addApp(real(), headers)).headers })
   const setPassword = async ({ headers }: SignedIn) => {
     await put(headers, { password: NEW_PASSWORD })
     return { password: NEW_PASSWORD }
@@ -315,8 +315,8 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
         return {}
       },
     ],
-    'the first second factor, in this session': [({ here }) => raise(here)],
-    'the first second factor, in another session': [({ there }) => raise(there)],
+    'the first second factor, in this session': [({ here }) => stepUp(here)],
+    'the first second factor, in another session': [({ there }) => stepUp(there)],
     'an operator ends this session': [(owner) => endAsOperator(owner, `/${owner.here.sessionId}`, 1)],
     'an operator ends another session': [(owner) => endAsOperator(owner, `/${owner.there.sessionId}`, 1)],
     'an operator ends all sessions': [(owner) => endAsOperator(owner, '', 2)],

@@ -89,8 +89,8 @@ describe('metadata that just fits', () => {
 
   it('leaves its user able to do so after a second factor and after an account is linked', async () => {
     const user = await createSignedIn(service, { raw_user_meta_data: sized(BYTES_MAX, APP) })
-    const raised = await addApp(service, user.headers)
-    const token = await refresh(raised)
+    const steppedUp = await addApp(service, user.headers)
+    const token = await refresh(steppedUp)
     expect(metadataOf(token)).toEqual(sized(BYTES_MAX, APP))
     const stub = OAUTH_STUBS.find(({ name }) => name === 'github')
     if (stub === undefined) throw new Error('nothing plays github')

@@ -345,7 +345,7 @@ describe('an identity of supabase/auth', () => {
 })
 
 describe('a session of supabase/auth', () => {
-  it('200: is refreshed without a level and times, and can be raised', async () => {
+  it('200: is refreshed without a level and times, and can be stepped up', async () => {
     await seed()
     const { body } = await signIn(email)
     const bare = sql`aal = NULL, created_at = NULL, updated_at = NULL, refreshed_at = NULL`

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp, answerChallenge, type RaisedSession } from '../../test/authenticator-app.ts'
+import { addApp, answerChallenge, type SteppedUpSession } from '../../test/authenticator-app.ts'
 import { anyTime, factorBody, grantErrorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
 import { expectSession } from '../../test/expect-user.ts'
 import {
@@ -20,7 +20,7 @@ let service: MailApp
 let stub: AnybodyStub
 let people = 0
 let signedIn: SignedIn
-let raised: RaisedSession
+let steppedUp: SteppedUpSession
 let aal1: SignedIn['headers']
 let phone: string
 let thief: Anybody
@@ -45,7 +45,7 @@ beforeEach(async () => {
   thief = { sub: `6${people}`, email: `thief${people}@example.com`, verified: true }
   phone = `1415555${2000 + people}`
   signedIn = await createSignedIn(service)
-  raised = await addApp(service, signedIn.headers)
+  steppedUp = await addApp(service, signedIn.headers)
   aal1 = (await signIn(service, signedIn)).headers
   await change({
     email: null,
@@ -58,7 +58,9 @@ beforeEach(async () => {
 const change = (columns: object) =>
   service.deps.db.updateTable('users').set(columns).where('id', '=', signedIn.user.id).execute()
 async function show() {
-  const { email, new_email, identities } = (await service.app.inject({ url: '/user', headers: raised.headers })).json()
+  const { email, new_email, identities } = (
+    await service.app.inject({ url: '/user', headers: steppedUp.headers })
+  ).json()
   return { email, new_email, providers: identities.map(({ provider }: { provider: string }) => provider) }
 }
 const UNCHANGED = { email: '', new_email: undefined, providers: ['email'] }
@@ -79,10 +81,10 @@ describe('linking an identity with an address, for a user with a second factor a
     expect(service.recipients()).not.toContain(thief.email)
   })
 
-  it('403: is refused in a flow that began before its session was raised', async () => {
+  it('403: is refused in a flow that began before its session was stepped up', async () => {
     const state = await beginLinking(service, 'keycloak', aal1)
     service.clock.advance(60_000)
-    const { factorId, code } = raised.app
+    const { factorId, code } = steppedUp.app
     expectSession(
       await answerChallenge(service, aal1, { factorId, code: code() }),
       signedUpBody(signedIn, {
@@ -98,12 +100,12 @@ describe('linking an identity with an address, for a user with a second factor a
   })
 
   it('succeeds after the factor is verified and adopts the address', async () => {
-    await comeBackAs(service, await beginLinking(service, 'keycloak', raised.headers), thief)
+    await comeBackAs(service, await beginLinking(service, 'keycloak', steppedUp.headers), thief)
     expect(await show()).toEqual({ email: thief.email, new_email: undefined, providers: ['email', 'keycloak'] })
   })
 
   it('sends the mail of a change of email when the address is not verified', async () => {
-    const state = await beginLinking(service, 'keycloak', raised.headers)
+    const state = await beginLinking(service, 'keycloak', steppedUp.headers)
     const { fragment } = await comeBackAs(service, state, { ...thief, verified: false })
     expect(fragment).toEqual({
       error: 'server_error',
@@ -122,7 +124,7 @@ describe('linking an identity with an address, for a user with a second factor a
 
 describe('linking that began before its user', () => {
   it('422: became an SSO user is refused, so that the company can shut the user out', async () => {
-    const state = await beginLinking(service, 'keycloak', raised.headers)
+    const state = await beginLinking(service, 'keycloak', steppedUp.headers)
     await change({ is_sso_user: true })
     expect((await comeBackAs(service, state, thief)).fragment).toEqual({
       error: 'server_error',

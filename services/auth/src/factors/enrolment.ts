@@ -81,7 +81,7 @@ export function judgeActivation(
   return verified.length > 0 && aal !== 'aal2' ? 'needs-aal2' : 'allowed'
 }
 
-/** Whether a user may make recovery codes: only in a session that a second factor has raised (reference: Recovery codes). */
+/** Whether a user may make recovery codes: only in a session that a second factor has stepped up (reference: Recovery codes). */
 export function judgeRecoveryCodes(aal: AssuranceLevel): ActivationVerdict {
   return aal === 'aal2' ? 'allowed' : 'needs-aal2'
 }

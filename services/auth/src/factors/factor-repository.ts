@@ -203,7 +203,7 @@ export async function updateFactor(
   return toFactor(await trx.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirstOrThrow())
 }
 
-/** Deletes a factor. Sessions that it raised fall to aal1, without proofs of second factors (reference: Unenrolment). */
+/** Deletes a factor. Sessions that it stepped up fall to aal1, without proofs of second factors (reference: Unenrolment). */
 export async function deleteFactor(
   trx: Trx,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,

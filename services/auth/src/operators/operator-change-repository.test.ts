@@ -73,7 +73,7 @@ describe('isProtected', () => {
 const named: OperatorSession = {
   userId: '00000000-0000-4000-8000-000000000001',
   sessionId: '00000000-0000-4000-8000-000000000002',
-  hasRaisedToken: false,
+  hasAal2Token: false,
   limits: { timeboxMs: undefined, inactivityTimeoutMs: undefined },
   mfaRequired: false,
 }
@@ -96,9 +96,9 @@ it.each([
   ['finds nobody for a user without an email', {}, { email: null }, undefined],
   ['finds nobody who has a factor and has not shown it', {}, { userHasFactor: true }, undefined],
   ['finds nobody whose token is from before the factor was shown', {}, factorShown, undefined],
-  ['finds an operator who has shown their factor', { hasRaisedToken: true }, factorShown, ann],
+  ['finds an operator who has shown their factor', { hasAal2Token: true }, factorShown, ann],
   ['finds nobody without a factor where one is required', { mfaRequired: true }, {}, undefined],
-  ['finds an operator with the factor that is required', { mfaRequired: true, hasRaisedToken: true }, factorShown, ann],
+  ['finds an operator with the factor that is required', { mfaRequired: true, hasAal2Token: true }, factorShown, ann],
 ])('reads the operator of a session: %s', (_what, session, user, expected) => {
   expect(toOperatorActor({ ...named, ...session }, user && { ...found, ...user })).toEqual(expected)
 })

@@ -260,7 +260,7 @@ export interface OperatorSession {
   readonly userId: string
   readonly sessionId: string
   /** Whether the token is of level aal2. */
-  readonly hasRaisedToken: boolean
+  readonly hasAal2Token: boolean
   readonly limits: SessionLimits
   /** AUTH_OPERATOR_REQUIRE_MFA. */
   readonly mfaRequired: boolean
@@ -271,11 +271,11 @@ export interface OperatorSession {
  * factor if one is required or set up. Undefined for any other session.
  */
 export function toOperatorActor(
-  { userId: id, hasRaisedToken, mfaRequired }: OperatorSession,
+  { userId: id, hasAal2Token, mfaRequired }: OperatorSession,
   session: FoundSession | undefined,
 ): OperatorActor | undefined {
   if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
-  const hasShownFactor = hasRaisedToken && session.hasShownFactor
+  const hasShownFactor = hasAal2Token && session.hasShownFactor
   // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth
   // more than its owner believes.
   if ((mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined

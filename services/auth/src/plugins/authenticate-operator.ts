@@ -139,7 +139,7 @@ function readOperatorSession(
   const { sub: userId, session_id: sessionId, iss, aal } = claims
   // The hook CUSTOM_ACCESS_TOKEN may have written another issuer.
   if (iss !== jwt.issuer && !deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
-  return { userId, sessionId, hasRaisedToken: aal === 'aal2', limits, mfaRequired: operators.mfaRequired }
+  return { userId, sessionId, hasAal2Token: aal === 'aal2', limits, mfaRequired: operators.mfaRequired }
 }
 
 /** The operator of a session at this moment; undefined when the session belongs to no operator. */

@@ -60,7 +60,7 @@ describe('POST /factors', () => {
     expect(Object.keys(answer.json())).toEqual(['id', 'type', 'friendly_name', 'totp'])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress'])
-    // An unverified factor is listed and does not raise a session.
+    // An unverified factor is listed and does not step a session up.
     expect(await factorsOf(headers)).toEqual([
       factorBody({ id: answer.json().id, status: 'unverified', friendly_name: 'my app' }),
     ])
@@ -204,13 +204,13 @@ describe('POST /factors', () => {
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
   })
 
-  it('403: refuses to enrol by an access token of aal1, although its session has been raised since', async () => {
+  it('403: refuses to enrol by an access token of aal1, although its session has been stepped up since', async () => {
     const { headers } = await createSignedIn(test)
     await addApp(test, headers, 'app')
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
   })
 
-  it('422: refuses to unenrol by an access token of aal1, although its session has been raised since', async () => {
+  it('422: refuses to unenrol by an access token of aal1, although its session has been stepped up since', async () => {
     const { headers } = await createSignedIn(test)
     const { app } = await addApp(test, headers, 'app')
     const text = 'AAL2 required to unenroll verified factor'

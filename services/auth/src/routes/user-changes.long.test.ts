@@ -274,11 +274,11 @@ describe('PUT /user with a password', () => {
     }
     expect(await put({ data: { x: 1 }, email: user.email }, headers)).toEqual({ status: 200, body: changed })
     await test.deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', sessionId).execute()
-    // An earlier token has aal1, although its session has been raised since.
+    // An earlier token has aal1, although its session has been stepped up since.
     await expectFailure({ password: 'another horse' }, headers, [401, 'insufficient_aal', text])
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
-    const raised = { authorization: `Bearer ${refreshed.json().access_token}` }
-    expect(await put({ password: 'another horse' }, raised)).toEqual({ status: 200, body: changed })
+    const steppedUp = { authorization: `Bearer ${refreshed.json().access_token}` }
+    expect(await put({ password: 'another horse' }, steppedUp)).toEqual({ status: 200, body: changed })
     expect(
       outcomeOf(await test.post('/token?grant_type=password', { email: user.email, password: 'another horse' })),
     ).toBe(200)

@@ -85,7 +85,7 @@ async function requireActive(
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
-  // The session may have been raised after this token was made. A thief of the token has not shown the second factor.
+  // The session may have been stepped up after this token was made. A thief of the token has not shown the second factor.
   const countsAsSession = aal === 'aal2' || config.behaviours.takeAssuranceLevelFrom === 'session'
   return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
 }

@@ -8,7 +8,7 @@ export interface TokenUser {
   readonly userId: string
   /** Null for a token without the claim. */
   readonly sessionId: string | null
-  /** The assurance level by the token. Its session may have been raised or lowered since. */
+  /** The assurance level by the token. Its session may have been stepped up or lowered since. */
   readonly aal: AssuranceLevel
   /** Values of the `aud` claim; the empty audience alone for a token without the claim. */
   readonly audiences: readonly string[]

@@ -313,14 +313,14 @@ describe('a change in the strict profile, which needs a sign-in of the last 15 m
     expect(await put(headers, { phone: `1415666${1000 + people}` })).toEqual(REFUSED)
   })
 
-  it('400: refuses a session that was raised by a new second factor', async () => {
-    const raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
+  it('400: refuses a session that was stepped up by a new second factor', async () => {
+    const steppedUp = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
     const stale = sql`updated_at - interval '1 hour'`
     const claims = sql`${sql.table('mfa_amr_claims')} SET updated_at = ${stale} WHERE authentication_method = 'password'`
     await sql`UPDATE ${claims}`.execute(test.deps.db)
-    expect(await put(raised.headers, { phone })).toEqual(REFUSED)
-    const { factorId } = raised.app
-    const again = await answerChallenge(test, raised.headers, { factorId, code: raised.app.code(1) })
+    expect(await put(steppedUp.headers, { phone })).toEqual(REFUSED)
+    const { factorId } = steppedUp.app
+    const again = await answerChallenge(test, steppedUp.headers, { factorId, code: steppedUp.app.code(1) })
     expect(again.statusCode).toBe(200)
     expect(await put(bearer(again.json().access_token), { phone })).toEqual(REFUSED)
     await age('15 minutes')

@@ -111,13 +111,16 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     const signedIn = await createSignedIn(service, { phone: String(phones), phone_confirmed_at: new Date() })
     const phone = await link(signedIn, 'phone', { phone: String(phones), phone_verified: true })
     const github = await link(signedIn, 'github', { email: signedIn.email, email_verified: true })
-    const raised = await addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
+    const steppedUp = await addApp(
+      { ...service, clock: { now: () => new Date(), advance: () => {} } },
+      signedIn.headers,
+    )
     const { headers } = await signIn(service, signedIn)
     expect(await unlink(headers, phone)).toEqual(NEEDS_FACTOR)
     // Existing clients unlink identities without an address at aal1.
     expect(await unlink(headers, github)).toEqual(profile === 'strict' ? NEEDS_FACTOR : DONE)
-    expect(await unlink(raised.headers, phone)).toEqual(DONE)
-    const left = await show(raised.headers)
+    expect(await unlink(steppedUp.headers, phone)).toEqual(DONE)
+    const left = await show(steppedUp.headers)
     expect([left.phone, left.email]).toEqual(['', signedIn.email])
   })
 })

@@ -44,7 +44,7 @@ async function enrolled() {
 }
 
 describe('verifyFactor', () => {
-  it('raises the session to aal2', async () => {
+  it('steps the session up to aal2', async () => {
     const { signedIn, app, ask, answer } = await enrolled()
     const view = await answer(await ask(), app.code())
     const { aal, session_id, sub } = claimsOf(view.access_token)

@@ -40,7 +40,6 @@ import type { Assertion, Registration, StoredCredential } from '../passkeys/cred
 import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/rate-limits.ts'
 import type { EncryptionKeys, ServerKeys } from '../secrets/sealed-secret.ts'
 import { findCaller, lockCaller, requireFactorOwner, requireLiveSession } from '../sessions/active-caller.ts'
-import { prepareRaisedClaims, type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import {
   type AttemptHookDeps,
@@ -51,6 +50,7 @@ import {
   type SessionViewDeps,
   signSessionView,
 } from '../sessions/session-view.ts'
+import { prepareStepUpClaims, type StepUpDeps, stepUpSession } from '../sessions/step-up.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyFactorDeps = AttemptHookDeps &
@@ -58,7 +58,7 @@ type VerifyFactorDeps = AttemptHookDeps &
   FailedCheckDeps &
   SessionViewDeps &
   NotifyDeps &
-  RaiseSessionDeps & {
+  StepUpDeps & {
     readonly config: AuthConfig
     readonly serverKeys: ServerKeys
     readonly pools: Pools
@@ -86,8 +86,8 @@ interface ChallengedFactor {
 }
 
 /**
- * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without
- * a lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
+ * Verifies the answer to a challenge, and steps the session up to aal2 (reference: Proof of a factor). Compares the answer without
+ * a lock. Then one transaction consumes the challenge, accepts the factor and steps the session up, or changes nothing.
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -101,8 +101,8 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const acting = { actor: user, sessionId: own.id, ip: input.ip, traits }
   const attempt = { factor, failedChecks, failure: { ...acting, action: 'factor_verification_failed' } } as const
   const proof = await checkFactor(deps, input, { challenged, attempt })
-  const raised = proof && (await raiseByProof(deps, input, { ...challenged, proof, sessionId: own.id }))
-  if (raised) return raised
+  const steppedUp = proof && (await stepUpByAnswer(deps, input, { ...challenged, proof, sessionId: own.id }))
+  if (steppedUp) return steppedUp
   // A proof that another request has used before is a wrong answer too.
   if (proof) await recordWrongFactor(deps, attempt)
   if (attemptsLeft === 0) await deleteChallenge(deps.db, challenge.id)
@@ -130,14 +130,14 @@ async function checkFactor(
 
 type Proven = ChallengedFactor & { readonly proof: FactorProof }
 
-/** Uses a right answer up, and raises the session. @returns undefined for a proof that was used before */
-async function raiseByProof(
+/** Uses a right answer up, and steps the session up. @returns undefined for a proof that was used before */
+async function stepUpByAnswer(
   deps: VerifyFactorDeps,
   input: VerifyFactorInput,
   proven: Proven & { readonly sessionId: string },
 ): Promise<SessionView | undefined> {
   const { sessionId, factor } = proven
-  const claims = await prepareRaisedClaims(deps, { sessionId, method: FACTOR_METHODS[factor.factorType] })
+  const claims = await prepareStepUpClaims(deps, { sessionId, method: FACTOR_METHODS[factor.factorType] })
   const session = await deps.db.transaction().execute((trx) => acceptProof(trx, deps, input, proven))
   return session && signSessionView(deps, session, claims)
 }
@@ -193,7 +193,7 @@ async function acceptProof(
   // A factor protects the account from its first proof on, not from its enrolment. Another request may have made that proof
   // since the factor was read.
   const provedAt = factor.status === 'unverified' ? now : factor.provedAt
-  const raised = await raiseSession(trx, deps, { ...shown, credentialSince: provedAt ?? current.createdAt })
+  const steppedUp = await stepUpSession(trx, deps, { ...shown, credentialSince: provedAt ?? current.createdAt })
   // The sessions without this factor have just ended. An auth code would open another session without it.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
   // What was started without a factor would circumvent it. At aal2 the user has started it.
@@ -201,7 +201,7 @@ async function acceptProof(
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
-  return raised
+  return steppedUp
 }
 
 /** The part of a right answer that is stored. */

@@ -14,7 +14,6 @@ import {
 import { createFailedFactorChecks, type FailedCheckDeps, retryAfter } from '../rate-limits/rate-limits.ts'
 import type { ServerKeys } from '../secrets/sealed-secret.ts'
 import { findCaller, lockCaller, requireFactorOwner, requireLiveSession } from '../sessions/active-caller.ts'
-import { prepareRaisedClaims, type RaiseSessionDeps, raiseSession } from '../sessions/raise-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import {
   type AttemptHookDeps,
@@ -25,11 +24,12 @@ import {
   type SessionViewDeps,
   signSessionView,
 } from '../sessions/session-view.ts'
+import { prepareStepUpClaims, type StepUpDeps, stepUpSession } from '../sessions/step-up.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyRecoveryCodeDeps = AttemptHookDeps &
   FailedCheckDeps &
-  RaiseSessionDeps &
+  StepUpDeps &
   SessionViewDeps & { readonly config: AuthConfig; readonly serverKeys: ServerKeys; readonly pools: Pools }
 
 export interface VerifyRecoveryCodeInput extends SessionOrigin {
@@ -38,7 +38,7 @@ export interface VerifyRecoveryCodeInput extends SessionOrigin {
   readonly code: string
 }
 
-/** Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes). */
+/** Steps a session up to aal2 by a recovery code, and consumes the code (reference: Recovery codes). */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
   input: VerifyRecoveryCodeInput,
@@ -61,8 +61,8 @@ export async function verifyRecoveryCode(
   } as const
   const attempt = { factor, failedChecks, failure }
   if (await checkRecoveryCode(deps, { attempt, hashes })) {
-    const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
-    const session = await raiseByRecoveryCode(deps, input, { factor, hashes })
+    const claims = await prepareStepUpClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
+    const session = await stepUpByRecoveryCode(deps, input, { factor, hashes })
     if (session) return signSessionView(deps, session, claims)
     // A code that another request has used before is a wrong one too.
     await recordWrongFactor(deps, attempt)
@@ -89,7 +89,7 @@ async function checkRecoveryCode(
 }
 
 /** @returns undefined for a wrong code, and for a used one */
-async function raiseByRecoveryCode(
+async function stepUpByRecoveryCode(
   deps: Pick<VerifyRecoveryCodeDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCodeInput,
   { factor, hashes }: Pick<RecoveryCodeAttempt, 'hashes'> & { readonly factor: Factor },
@@ -99,9 +99,9 @@ async function raiseByRecoveryCode(
     const factorId = factor.id
     if (!(await claimRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
-    const raised = await raiseSession(trx, deps, { ...shown, credentialSince: factor.createdAt, userAgent, ip })
+    const steppedUp = await stepUpSession(trx, deps, { ...shown, credentialSince: factor.createdAt, userAgent, ip })
     const traits = { factor_id: factorId }
     await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
-    return raised
+    return steppedUp
   })
 }

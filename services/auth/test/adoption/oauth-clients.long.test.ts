@@ -52,7 +52,7 @@ describe.each(VERSIONS)('a session of an OAuth client in a database of %s', (ver
     expect(await readSessions(restored)).toEqual(before)
   })
 
-  it('is not raised to aal2 by a second factor, whose tokens would not tell the client', async () => {
+  it('is not stepped up to aal2 by a second factor, whose tokens would not tell the client', async () => {
     const app = await openAdopted(await restoreAdopted(version))
     const headers = { authorization: `Bearer ${tokensOf(app).access_token}` }
     const enrolled = await app.post('/factors', { factor_type: 'totp', friendly_name: 'mine' }, headers)

@@ -32,7 +32,7 @@ async function refreshTwice(service: MailApp) {
 }
 
 /** Refreshes with the token from before a second factor, and with the one from after it. */
-async function refreshRaised(service: MailApp) {
+async function refreshSteppedUp(service: MailApp) {
   const before = await createSignedIn(service)
   const after = await addApp(service, before.headers)
   const { outcome } = await refresh(service, before.refreshToken)
@@ -68,7 +68,7 @@ export const sessionCases = {
       const again = await refresh(service, first)
       const next = await refresh(service, again.outcome === 200 ? again.child : second)
       const late = await refresh(service, first)
-      return [again.outcome, again.child === second, next.outcome, late.outcome, await refreshRaised(service)]
+      return [again.outcome, again.child === second, next.outcome, late.outcome, await refreshSteppedUp(service)]
     },
     compatible: [USED, false, USED, USED, [USED, USED]],
     supabase: [200, true, 200, USED, [200, 200]],

@@ -109,7 +109,7 @@ describe.each(STUBS)('the provider %s', (name, stub) => {
     expect(session.provider_token).toBe(ACCESS_TOKEN)
     expect(session.provider_refresh_token ?? null).toBe(stub.token.answer.refresh_token ?? null)
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
-    // A second factor at the provider does not raise the session.
+    // A second factor at the provider does not step the session up.
     expect([claims.aal, claims.amr]).toEqual(['aal1', [proof('oauth')]])
     const again = await service.post('/token?grant_type=pkce', payload)
     expect(statusAndBody(again)).toEqual([

@@ -64,7 +64,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   })
 
   // ASVS 6.6.1
-  it('200: sends a code to a phone, and the code raises the session', async () => {
+  it('200: sends a code to a phone, and the code steps the session up', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const answer = await ask(factorId, headers)
     expect(statusAndBody(answer)).toEqual([200, { id: anyId, type: 'phone', expires_at: expect.any(Number) }])

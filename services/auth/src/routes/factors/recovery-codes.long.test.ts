@@ -92,7 +92,7 @@ describe('POST /factors/recovery-codes', () => {
 })
 
 describe('DELETE /factors/recovery-codes', () => {
-  it('200: deletes the codes in a session of aal2 and lowers the sessions that they raised to aal1', async () => {
+  it('200: deletes the codes in a session of aal2 and lowers the sessions that they stepped up to aal1', async () => {
     const { headers, later, id, codes } = await test.createWithCodes()
     const needed = [422, 'insufficient_aal', 'AAL2 required to unenroll verified factor'] as const
     await test.fail('DELETE', PATH, later.headers, needed)

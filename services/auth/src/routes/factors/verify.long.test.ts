@@ -75,7 +75,7 @@ async function createWithApp() {
 }
 
 describe('POST /factors/{factor_id}/verify', () => {
-  it('200: raises the same session to aal2 and verifies the factor', async () => {
+  it('200: steps the same session up to aal2 and verifies the factor', async () => {
     const { app, headers, user, sessionId, email } = await createWithApp()
     const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     const { access_token, ...rest } = answer.json()
@@ -119,8 +119,8 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { mail } = await test.readMail(email)
     expect(mail.subject).toBe('A new verification method was added to your account')
     expect(mail.text).toContain('(totp)')
-    const raised = { authorization: `Bearer ${first.json().access_token}` }
-    const again = await answerChallenge(test, raised, { factorId: app.factorId, code: app.code(1) })
+    const steppedUp = { authorization: `Bearer ${first.json().access_token}` }
+    const again = await answerChallenge(test, steppedUp, { factorId: app.factorId, code: app.code(1) })
     expectSession(again, expected)
     await test.idle()
     expect(test.recipients().filter((to) => to === email)).toHaveLength(1)
@@ -131,21 +131,21 @@ describe('POST /factors/{factor_id}/verify', () => {
     const signedIn = await createSignedIn(test)
     const elsewhere = await signIn(test, signedIn)
     const planted = await enrolApp(test, elsewhere.headers, 'planted')
-    const raised = await addApp(test, signedIn.headers, 'mine')
+    const steppedUp = await addApp(test, signedIn.headers, 'mine')
     expect(statusAndBody(await refresh(elsewhere.refreshToken))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     ])
     const other = await signIn(test, signedIn)
     const { headers } = other
-    const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
-    const otherRaised = (await answerChallenge(test, headers, code)).json()
-    const mine = factorBody({ id: raised.app.factorId, friendly_name: 'mine', last_challenged_at: anyTime })
+    const code = { factorId: steppedUp.app.factorId, code: steppedUp.app.code(1) }
+    const otherSteppedUp = (await answerChallenge(test, headers, code)).json()
+    const mine = factorBody({ id: steppedUp.app.factorId, friendly_name: 'mine', last_challenged_at: anyTime })
     const expected = signedUpBody(signedIn, { factors: [mine] })
     // Both sessions have verified a factor, so both stay.
-    expectSession(await refresh(raised.refreshToken), expected)
-    expectSession(await refresh(otherRaised.refresh_token), expected)
-    expect(otherRaised.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
+    expectSession(await refresh(steppedUp.refreshToken), expected)
+    expectSession(await refresh(otherSteppedUp.refresh_token), expected)
+    expect(otherSteppedUp.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
   })
 
   // ASVS 7.2.4
@@ -164,7 +164,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     ])
   })
 
-  it('403: refuses to raise a session that was revoked for a stolen refresh token', async () => {
+  it('403: refuses to step up a session that was revoked for a stolen refresh token', async () => {
     const { app, headers, refreshToken, ask } = await createWithApp()
     const challenge_id = await ask()
     const child = (await refresh(refreshToken)).json().refresh_token

@@ -65,7 +65,7 @@ async function createWithKey() {
     factorId,
     answer,
     expected: withKey(signedIn, factorId),
-    raised: { authorization: `Bearer ${answer.json().access_token}` },
+    steppedUp: { authorization: `Bearer ${answer.json().access_token}` },
   }
 }
 
@@ -103,7 +103,7 @@ describe('a WebAuthn factor', () => {
     })
   })
 
-  it('200: raises the session, now and after the next sign-in', async () => {
+  it('200: steps the session up, now and after the next sign-in', async () => {
     const owner = await createWithKey()
     const { key, factorId, answer, sessionId } = owner
     expect(claimsOf(expectBody(200, answer).access_token)).toEqual(
@@ -138,8 +138,8 @@ describe('a WebAuthn factor', () => {
   })
 
   it('200: excludes authenticators that already have a credential', async () => {
-    const { key, raised } = await createWithKey()
-    const { options } = await ask(await enrol(raised, 'second'), raised)
+    const { key, steppedUp } = await createWithKey()
+    const { options } = await ask(await enrol(steppedUp, 'second'), steppedUp)
     expect(() => key.create(options)).toThrow('already')
   })
 
@@ -151,40 +151,40 @@ describe('a WebAuthn factor', () => {
     const creation = { type: 'create', credential_response: createAuthenticator().create(created.options, wrong) }
     const body = { challenge_id: created.challenge_id, webauthn: creation }
     await failWith(test, { method: 'POST', url: `/factors/${unverified}/verify`, headers, payload: body }, WRONG)
-    const { key, factorId, raised } = await createWithKey()
-    const asked = await ask(factorId, raised)
+    const { key, factorId, steppedUp } = await createWithKey()
+    const asked = await ask(factorId, steppedUp)
     const webauthn = { type: 'request', credential_response: key.get(asked.options, wrong) }
-    const answer = await verify(factorId, { challenge_id: asked.challenge_id, webauthn }, raised)
+    const answer = await verify(factorId, { challenge_id: asked.challenge_id, webauthn }, steppedUp)
     expect(statusAndBody(answer)).toEqual([422, errorBody(...WRONG)])
   })
 
   it('422: refuses a counter that does not rise, another key, a replayed signature and the wrong ceremony', async () => {
-    const { key, factorId, raised, expected } = await createWithKey()
+    const { key, factorId, steppedUp, expected } = await createWithKey()
     const other = await createWithKey()
     const refuse = async (toWebauthn: (options: Parameters<typeof key.get>[0]) => object) => {
-      const { challenge_id, options } = await ask(factorId, raised)
-      const answer = await verify(factorId, { challenge_id, webauthn: toWebauthn(options) }, raised)
+      const { challenge_id, options } = await ask(factorId, steppedUp)
+      const answer = await verify(factorId, { challenge_id, webauthn: toWebauthn(options) }, steppedUp)
       expect(statusAndBody(answer)).toEqual([422, errorBody(...WRONG)])
     }
     const request = (credential_response: object) => ({ type: 'request', credential_response })
-    const { challenge_id, options } = await ask(factorId, raised)
+    const { challenge_id, options } = await ask(factorId, steppedUp)
     const right = request(key.get(options))
-    expectSession(await verify(factorId, { challenge_id, webauthn: right }, raised), expected)
+    expectSession(await verify(factorId, { challenge_id, webauthn: right }, steppedUp), expected)
     await refuse((asked) => request(key.get(asked, { counter: 1 })))
     await refuse((asked) => request(other.key.get({ ...asked, allowCredentials: other.key.credentials })))
     await refuse(() => right)
     await refuse((asked) => ({ type: 'create', credential_response: createAuthenticator().create(asked) }))
-    const { challenge_id: id } = await ask(factorId, raised)
-    const byCode = await verify(factorId, { challenge_id: id, code: '123456' }, raised)
+    const { challenge_id: id } = await ask(factorId, steppedUp)
+    const byCode = await verify(factorId, { challenge_id: id, code: '123456' }, steppedUp)
     expect(statusAndBody(byCode)).toEqual([422, errorBody(...WRONG)])
   })
 
   it('422: accepts one of many parallel answers to one challenge', async () => {
-    const { key, factorId, raised } = await createWithKey()
-    const { challenge_id, options } = await ask(factorId, raised)
+    const { key, factorId, steppedUp } = await createWithKey()
+    const { challenge_id, options } = await ask(factorId, steppedUp)
     const webauthn = { type: 'request', credential_response: key.get(options) }
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => verify(factorId, { challenge_id, webauthn }, raised)),
+      Array.from({ length: 10 }, () => verify(factorId, { challenge_id, webauthn }, steppedUp)),
     )
     const refused = refusalsIn(answers)
     expect(refused).toHaveLength(9)
@@ -197,22 +197,22 @@ describe('a WebAuthn factor', () => {
   })
 
   it('422: accepts one of many parallel answers with the same counter, since the others come from a copy', async () => {
-    const { key, factorId, raised } = await createWithKey()
-    const asked = await Promise.all(Array.from({ length: 10 }, () => ask(factorId, raised)))
+    const { key, factorId, steppedUp } = await createWithKey()
+    const asked = await Promise.all(Array.from({ length: 10 }, () => ask(factorId, steppedUp)))
     const answers = await Promise.all(
       asked.map(({ challenge_id, options }) => {
         const webauthn = { type: 'request', credential_response: key.get(options, { counter: 7 }) }
-        return verify(factorId, { challenge_id, webauthn }, raised)
+        return verify(factorId, { challenge_id, webauthn }, steppedUp)
       }),
     )
     expect(refusalsIn(answers)).toEqual(Array(9).fill([422, errorBody(...WRONG)]))
   })
 
   it('200: accepts an authenticator whose counter stays 0', async () => {
-    const { key, factorId, raised, expected } = await createWithKey()
-    const { challenge_id, options } = await ask(factorId, raised)
+    const { key, factorId, steppedUp, expected } = await createWithKey()
+    const { challenge_id, options } = await ask(factorId, steppedUp)
     const webauthn = { type: 'request', credential_response: key.get(options, { counter: 0 }) }
-    expectSession(await verify(factorId, { challenge_id, webauthn }, raised), expected)
+    expectSession(await verify(factorId, { challenge_id, webauthn }, steppedUp), expected)
   })
 
   it('200 and 422: keeps one of two parallel new credentials of a factor', async () => {

@@ -30,8 +30,8 @@ const PATH = `${RECOVERY_CODES}/verify`
 const wrong = errorBody(...failures.wrong)
 const locked = errorBody(429, 'mfa_recovery_codes_locked', 'Too many wrong recovery codes, please retry later')
 
-/** The session that a code has raised. */
-const raisedBody = ({ id, app, ...owner }: CodeOwner) =>
+/** The session that a code has stepped up. */
+const steppedUpBody = ({ id, app, ...owner }: CodeOwner) =>
   sessionBody(
     signedUpBody(owner, {
       factors: [
@@ -43,13 +43,13 @@ const raisedBody = ({ id, app, ...owner }: CodeOwner) =>
 
 describe('POST /factors/recovery-codes/verify', () => {
   // ASVS 6.4.4, 6.5.1
-  it('200: raises the session to aal2 once per code, in any case and spacing', async () => {
+  it('200: steps the session up to aal2 once per code, in any case and spacing', async () => {
     const owner = await test.createWithCodes()
     const { later, codes } = owner
     const [first = '', second = ''] = codes
     const typed = ` ${first.toUpperCase().replaceAll(/(.{4})(?=.)/g, '$1-')}\n`
     const answer = await test.verify(later.headers, typed)
-    expect([answer.statusCode, answer.json()]).toEqual([200, raisedBody(owner)])
+    expect([answer.statusCode, answer.json()]).toEqual([200, steppedUpBody(owner)])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(claimsOf(answer.json().access_token)).toEqual(
       claimsBody({
@@ -64,7 +64,7 @@ describe('POST /factors/recovery-codes/verify', () => {
     const left = { id: owner.id, type: 'recovery_code', total: 10, remaining: 9 }
     expect(await test.readStatus(owner.headers)).toEqual(left)
     expect(statusAndBody(await test.verify(later.headers, first))).toEqual([422, wrong])
-    expect(statusAndBody(await test.verify(later.headers, second))).toEqual([200, raisedBody(owner)])
+    expect(statusAndBody(await test.verify(later.headers, second))).toEqual([200, steppedUpBody(owner)])
   })
 
   it('200 and 422: accepts one of many parallel uses of a code', async () => {
@@ -73,7 +73,7 @@ describe('POST /factors/recovery-codes/verify', () => {
       Array.from({ length: 20 }, () => test.verify(owner.later.headers, owner.codes[0])),
     )
     expect(answers.filter(({ statusCode }) => statusCode === 200).map((answer) => answer.json())).toEqual([
-      raisedBody(owner),
+      steppedUpBody(owner),
     ])
     expect(answers.filter(({ statusCode }) => statusCode >= 500)).toEqual([])
   })
@@ -89,10 +89,10 @@ describe('POST /factors/recovery-codes/verify', () => {
     test.clock.advance(899_999)
     expect((await test.verify(later.headers, codes[0])).headers['retry-after']).toBe('1')
     test.clock.advance(1)
-    expect((await test.verify(later.headers, codes[0])).json()).toEqual(raisedBody(owner))
+    expect((await test.verify(later.headers, codes[0])).json()).toEqual(steppedUpBody(owner))
     // The right code has reset the limit, so five attempts are left again.
     for (let attempt = 0; attempt < 4; attempt += 1) expect((await test.verify(headers, 'x')).json()).toEqual(wrong)
-    expect((await test.verify(headers, codes[1])).json()).toEqual(raisedBody(owner))
+    expect((await test.verify(headers, codes[1])).json()).toEqual(steppedUpBody(owner))
   })
 
   it('404: refuses a user without codes', async () => {

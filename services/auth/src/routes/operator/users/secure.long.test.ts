@@ -141,7 +141,7 @@ describe.each(['compatible', 'supabase'])('POST /operator/users/:userId/secure, 
     expect((await leftOf(owner.user.id)).factors).toEqual([app.factorId, id])
   })
 
-  it('200: takes the recovery codes with the last factor, and lowers the session that the factor has raised', async () => {
+  it('200: takes the recovery codes with the last factor, and lowers the session that the factor has stepped up', async () => {
     const owner = await createSignedIn(test)
     const since = await nextMoment()
     const { headers } = await addApp(test, owner.headers, 'app')

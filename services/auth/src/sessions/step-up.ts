@@ -31,19 +31,19 @@ interface ShownFactor extends SessionOrigin {
   readonly credentialSince: Timestamp | Date
 }
 
-export interface RaiseSessionDeps {
+export interface StepUpDeps {
   readonly randomBytes: RandomBytes
   readonly config: { readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed'> }
 }
 
 /**
- * Raises a session to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
+ * Steps a session up to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
  * takes the place of all earlier ones, and the user's other sessions below aal2 end. The token is random, so that nobody can
  * compute it from the token before.
  */
-export async function raiseSession(
+export async function stepUpSession(
   trx: Trx,
-  { randomBytes, config }: RaiseSessionDeps,
+  { randomBytes, config }: StepUpDeps,
   shown: ShownFactor,
 ): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))
@@ -56,13 +56,13 @@ export async function raiseSession(
 }
 
 /**
- * Makes the claims of a session that is about to be raised to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
+ * Makes the claims of a session that is about to be stepped up to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
  * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
  * token of the session.
  * @param shown `method`: the method that is added to the `amr`
  * @returns undefined where the hook is off
  */
-export async function prepareRaisedClaims(
+export async function prepareStepUpClaims(
   deps: SessionViewDeps & { readonly pools: Pools },
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
 ): Promise<SessionClaims | undefined> {
