@@ -225,12 +225,12 @@ interface RefreshTokensTable {
   updated_at: GeneratedTimestamp
 }
 
-/** A way in which the user behind a session has proven who they are. */
+/** An authentication method of a session. */
 interface AmrClaimsTable {
   id: string
   session_id: string
   authentication_method: string
-  /** Since when the credential of the proof belongs to the account; null: since the account was made. */
+  /** Since when the credential of the method belongs to the account; null: since the account was made. */
   credential_since: TimestampColumn | null
   created_at: TimestampColumn
   updated_at: TimestampColumn

@@ -217,7 +217,7 @@ export function listedSessionBody(id: unknown): Members {
     created_at: anyTime,
     refreshed_at: null,
     aal: 'aal1',
-    amr: [proof('password')],
+    amr: [amrEntry('password')],
     ip: '127.0.0.1',
     user_agent: 'lightMyRequest',
   }
@@ -244,7 +244,7 @@ export function claimsBody(members: Members = {}): Members {
 }
 
 /** An entry of the claim `amr`. */
-export function proof(method: string): Members {
+export function amrEntry(method: string): Members {
   return { method, timestamp: expect.any(Number) }
 }
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { addApp, answerChallenge, claimsOf, enrolApp } from './authenticator-app.ts'
 import {
+  amrEntry,
   anyId,
   anyTime,
   claimsBody,
@@ -13,7 +14,6 @@ import {
   factorBody,
   grantErrorBody,
   outcomeOf,
-  proof,
   signedUpBody,
   statusAndBody,
   userBody,
@@ -88,7 +88,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
         email: signedIn.email,
         session_id: signedIn.sessionId,
         user_metadata: { name: 'Ann' },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
         plan: 'gold',
       }),
     )
@@ -102,7 +102,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
         aal: 'aal2',
         session_id: signedIn.sessionId,
         user_metadata: { name: 'Ann' },
-        amr: [proof('totp'), proof('password')],
+        amr: [amrEntry('totp'), amrEntry('password')],
         plan: 'gold',
       }),
     )
@@ -114,7 +114,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
         email: signedIn.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('totp'), proof('password')],
+        amr: [amrEntry('totp'), amrEntry('password')],
         session_id: signedIn.sessionId,
       }),
     )
@@ -204,7 +204,7 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
         aal: 'aal2',
         session_id: later.sessionId,
         user_metadata: { name: 'Ann' },
-        amr: [proof('mfa/recovery_code'), proof('totp'), proof('password')],
+        amr: [amrEntry('mfa/recovery_code'), amrEntry('totp'), amrEntry('password')],
       }),
     )
   })

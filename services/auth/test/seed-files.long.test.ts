@@ -7,7 +7,7 @@ import type { Behaviours } from '../src/config/behaviours.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
-import { anyId, claimsBody, emailIdentity, errorBody, proof, statusAndBody, userBody } from './bodies.ts'
+import { amrEntry, anyId, claimsBody, emailIdentity, errorBody, statusAndBody, userBody } from './bodies.ts'
 
 // The SQL of applications for Supabase: seed files that make users with passwords of pgcrypto, functions that change users, and
 // the queries of the page of users in Studio.
@@ -165,7 +165,7 @@ describe('a change by SQL', () => {
       userBody({ id, ...shown, ...times, identities: [identity] }),
     ])
     expect(claimsOf((await refresh(refreshToken)).json().access_token)).toEqual(
-      claimsBody({ iss: undefined, sub: id, ...shown, amr: [proof('password')] }),
+      claimsBody({ iss: undefined, sub: id, ...shown, amr: [amrEntry('password')] }),
     )
     expect((await test.post('/token?grant_type=password', { email: other, password: PASSWORD })).statusCode).toBe(200)
   })

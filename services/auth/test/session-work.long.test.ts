@@ -103,7 +103,7 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
       AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
     }
-    // Proofs are dated by the clock of the database. The hasher measures no time, or a slow machine would refuse so many sign-ins.
+    // Authentication methods are dated by the clock of the database. The hasher measures no time, or a slow machine would refuse so many sign-ins.
     const passwords = createPasswordHasher({ runTasks: runRemembered, concurrency: 8, clock: () => 0 })
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date(), passwords }) })
     operator = await createOperator(real(), 'admin')

@@ -8,6 +8,7 @@ import { challengeFactor } from '../src/use-cases/challenge-factor.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { addApp, answerChallenge, claimsOf, totpCode } from './authenticator-app.ts'
 import {
+  amrEntry,
   anyId,
   anyTime,
   claimsBody,
@@ -16,7 +17,6 @@ import {
   errorBody,
   grantErrorBody,
   outcomeOf,
-  proof,
   sessionBody,
   statusAndBody,
   userBody,
@@ -267,7 +267,7 @@ describe('an email in mixed case', () => {
     }
     const { body } = await signIn(email)
     const claims = JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())
-    expect(claims).toEqual(claimsBody({ sub: id, email: mixed, amr: [proof('password')] }))
+    expect(claims).toEqual(claimsBody({ sub: id, email: mixed, amr: [amrEntry('password')] }))
   })
 
   it('400: counts as taken for sign-ups', async () => {
@@ -353,7 +353,7 @@ describe('a session of supabase/auth', () => {
     const refreshed = await ask('POST', '/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
     expect(refreshed).toEqual({ status: 200, body: session(shown()) })
     const claims = JSON.parse(Buffer.from(refreshed.body.access_token.split('.')[1], 'base64url').toString())
-    expect(claims).toEqual(claimsBody({ sub: id, email, amr: [proof('password')] }))
+    expect(claims).toEqual(claimsBody({ sub: id, email, amr: [amrEntry('password')] }))
     expect((await ask('PUT', '/user', { data: {} }, refreshed.body.access_token)).status).toBe(200)
     const { rows } = await sql<Row>`
       SELECT refreshed_at AT TIME ZONE 'UTC' = updated_at AS "isUtc", aal FROM ${sql.table('sessions')}

@@ -2,7 +2,7 @@ import type { Behaviours } from '../config/behaviours.ts'
 import { JWT_PROBLEMS } from '../errors.ts'
 import type { SigningKey } from './signing-key.ts'
 
-/** One way in which the user of a session has proven who they are. */
+/** One way in which a session was authenticated, and when. */
 export interface AuthenticationMethod {
   readonly method: string
   /** Epoch seconds. */

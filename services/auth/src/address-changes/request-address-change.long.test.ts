@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
+  amrEntry,
   anyId,
   anyTime,
   confirmedBody,
   emailIdentity,
   errorBody,
   phoneIdentity,
-  proof,
   sessionBody,
   signedUpBody,
   statusAndBody,
@@ -219,7 +219,7 @@ describe('PUT /user with an email: secure change', () => {
     const exchange = { auth_code: searchParams.get('code'), code_verifier: verifier }
     const session = (await secure.post('/token?grant_type=pkce', exchange)).json()
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
-    expect(claims.amr).toEqual([proof('email_change')])
+    expect(claims.amr).toEqual([amrEntry('email_change')])
   })
 })
 

@@ -85,7 +85,7 @@ export interface SessionConfig {
   readonly inactivityTimeoutMs: number | undefined
   /** How long an aal1 session lives whose user has a verified second factor. */
   readonly lowAalMs: number | undefined
-  /** How long after its last proof a session may change credentials; undefined: while it lives. */
+  /** How long after its last authentication method a session may change credentials; undefined: while it lives. */
   readonly freshForMs: number | undefined
   readonly singlePerUser: boolean
   /** Whether every endpoint with a bearer needs a live session (reference: Live sessions). */

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../test/authenticator-app.ts'
 import {
   accountBody,
+  amrEntry,
   anyTime,
   claimsBody,
   emailIdentity,
   externalBody,
   grantErrorBody,
-  proof,
   statusAndBody,
   userBody,
 } from '../../test/bodies.ts'
@@ -141,7 +141,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
         sub: before.id,
         app_metadata: { provider: 'gitlab', providers: ['gitlab'] },
         user_metadata: accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }),
-        amr: [proof('anonymous')],
+        amr: [amrEntry('anonymous')],
         is_anonymous: true,
       }),
     )

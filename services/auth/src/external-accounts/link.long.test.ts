@@ -171,7 +171,7 @@ describe('linking that began before its user had a second factor, in the strict 
   let headers: SignedIn['headers']
   beforeAll(async () => {
     const settings = { AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' }
-    // Proofs are dated by the clock of the database.
+    // Authentication methods are dated by the clock of the database.
     strict = await openMailApp(
       { ...stub.settings, ...settings, AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' },
       { replace: () => ({ now: () => new Date() }) },

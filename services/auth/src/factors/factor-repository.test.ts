@@ -4,7 +4,7 @@ import { openTestDatabase } from '../../test/auth-database.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import {
-  claimFactorProof,
+  claimFactorAnswer,
   countFactorAttempt,
   deleteExpiredFactors,
   hasVerifiedFactor,
@@ -62,17 +62,17 @@ describe('an attempt at a factor', () => {
   })
 })
 
-describe('a proof of a factor', () => {
+describe('a right answer of a factor', () => {
   it('verifies its factor', async () => {
     const { userId, factor } = await add()
     expect(await hasVerifiedFactor(db, userId)).toBe(false)
-    expect(await claimFactorProof(db, { id: factor.id, now })).toBe(true)
+    expect(await claimFactorAnswer(db, { id: factor.id, now })).toBe(true)
     expect(await hasVerifiedFactor(db, userId)).toBe(true)
   })
 
   it('is accepted once for each step of an authenticator app, however many arrive at once', async () => {
     const { factor } = await add()
-    const accept = (step: number) => claimFactorProof(db, { id: factor.id, step, now })
+    const accept = (step: number) => claimFactorAnswer(db, { id: factor.id, step, now })
     const accepted = await Promise.all(Array.from({ length: 10 }, () => accept(7)))
     expect(accepted.filter(Boolean)).toHaveLength(1)
     expect([await accept(6), await accept(7), await accept(8)]).toEqual([false, false, true])
@@ -89,7 +89,7 @@ describe('a proof of a factor', () => {
     const { factor } = await add({ factor_type: 'webauthn' })
     const use = (name: string, counter: number) => {
       const credential = { id: name, publicKey: 'key', counter, transports: [], backupEligible: false }
-      return claimFactorProof(db, { id: factor.id, credential, now })
+      return claimFactorAnswer(db, { id: factor.id, credential, now })
     }
     expect([await use('key', before), await use(id, after)]).toEqual([true, accepted])
   })

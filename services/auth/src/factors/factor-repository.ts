@@ -12,7 +12,7 @@ export interface FactorWithSecrets extends Factor {
   readonly plainSecret: string | null
   /** The credential of a WebAuthn factor that has been verified. */
   readonly credential: StoredCredential | null
-  readonly provedAt: string | null
+  readonly firstShownAt: string | null
 }
 
 /** Lists all factors of a user, recovery codes too, oldest first. A user has a handful. */
@@ -29,9 +29,9 @@ export async function findFactor(db: Db, userId: string, factorId: string): Prom
     secret: plainSecret = null,
     sealed_secret: secret = null,
     credential = null,
-    proved_at: provedAt = null,
+    proved_at: firstShownAt = null,
   } = row ?? {}
-  return row && { ...toFactor(row), secret, plainSecret, credential, provedAt }
+  return row && { ...toFactor(row), secret, plainSecret, credential, firstShownAt }
 }
 
 /** Lists the WebAuthn credentials of a user. An authenticator that has one of these credentials makes no other. */
@@ -107,7 +107,7 @@ export async function countFactorAttempt(
   return numUpdatedRows > 0n
 }
 
-interface ClaimedProof {
+interface ClaimedAnswer {
   readonly id: string
   readonly step?: number
   readonly credential?: StoredCredential
@@ -115,12 +115,12 @@ interface ClaimedProof {
 }
 
 /**
- * Claims the proof of a factor, and verifies the factor by it.
- * @param proof `step`, of a TOTP code, must be above the last accepted step, so that of concurrent requests one succeeds. A
+ * Claims a right answer of a factor, and verifies the factor by it.
+ * @param answer `step`, of a TOTP code, must be above the last accepted step, so that of concurrent requests one succeeds. A
  *   `credential` replaces only itself, and only with a higher counter (or 0, if its authenticator does not count)
- * @returns false where the proof was used before
+ * @returns false where the answer was used before
  */
-export async function claimFactorProof(trx: Db, { id, step, credential, now }: ClaimedProof): Promise<boolean> {
+export async function claimFactorAnswer(trx: Db, { id, step, credential, now }: ClaimedAnswer): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_factors')
     .set({
@@ -203,7 +203,7 @@ export async function updateFactor(
   return toFactor(await trx.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirstOrThrow())
 }
 
-/** Deletes a factor. Sessions that it stepped up fall to aal1, without proofs of second factors (reference: Unenrolment). */
+/** Deletes a factor. Sessions that it stepped up fall to aal1, without methods of second factors (reference: Unenrolment). */
 export async function deleteFactor(
   trx: Trx,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,

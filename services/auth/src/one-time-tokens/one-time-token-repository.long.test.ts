@@ -30,7 +30,7 @@ describe.each(['compatible', 'strict'])(
         AUTH_SMS_OTP_EXP: '600',
         AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       }
-      // Proofs are dated by the clock of the database.
+      // Authentication methods are dated by the clock of the database.
       service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
     })
     afterAll(() => service.close())

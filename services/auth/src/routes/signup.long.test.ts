@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
+  amrEntry,
   anyId,
   anyTime,
   claimsBody,
@@ -8,7 +9,6 @@ import {
   emailIdentity,
   errorBody,
   expectBody,
-  proof,
   sessionBody,
   statusAndBody,
   unconfirmedBody,
@@ -294,7 +294,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
       ...user,
     })
     const claims = JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())
-    expect(claims).toEqual(claimsBody({ sub: body.id, email: user.email, amr: [proof('password')] }))
+    expect(claims).toEqual(claimsBody({ sub: body.id, email: user.email, amr: [amrEntry('password')] }))
     expect(open.recipients()).toEqual([])
     await open.close()
   })
@@ -337,7 +337,7 @@ describe('POST /signup under settings', () => {
     expect(answer.json()).toEqual({ ...sessionBody(user), ...user, last_sign_in_at: anyTime })
     const claims = JSON.parse(Buffer.from(answer.json().access_token.split('.')[1], 'base64url').toString())
     expect(claims).toEqual(
-      claimsBody({ app_metadata: {}, user_metadata: { a: 1 }, amr: [proof('anonymous')], is_anonymous: true }),
+      claimsBody({ app_metadata: {}, user_metadata: { a: 1 }, amr: [amrEntry('anonymous')], is_anonymous: true }),
     )
     const second = await open.post('/signup', {}, from('1.1.1.1'))
     expect(second.json()).toEqual(errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'))

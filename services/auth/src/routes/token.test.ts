@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import {
+  amrEntry,
   anyTime,
   claimsBody,
   emailIdentity,
   grantErrorBody,
-  proof,
   signedUpBody,
   wrongPassword,
 } from '../../test/bodies.ts'
@@ -165,7 +165,7 @@ describe('POST /token?grant_type=password', () => {
         exp: issuedAt + 3600,
         email,
         user_metadata: { name: 'Ann' },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
       }),
     )
   })
@@ -286,7 +286,7 @@ describe('POST /token?grant_type=refresh_token', () => {
         sub: signedUp.user.id,
         email: signedUp.email,
         user_metadata: { name: 'Ann' },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
         session_id: sessionId,
       }),
     )
@@ -310,7 +310,7 @@ describe('POST /token?grant_type=refresh_token', () => {
         email,
         email_verified: false,
         user_metadata: { name: 'Ann' },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
       }),
     )
   })

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import {
+  amrEntry,
   anyTime,
   claimsBody,
   confirmedBody,
   emailIdentity,
   errorBody,
-  proof,
   refusalsIn,
   sessionBody,
   statusAndBody,
@@ -76,7 +76,7 @@ describe('POST /verify', () => {
       is_anonymous: false,
     })
     expect(identities).toEqual([emailIdentity(id, email, { email_verified: true })])
-    expect(claimsOf(answer.json().access_token)).toEqual(claimsBody({ sub: id, email, amr: [proof('otp')] }))
+    expect(claimsOf(answer.json().access_token)).toEqual(claimsBody({ sub: id, email, amr: [amrEntry('otp')] }))
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(await sessionsOf(id)).toHaveLength(1)
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(OTP_EXPIRED)
@@ -289,7 +289,7 @@ describe('GET /verify', () => {
     expect(statusCode).toBe(303)
     const { location = '' } = headers
     const token = new URLSearchParams(new URL(location).hash.slice(1)).get('access_token') ?? ''
-    expect(claimsOf(token)).toEqual(claimsBody({ aud: 'mobile', email, amr: [proof('otp')] }))
+    expect(claimsOf(token)).toEqual(claimsBody({ aud: 'mobile', email, amr: [amrEntry('otp')] }))
   })
 
   it('303: checks the redirect of the link again', async () => {

@@ -4,7 +4,7 @@ import { createSignedUp } from '../../test/signed-up.ts'
 import { signInTooOld } from '../errors.ts'
 import { requireFreshSession } from './active-caller.ts'
 import { createSession } from './create-session.ts'
-import { listProofs, updateCredentialSince } from './session-repository.ts'
+import { listSessionMethods, updateCredentialSince } from './session-repository.ts'
 
 const test = await openTestApp()
 afterAll(() => test.close())
@@ -19,8 +19,8 @@ async function signedIn() {
   const { user } = await createSignedUp(deps)
   const origin = { userAgent: null, ip: '192.0.2.1', method: 'password', credentialSince: null } as const
   const { sessionId } = await createSession(db, deps, user, origin)
-  const [proof] = await listProofs(db, sessionId)
-  return { caller: { user, session: { id: sessionId } }, provenAt: Date.parse(proof?.at ?? '') }
+  const [used] = await listSessionMethods(db, sessionId)
+  return { caller: { user, session: { id: sessionId } }, provenAt: Date.parse(used?.at ?? '') }
 }
 
 describe('requireFreshSession', () => {

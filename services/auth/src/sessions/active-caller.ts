@@ -18,7 +18,14 @@ import { NO_TIME } from '../records/timestamp.ts'
 import { isStaged, refuseBanned, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { refuseMissingSession, refuseMissingUser, requireSession } from './session.ts'
-import { findSession, isByOldCredential, isStolen, listProofs, type Proof, type Session } from './session-repository.ts'
+import {
+  findSession,
+  isByOldCredential,
+  isStolen,
+  listSessionMethods,
+  type Session,
+  type SessionMethod,
+} from './session-repository.ts'
 import { callerAudience, type TokenUser } from './token-user.ts'
 
 /** A user who may change something in their own name. */
@@ -130,9 +137,9 @@ export async function requireFreshSession(
   const { freshForMs } = config.sessions
   if (freshForMs === undefined || user.isAnonymous) return
   const sinceMs = now().getTime() - freshForMs
-  const proofs = session ? await listProofs(db, session.id) : []
-  const isFresh = (proof: Proof) => Date.parse(proof.at) >= sinceMs && isByOldCredential(proof, freshForMs)
-  if (!proofs.some(isFresh)) throw signInTooOld()
+  const methods = session ? await listSessionMethods(db, session.id) : []
+  const isFresh = (used: SessionMethod) => Date.parse(used.at) >= sinceMs && isByOldCredential(used, freshForMs)
+  if (!methods.some(isFresh)) throw signInTooOld()
 }
 
 /** A session that is live, and its user as they are at present. */
@@ -301,8 +308,8 @@ export interface FactorOwner {
 }
 
 /**
- * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its proof belongs to a
- * session (reference: Live sessions).
+ * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and it steps a session up
+ * (reference: Live sessions).
  */
 export function requireFactorOwner({ user, session: found }: ActiveCaller): FactorOwner {
   const session = requireSession(found)

@@ -77,7 +77,7 @@ export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): 
   if (sessionId === null) return admin
   const session = await requireLiveSession(deps, { sessionId, userId })
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) requireAdminRole(session, deps.config.jwt.adminRoles)
-  // The token may be older than the proof of the second factor.
+  // The token may be older than the step-up by the second factor.
   const hasShownFactor = session.hasShownFactor && claims.aal === 'aal2'
   if (session.userHasFactor && !hasShownFactor) refuseAdminWithoutFactor()
   return admin

@@ -22,7 +22,7 @@ import {
   toStoredSession,
   toVerdict,
   updateCredentialSince,
-  upsertCopiedProofs,
+  upsertCopiedMethods,
 } from './session-repository.ts'
 
 /** How a user has just signed in. */
@@ -30,7 +30,7 @@ export interface SignIn extends SessionOrigin {
   readonly method: SignInMethod
   /** Since when the credential that was shown belongs to the account; null: since the account was made. */
   readonly credentialSince: Timestamp | Date | null
-  /** The session of the same user that this session replaces. Its proofs are kept. */
+  /** The session of the same user that this session replaces. Its authentication methods are kept. */
   readonly continues?: string | null
 }
 
@@ -50,7 +50,7 @@ export async function createSession(
   if (credentialSince !== null) {
     await updateCredentialSince(trx, { sessionId: stored.sessionId, method: signIn.method }, credentialSince)
   }
-  if (continues !== null) await upsertCopiedProofs(trx, { from: continues, to: stored.sessionId })
+  if (continues !== null) await upsertCopiedMethods(trx, { from: continues, to: stored.sessionId })
   return { ...stored, refreshToken }
 }
 

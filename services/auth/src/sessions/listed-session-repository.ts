@@ -14,7 +14,7 @@ export interface ListedSession extends Session {
   /** The address of the last use. */
   readonly ip: string | null
   readonly tag: string | null
-  /** How the user has proven who they are, the newest proof first. */
+  /** The newest first. */
   readonly amr: readonly AuthenticationMethod[]
 }
 

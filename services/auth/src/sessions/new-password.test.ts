@@ -14,7 +14,7 @@ import { createSession, type SignIn } from './create-session.ts'
 import { type GuardedChange, type GuardedChangeVerdict, judgeGuardedChange, preparePassword } from './new-password.ts'
 import { findSession } from './session-repository.ts'
 
-// Proofs are dated by the clock of the database.
+// Authentication methods are dated by the clock of the database.
 const test = await openTestApp({
   replace: () => ({ now: () => new Date() }),
   settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '3' },
@@ -80,7 +80,7 @@ describe('preparePassword', () => {
   it.each<[string, SignIn['method'], Date | null]>([
     ['a password', 'password', null],
     ['a code to an address that is an hour old', 'otp', ago(3_600_000)],
-  ])('asks for the current password after a sign-in by %s', async (_proof, method, credentialSince) => {
+  ])('asks for the current password after a sign-in by %s', async (_shown, method, credentialSince) => {
     const { caller, password } = await signedIn({ method, credentialSince })
     await expect(prepare(asksForCurrent, caller, NEW)).rejects.toThrow(currentPasswordRequired())
     await expect(prepare(asksForCurrent, caller, NEW, 'a wrong one')).rejects.toThrow(currentPasswordInvalid())
@@ -91,7 +91,7 @@ describe('preparePassword', () => {
   it.each<[string, SignIn['method'], Date | null]>([
     ['a code to an address that is a day old', 'otp', ago(DAY_MS)],
     ['a code to the first address', 'otp', null],
-  ])('asks for no current password after a sign-in by %s', async (_proof, method, credentialSince) => {
+  ])('asks for no current password after a sign-in by %s', async (_shown, method, credentialSince) => {
     const { caller } = await signedIn({ method, credentialSince })
     expect((await prepare(asksForCurrent, caller, NEW)).shownHash).toBeUndefined()
   })

@@ -26,7 +26,7 @@ import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
 import { refuseAdminWithoutFactor } from './admin.ts'
-import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './session-repository.ts'
+import { isByOldCredential, listSessionMethods, PASSWORD_METHOD_MS, type SessionMethod } from './session-repository.ts'
 import { type AttemptHookDeps, judgePasswordAttempt } from './session-view.ts'
 
 export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPasswordRules {
@@ -88,10 +88,10 @@ export async function preparePassword(
 
 /** Whether no nonce is needed: the user has signed in within a day, by an old credential (reference: Change of password). */
 async function isFresh({ db, now }: Pick<NonceDeps, 'db' | 'now'>, { session }: ActiveCaller): Promise<boolean> {
-  if (!session || now().getTime() - Date.parse(session.startedAt) > PASSWORD_PROOF_MS) return false
-  const isOfToday = ({ at }: Proof) => now().getTime() - Date.parse(at) <= PASSWORD_PROOF_MS
-  const proofs = await listProofs(db, session.id)
-  return proofs.some((proof) => isOfToday(proof) && isByOldCredential(proof, PASSWORD_PROOF_MS))
+  if (!session || now().getTime() - Date.parse(session.startedAt) > PASSWORD_METHOD_MS) return false
+  const isOfToday = ({ at }: SessionMethod) => now().getTime() - Date.parse(at) <= PASSWORD_METHOD_MS
+  const methods = await listSessionMethods(db, session.id)
+  return methods.some((used) => isOfToday(used) && isByOldCredential(used, PASSWORD_METHOD_MS))
 }
 
 /**
@@ -110,9 +110,10 @@ async function requireCurrentPassword(
   { currentPassword, ip }: Pick<NewPassword, 'currentPassword' | 'ip'>,
 ): Promise<boolean> {
   if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return false
-  const proofs = session ? await listProofs(deps.db, session.id) : []
-  const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
-  if (proofs.some(isExempt)) return false
+  const methods = session ? await listSessionMethods(deps.db, session.id) : []
+  const isExempt = (used: SessionMethod) =>
+    WITHOUT_PASSWORD.has(used.method) && isByOldCredential(used, PASSWORD_METHOD_MS)
+  if (methods.some(isExempt)) return false
   if (currentPassword === undefined) throw currentPasswordRequired()
   const check = { identifier: user.email ?? user.phone ?? user.id, client: ip }
   const { matches } = await deps.passwords.verify(user.passwordHash, currentPassword, user.id)
@@ -202,7 +203,7 @@ export async function findNonceAddress(
     if (value === null) continue
     if (!config.security.reauthenticateForPassword) return { kind, value }
     const changedAt = await findAddressChange(db, user.id, kind)
-    if (changedAt === undefined || now().getTime() - Date.parse(changedAt) >= PASSWORD_PROOF_MS) return { kind, value }
+    if (changedAt === undefined || now().getTime() - Date.parse(changedAt) >= PASSWORD_METHOD_MS) return { kind, value }
   }
   return undefined
 }
@@ -252,7 +253,7 @@ interface WantedChange {
   readonly nonce: string | undefined
 }
 
-/** Requires that the session of a caller is proven well enough for a change of their account (reference: PUT /user). */
+/** Requires that the session of a caller was authenticated well enough for a change of their account (reference: PUT /user). */
 export async function requireGuardedChange(
   deps: FreshSessionDeps & { readonly db: Db },
   caller: ActiveCaller,

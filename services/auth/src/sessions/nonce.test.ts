@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { findNonceAddress } from './new-password.ts'
-import { PASSWORD_PROOF_MS } from './session-repository.ts'
+import { PASSWORD_METHOD_MS } from './session-repository.ts'
 
 const test = await openTestApp()
 afterAll(() => test.close())
@@ -21,7 +21,7 @@ describe('findNonceAddress', () => {
         user,
       )
     }
-    expect(await after(PASSWORD_PROOF_MS - 1)).toBeUndefined()
-    expect(await after(PASSWORD_PROOF_MS)).toEqual({ kind: 'email', value: user.email })
+    expect(await after(PASSWORD_METHOD_MS - 1)).toBeUndefined()
+    expect(await after(PASSWORD_METHOD_MS)).toEqual({ kind: 'email', value: user.email })
   })
 })

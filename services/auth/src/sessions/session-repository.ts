@@ -209,8 +209,8 @@ export async function insertAncestor(
   await pools.write.first(insertAncestorQuery, ancestor)
 }
 
-/** One way in which a session was proven, and when last: an entry of its `amr`. */
-export interface Proof {
+/** An authentication method of a session, and when it was last used: an entry of its `amr`. */
+export interface SessionMethod {
   readonly method: string
   readonly at: Timestamp
   /** Since when the credential belongs to the account; null: since the account was made. */
@@ -221,18 +221,18 @@ export interface Proof {
  * A new password accepts a credential of at least this age, shown at a sign-in of at most this age
  * (reference: Change of password).
  */
-export const PASSWORD_PROOF_MS = 24 * 3_600_000
+export const PASSWORD_METHOD_MS = 24 * 3_600_000
 
 /**
  * Whether the credential had belonged to the account for so long at that time. Somebody who has stolen a session can add a
  * credential of their own and sign in with it at once.
  */
-export function isByOldCredential({ at, credentialSince }: Proof, ageMs: number): boolean {
+export function isByOldCredential({ at, credentialSince }: SessionMethod, ageMs: number): boolean {
   return credentialSince === null || Date.parse(at) - Date.parse(credentialSince) >= ageMs
 }
 
-/** Lists how a session was proven, in no particular order. An ended session has no proofs. */
-export async function listProofs(db: Db, sessionId: string): Promise<readonly Proof[]> {
+/** Lists the authentication methods of a session, in no particular order. An ended session has none. */
+export async function listSessionMethods(db: Db, sessionId: string): Promise<readonly SessionMethod[]> {
   return db
     .selectFrom('mfa_amr_claims')
     .select(['authentication_method as method', 'updated_at as at', 'credential_since as credentialSince'])
@@ -240,7 +240,7 @@ export async function listProofs(db: Db, sessionId: string): Promise<readonly Pr
     .execute()
 }
 
-/** Stores since when the credential of a proof belongs to the account; null: since the account was made. */
+/** Stores since when the credential of an authentication method belongs to the account; null: since the account was made. */
 export async function updateCredentialSince(
   trx: Db,
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
@@ -255,10 +255,10 @@ export async function updateCredentialSince(
 }
 
 /**
- * Copies the proofs of a session to another session of its user, without the proofs of second factors. A copied method replaces
- * the same method, because it has the time of the earlier credential.
+ * Copies the authentication methods of a session to another session of its user, without second factors. A copied method
+ * replaces the same method, because it has the time of the earlier credential.
  */
-export async function upsertCopiedProofs(
+export async function upsertCopiedMethods(
   trx: Db,
   { from, to }: { readonly from: string; readonly to: string },
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { claimsBody, proof } from '../../test/bodies.ts'
+import { amrEntry, claimsBody } from '../../test/bodies.ts'
 import { loadAuthConfig } from '../config.ts'
 import type { IssuedSession } from './session.ts'
 import { signSessionView } from './session-view.ts'
@@ -169,7 +169,7 @@ describe('signSessionView', () => {
           app_metadata: {},
           role: 'member',
           aal: issued.aal,
-          amr: [proof('anonymous')],
+          amr: [amrEntry('anonymous')],
           session_id: issued.sessionId,
           is_anonymous: true,
         }),
@@ -195,7 +195,7 @@ describe('signSessionView', () => {
         email_verified: expected,
         app_metadata: {},
         role: 'member',
-        amr: [proof('anonymous')],
+        amr: [amrEntry('anonymous')],
         session_id: session.sessionId,
         is_anonymous: true,
       }),

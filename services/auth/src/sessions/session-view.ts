@@ -62,7 +62,7 @@ export interface SessionClaims {
   readonly claims: object
 }
 
-/** The hook CUSTOM_ACCESS_TOKEN may change the claims. @param method how the token was obtained: by default the last proof */
+/** The hook CUSTOM_ACCESS_TOKEN may change the claims. @param method how the token was obtained: by default the last method of the session */
 export async function buildClaims(
   deps: SessionViewDeps,
   session: StoredSession,

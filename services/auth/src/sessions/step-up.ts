@@ -25,7 +25,7 @@ interface ShownFactor extends SessionOrigin {
   readonly userId: string
   readonly sessionId: string
   readonly factorId: string
-  /** The entry that the proof adds to the `amr`. */
+  /** The authentication method that is added to the `amr`. */
   readonly method: string
   /** Since when the user has the factor. */
   readonly credentialSince: Timestamp | Date

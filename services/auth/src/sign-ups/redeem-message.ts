@@ -192,7 +192,7 @@ async function guardRecovered(trx: Trx, deps: Pick<RedeemDeps, 'config' | 'now' 
 }
 
 /** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
-async function findProof(
+async function findMethod(
   trx: Trx,
   { now }: Pick<RedeemDeps, 'now'>,
   user: User,
@@ -215,8 +215,8 @@ async function signIn(
     const code = generateAuthCode(deps.randomBytes)
     return (await updateMailFlow(trx, flow.id, { code, now: deps.now() })) ? { verdict: 'auth-code', code } : refuse()
   }
-  const proof = await findProof(trx, deps, user, message)
-  const session = await createSession(trx, deps, user, { ...context, ...proof })
+  const shown = await findMethod(trx, deps, user, message)
+  const session = await createSession(trx, deps, user, { ...context, ...shown })
   return { verdict: 'session', session, type: answeredType(type, message.kind) }
 }
 

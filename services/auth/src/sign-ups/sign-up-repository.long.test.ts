@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
-import { anyId, anyTime, proof } from '../../test/bodies.ts'
+import { amrEntry, anyId, anyTime } from '../../test/bodies.ts'
 import { describeMail } from '../messages/message-record.ts'
 import { judgeSignUp, type OwnerState } from './sign-up.model.ts'
 import { batchSignUps, type InsertSignUp, insertSignUp, type SignUp } from './sign-up-repository.ts'
@@ -271,7 +271,7 @@ describe('insertSignUp', () => {
       sessionId: anyId,
       aal: 'aal1',
       startedAt: anyTime,
-      amr: [proof('password')],
+      amr: [amrEntry('password')],
     })
     const nobody = {
       ...toSignUp(address, { nowMs: start, autoconfirm: true }),
@@ -288,7 +288,7 @@ describe('insertSignUp', () => {
       sessionId: anyId,
       aal: 'aal1',
       startedAt: anyTime,
-      amr: [proof('anonymous')],
+      amr: [amrEntry('anonymous')],
     })
     expect(await auditOf(nobody.userId)).toEqual([
       [

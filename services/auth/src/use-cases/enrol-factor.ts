@@ -52,7 +52,7 @@ export interface NewFactor extends WantedFactor {
   readonly type: EnrolledType
 }
 
-/** An enrolled factor. It protects nothing until its first proof. */
+/** An enrolled factor. It protects nothing until it is first shown. */
 interface EnrolledFactor {
   readonly id: string
   /** The user's name, for the label in an authenticator app. */

@@ -98,8 +98,8 @@ async function exchangeFlow(
   const { method } = flow
   const isByMail = method !== 'oauth'
   const credentialSince = isByMail ? ((await findAddressChange(trx, user.id, 'email')) ?? null) : flow.credentialSince
-  const proof = { method, credentialSince, continues: flow.linkingSessionId }
-  const session = await createSession(trx, deps, user, { ...proof, userAgent, ip })
+  const shown = { method, credentialSince, continues: flow.linkingSessionId }
+  const session = await createSession(trx, deps, user, { ...shown, userAgent, ip })
   return { verdict: 'signed-in', session }
 }
 

@@ -87,8 +87,8 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
       : await signInExternally(trx, repeatable, { account, context })
     if (signedIn.verdict !== 'signed-in') return signedIn
     const { user, credentialSince } = signedIn
-    const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
-    return { ...signedIn, session: await createSession(trx, repeatable, user, { ...context, ...proof }) }
+    const shown = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
+    return { ...signedIn, session: await createSession(trx, repeatable, user, { ...context, ...shown }) }
   }
   const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
   if (outcome.verdict === 'no-email' && requireEmailInIdToken) throw idTokenWithoutEmail()

@@ -3,7 +3,7 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf } from '../../test/authenticator-app.ts'
-import { anyId, anyTime, errorBody, outcomeOf, proof, statusAndBody, wrongPassword } from '../../test/bodies.ts'
+import { amrEntry, anyId, anyTime, errorBody, outcomeOf, statusAndBody, wrongPassword } from '../../test/bodies.ts'
 import {
   type AnybodyStub,
   beginLinking,
@@ -50,7 +50,7 @@ let thief: string
 function useService(settings: Readonly<Record<string, string>>) {
   beforeAll(async () => {
     stub = await startAnybodyProvider()
-    // Proofs are dated by the clock of the database.
+    // Authentication methods are dated by the clock of the database.
     test = await openMailApp(
       { ...SETTINGS, ...stub.settings, ...settings },
       { replace: () => ({ now: () => new Date() }) },
@@ -165,8 +165,8 @@ describe.each(['compatible', 'strict'])(
 
     it('200: the session has the change as its authentication method', async () => {
       const methods = ({ authorization }: Headers) => claimsOf(authorization).amr
-      expect(methods(await takePhone(signedIn.headers))).toEqual([proof('phone_change')])
-      expect(methods(await signInByPhone())).toEqual([proof('otp')])
+      expect(methods(await takePhone(signedIn.headers))).toEqual([amrEntry('phone_change')])
+      expect(methods(await signInByPhone())).toEqual([amrEntry('otp')])
     })
   },
 )

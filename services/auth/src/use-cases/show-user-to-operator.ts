@@ -17,7 +17,7 @@ import { FactorView, UserView, viewUser } from '../users/user-view.ts'
 
 const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 
-/** Why a user cannot sign in, or which proof a sign-in asks for (console reference: User of operators). */
+/** Why a user cannot sign in, or which second factor a sign-in asks for (console reference: User of operators). */
 const ReasonView = z
   .union([
     z.object({ code: z.literal('deleted'), at: Timestamp }),

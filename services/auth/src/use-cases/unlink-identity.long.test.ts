@@ -33,7 +33,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
       AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     }
-    // Proofs are dated by the clock of the database.
+    // Authentication methods are dated by the clock of the database.
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
   })
   afterAll(() => service.close())

@@ -22,7 +22,7 @@ import {
 import { type Challenge, FACTOR_METHODS, judgeChallenge, requireChallenge, requireFactor } from '../factors/factor.ts'
 import {
   claimChallenge,
-  claimFactorProof,
+  claimFactorAnswer,
   countChallengeAttempt,
   countFactorAttempt,
   deleteChallenge,
@@ -100,11 +100,11 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   const acting = { actor: user, sessionId: own.id, ip: input.ip, traits }
   const attempt = { factor, failedChecks, failure: { ...acting, action: 'factor_verification_failed' } } as const
-  const proof = await checkFactor(deps, input, { challenged, attempt })
-  const steppedUp = proof && (await stepUpByAnswer(deps, input, { ...challenged, proof, sessionId: own.id }))
+  const right = await checkFactor(deps, input, { challenged, attempt })
+  const steppedUp = right && (await stepUpByAnswer(deps, input, { ...challenged, right, sessionId: own.id }))
   if (steppedUp) return steppedUp
-  // A proof that another request has used before is a wrong answer too.
-  if (proof) await recordWrongFactor(deps, attempt)
+  // An answer that another request has used before is wrong too.
+  if (right) await recordWrongFactor(deps, attempt)
   if (attemptsLeft === 0) await deleteChallenge(deps.db, challenge.id)
   return refuseAnswer(factor.factorType)
 }
@@ -117,28 +117,28 @@ async function checkFactor(
   deps: VerifyFactorDeps,
   { answer, network }: VerifyFactorInput,
   { challenged, attempt }: { readonly challenged: ChallengedFactor; readonly attempt: FactorAttempt },
-): Promise<FactorProof | undefined> {
+): Promise<RightAnswer | undefined> {
   const userId = attempt.failure.actor.id
   const mayAttempt = await countFactorAttempt(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
-  const proof = await proveFactor(deps, challenged, answer)
+  const right = await compareAnswer(deps, challenged, answer)
   // Look at the failed checks after the comparison, so that concurrent attempts see each other's.
   const isBlocked = (await attempt.failedChecks.isBlocked()) || !mayAttempt
-  const counted = isBlocked ? undefined : proof
+  const counted = isBlocked ? undefined : right
   await judgeFactorAttempt(deps, { ...attempt, isRight: counted !== undefined })
   return counted
 }
 
-type Proven = ChallengedFactor & { readonly proof: FactorProof }
+type AnsweredFactor = ChallengedFactor & { readonly right: RightAnswer }
 
-/** Uses a right answer up, and steps the session up. @returns undefined for a proof that was used before */
+/** Uses a right answer up, and steps the session up. @returns undefined for an answer that was used before */
 async function stepUpByAnswer(
   deps: VerifyFactorDeps,
   input: VerifyFactorInput,
-  proven: Proven & { readonly sessionId: string },
+  answered: AnsweredFactor & { readonly sessionId: string },
 ): Promise<SessionView | undefined> {
-  const { sessionId, factor } = proven
+  const { sessionId, factor } = answered
   const claims = await prepareStepUpClaims(deps, { sessionId, method: FACTOR_METHODS[factor.factorType] })
-  const session = await deps.db.transaction().execute((trx) => acceptProof(trx, deps, input, proven))
+  const session = await deps.db.transaction().execute((trx) => acceptAnswer(trx, deps, input, answered))
   return session && signSessionView(deps, session, claims)
 }
 
@@ -170,12 +170,12 @@ function refuseChallenge(): never {
   throw challengeMismatch()
 }
 
-/** @returns undefined for a proof that was used before */
-async function acceptProof(
+/** @returns undefined for an answer that was used before */
+async function acceptAnswer(
   trx: Trx,
   deps: Pick<VerifyFactorDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { caller, userAgent, ip }: VerifyFactorInput,
-  { factor, challenge, proof }: Proven,
+  { factor, challenge, right }: AnsweredFactor,
 ): Promise<IssuedSession | undefined> {
   const now = deps.now()
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
@@ -184,16 +184,16 @@ async function acceptProof(
   const isFirst = current.status === 'unverified'
   if (isFirst) requireAllowed(judgeActivation(factors, session.aal, deps.config.mfa))
   // In this order, so that a code which was used before leaves the challenge open for another code.
-  if (!(await claimFactorProof(trx, { id: factor.id, now, ...proof }))) return undefined
+  if (!(await claimFactorAnswer(trx, { id: factor.id, now, ...right }))) return undefined
   if (!(await claimChallenge(trx, challenge.id, now))) refuseChallenge()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
-  // A factor protects the account from its first proof on, not from its enrolment. Another request may have made that proof
-  // since the factor was read.
-  const provedAt = factor.status === 'unverified' ? now : factor.provedAt
-  const steppedUp = await stepUpSession(trx, deps, { ...shown, credentialSince: provedAt ?? current.createdAt })
+  // A factor protects the account since it was first shown, not since its enrolment. Another request may have shown it since
+  // the factor was read.
+  const firstShownAt = factor.status === 'unverified' ? now : factor.firstShownAt
+  const steppedUp = await stepUpSession(trx, deps, { ...shown, credentialSince: firstShownAt ?? current.createdAt })
   // The sessions without this factor have just ended. An auth code would open another session without it.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
   // What was started without a factor would circumvent it. At aal2 the user has started it.
@@ -205,7 +205,7 @@ async function acceptProof(
 }
 
 /** The part of a right answer that is stored. */
-interface FactorProof {
+interface RightAnswer {
   /** The time step of a TOTP code, which is accepted once. */
   readonly step?: number
   /** The credential after this use. */
@@ -213,20 +213,20 @@ interface FactorProof {
 }
 
 /** Compares an answer with its challenge, and consumes nothing. @returns undefined for a wrong answer */
-async function proveFactor(
+async function compareAnswer(
   deps: Pick<VerifyFactorDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>,
   challenged: ChallengedFactor,
   answer: FactorAnswer,
-): Promise<FactorProof | undefined> {
-  if (challenged.factor.factorType === 'webauthn') return proveCredential(deps, challenged, answer)
-  return answer.kind === 'code' ? proveCode(deps, challenged, answer.code) : undefined
+): Promise<RightAnswer | undefined> {
+  if (challenged.factor.factorType === 'webauthn') return compareCredential(deps, challenged, answer)
+  return answer.kind === 'code' ? compareCode(deps, challenged, answer.code) : undefined
 }
 
-function proveCode(
+function compareCode(
   deps: Pick<VerifyFactorDeps, 'now' | 'encryptionKeys' | 'serverKeys'>,
   { factor, challenge }: ChallengedFactor,
   code: string,
-): FactorProof | undefined {
+): RightAnswer | undefined {
   if (factor.phone !== null) {
     const answer = { challengeId: challenge.id, phone: factor.phone, code }
     return matchesFactorSms(deps, answer, challenge.codeHash) ? {} : undefined
@@ -238,11 +238,11 @@ function proveCode(
 }
 
 /** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
-async function proveCredential(
+async function compareCredential(
   deps: Pick<VerifyFactorDeps, 'config' | 'logger'>,
   { factor, challenge }: ChallengedFactor,
   answer: FactorAnswer,
-): Promise<FactorProof | undefined> {
+): Promise<RightAnswer | undefined> {
   if (challenge.webauthn === null || !isUsable(factor)) return undefined
   const credential =
     factor.credential === null

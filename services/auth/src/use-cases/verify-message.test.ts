@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { anyId, anyRefreshToken, anyTime, proof } from '../../test/bodies.ts'
+import { amrEntry, anyId, anyRefreshToken, anyTime } from '../../test/bodies.ts'
 import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
@@ -72,7 +72,7 @@ describe('redeemLink', () => {
         sessionId: anyId,
         aal: 'aal1',
         startedAt: anyTime,
-        amr: [proof('otp')],
+        amr: [amrEntry('otp')],
         refreshToken: anyRefreshToken,
       },
       type: 'recovery',

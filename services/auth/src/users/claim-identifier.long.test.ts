@@ -54,7 +54,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     }
-    // Proofs are dated by the clock of the database.
+    // Authentication methods are dated by the clock of the database.
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
   })
   afterAll(async () => {

@@ -65,7 +65,7 @@ describe.each(VERSIONS)('a session of an OAuth client in a database of %s', (ver
   })
 })
 
-it('leaves the sessions of OAuth clients out of an import, with their tokens and proofs', async () => {
+it('leaves the sessions of OAuth clients out of an import, with their tokens and authentication methods', async () => {
   const app = await openImportedVersion('v2.196.0')
   const { refresh_token: token } = tokensOf(app)
   const client = `SELECT id FROM auth.sessions WHERE oauth_client_id IS NOT NULL`

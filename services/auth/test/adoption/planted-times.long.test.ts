@@ -47,7 +47,7 @@ async function listFuture(url: string, tables: readonly string[]): Promise<reado
 const LASTING = `SELECT count(*)::int FROM auth.one_time_tokens WHERE expires_at > sent_at + interval '1 day'`
 
 it.each(['2099-01-01 00:00:00Z', 'infinity'])(
-  'adopt leaves no user, identity, factor, flow, code, token, session, proof, challenge or entry of the audit in the future: %s',
+  'adopt leaves no user, identity, factor, flow, code, token, session, authentication method, challenge or entry of the audit in the future: %s',
   async (time) => {
     const restored = await restore('v2.196.0')
     const url = restored.database.superuserUrl
@@ -61,7 +61,7 @@ it.each(['2099-01-01 00:00:00Z', 'infinity'])(
   },
 )
 
-it('an import takes no user, flow, code, token, session, proof or entry of the audit log with a time in the future', async () => {
+it('an import takes no user, flow, code, token, session, authentication method or entry of the audit log with a time in the future', async () => {
   const restored = await restore('v2.196.0')
   await moveIntoFuture(restored, '2099-01-01 00:00:00Z')
   const app = await openBeside(restored)

@@ -1,7 +1,7 @@
 import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
-import { anyId, anyTime, confirmedBody, factorBody, proof, sessionBody } from '../bodies.ts'
+import { amrEntry, anyId, anyTime, confirmedBody, factorBody, sessionBody } from '../bodies.ts'
 import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 let service: ClientService
@@ -67,7 +67,7 @@ describe('mfa with an authenticator app', () => {
     dataOf(await other.mfa.challengeAndVerify({ factorId: id, code: code(1) }))
     expect(await levelOf(other)).toEqual(['aal2', 'aal2'])
     const { currentAuthenticationMethods } = dataOf(await other.mfa.getAuthenticatorAssuranceLevel())
-    expect(currentAuthenticationMethods).toEqual([proof('totp'), proof('password')])
+    expect(currentAuthenticationMethods).toEqual([amrEntry('totp'), amrEntry('password')])
   })
 
   it('refuses a wrong code and a replayed one', async () => {

@@ -1,7 +1,7 @@
 import { AuthApiError, AuthSessionMissingError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../../src/access-tokens/signing-key.ts'
-import { anyId, anyTime, claimsBody, emailIdentity, factorBody, phoneIdentity, proof, userBody } from '../bodies.ts'
+import { amrEntry, anyId, anyTime, claimsBody, emailIdentity, factorBody, phoneIdentity, userBody } from '../bodies.ts'
 import { factorRow } from '../factor-row.ts'
 import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
@@ -55,7 +55,7 @@ describe('getUser and getClaims', () => {
         email: user.email,
         phone: user.phone,
         app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
       }),
       { alg: 'ES256', typ: 'JWT', kid: 'es' },
     ])

@@ -1,7 +1,7 @@
 import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
-import { anyTime, factorBody, proof } from '../bodies.ts'
+import { amrEntry, anyTime, factorBody } from '../bodies.ts'
 import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 import { pretendToBeBrowser } from './software-browser.ts'
 
@@ -47,7 +47,7 @@ describe('mfa.webauthn', () => {
     dataOf(await other.mfa.webauthn.authenticate({ factorId: factor?.id ?? '' }))
     expect(await levelOf(other)).toBe('aal2')
     const { currentAuthenticationMethods } = dataOf(await other.mfa.getAuthenticatorAssuranceLevel())
-    expect(currentAuthenticationMethods).toEqual([proof('mfa/webauthn'), proof('password')])
+    expect(currentAuthenticationMethods).toEqual([amrEntry('mfa/webauthn'), amrEntry('password')])
     expect(dataOf(await other.mfa.unenroll({ factorId: factor?.id ?? '' }))).toEqual({ id: factor?.id })
   })
 })

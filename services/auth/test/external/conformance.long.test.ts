@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { anyTime, fragmentBody, grantErrorBody, proof, statusAndBody, userBody } from '../bodies.ts'
+import { amrEntry, anyTime, fragmentBody, grantErrorBody, statusAndBody, userBody } from '../bodies.ts'
 import { type ExternalApp, type Landing, land, openExternalApp, REDIRECT_URI } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
 import { OPENID_STUBS } from './openid-stubs.ts'
@@ -110,7 +110,7 @@ describe.each(STUBS)('the provider %s', (name, stub) => {
     expect(session.provider_refresh_token ?? null).toBe(stub.token.answer.refresh_token ?? null)
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
     // A second factor at the provider does not step the session up.
-    expect([claims.aal, claims.amr]).toEqual(['aal1', [proof('oauth')]])
+    expect([claims.aal, claims.amr]).toEqual(['aal1', [amrEntry('oauth')]])
     const again = await service.post('/token?grant_type=pkce', payload)
     expect(statusAndBody(again)).toEqual([
       404,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerChallenge, claimsOf, enrolApp } from '../../../test/authenticator-app.ts'
 import {
+  amrEntry,
   anyId,
   anyTime,
   claimsBody,
   errorBody,
   factorBody,
-  proof,
   signedUpBody,
   statusAndBody,
 } from '../../../test/bodies.ts'
@@ -84,7 +84,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
         email: expect.any(String),
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('mfa/phone'), proof('password')],
+        amr: [amrEntry('mfa/phone'), amrEntry('password')],
       }),
     )
     expect(verified.json().user.factors).toEqual([

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
 import {
+  amrEntry,
   answersByStatus,
   anyId,
   anyTime,
   claimsBody,
   errorBody,
   factorBody,
-  proof,
   signedUpBody,
   statusAndBody,
 } from '../../../test/bodies.ts'
@@ -105,7 +105,7 @@ describe('DELETE /factors/recovery-codes', () => {
         sub: later.user.id,
         email: later.email,
         user_metadata: { name: 'Ann' },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
         session_id: later.sessionId,
       }),
     )

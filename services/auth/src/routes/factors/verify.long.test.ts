@@ -10,13 +10,13 @@ import {
   enrolApp,
 } from '../../../test/authenticator-app.ts'
 import {
+  amrEntry,
   anyTime,
   claimsBody,
   errorBody,
   expectBody,
   factorBody,
   grantErrorBody,
-  proof,
   refusalsIn,
   sessionBody,
   signedUpBody,
@@ -89,7 +89,7 @@ describe('POST /factors/{factor_id}/verify', () => {
         email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('totp'), proof('password')],
+        amr: [amrEntry('totp'), amrEntry('password')],
         session_id: sessionId,
       }),
     )
@@ -104,7 +104,7 @@ describe('POST /factors/{factor_id}/verify', () => {
         email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('totp'), proof('password')],
+        amr: [amrEntry('totp'), amrEntry('password')],
         session_id: sessionId,
       }),
     )

@@ -2,12 +2,12 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
 import {
+  amrEntry,
   anyTime,
   claimsBody,
   errorBody,
   expectBody,
   factorBody,
-  proof,
   refusalsIn,
   signedUpBody,
   statusAndBody,
@@ -112,7 +112,7 @@ describe('a WebAuthn factor', () => {
         email: owner.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('mfa/webauthn'), proof('password')],
+        amr: [amrEntry('mfa/webauthn'), amrEntry('password')],
         session_id: sessionId,
       }),
     )
@@ -131,7 +131,7 @@ describe('a WebAuthn factor', () => {
         email: owner.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('mfa/webauthn'), proof('password')],
+        amr: [amrEntry('mfa/webauthn'), amrEntry('password')],
         session_id: later.sessionId,
       }),
     )

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
-import { anyTime, claimsBody, errorBody, identityBody, proof, signedUpBody, userBody } from '../../../test/bodies.ts'
+import { amrEntry, anyTime, claimsBody, errorBody, identityBody, signedUpBody, userBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, ownIdentityId, type SignedIn } from '../../../test/signed-in.ts'
@@ -104,7 +104,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
         email: signedIn.email,
         email_verified: false,
         user_metadata: { name: 'Ann' },
-        amr: [proof('password')],
+        amr: [amrEntry('password')],
         session_id: signedIn.sessionId,
       }),
     )

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../../test/authenticator-app.ts'
 import {
+  amrEntry,
   answersByStatus,
   anyTime,
   claimsBody,
   errorBody,
   factorBody,
-  proof,
   sessionBody,
   signedUpBody,
   statusAndBody,
@@ -57,7 +57,7 @@ describe('POST /factors/recovery-codes/verify', () => {
         email: owner.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
-        amr: [proof('mfa/recovery_code'), proof('password')],
+        amr: [amrEntry('mfa/recovery_code'), amrEntry('password')],
         session_id: later.sessionId,
       }),
     )

@@ -2,11 +2,11 @@ import { createAuthenticator, type Misbehaviour } from '@trestle/testing/softwar
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../../test/authenticator-app.ts'
 import {
+  amrEntry,
   answersByStatus,
   anyTime,
   claimsBody,
   errorBody,
-  proof,
   sessionBody,
   signedUpBody,
   statusAndBody,
@@ -27,7 +27,7 @@ describe('POST /passkeys/authentication/verify', () => {
     const answer = await test.signInBy(key)
     expect([answer.statusCode, answer.json()]).toEqual([200, sessionBody(signedUpBody({ user, email }))])
     expect(claimsOf(answer.json().access_token)).toEqual(
-      claimsBody({ sub: user.id, email, user_metadata: { name: 'Ann' }, amr: [proof('passkey')] }),
+      claimsBody({ sub: user.id, email, user_metadata: { name: 'Ann' }, amr: [amrEntry('passkey')] }),
     )
     expect(answer.headers['cache-control']).toBe('no-store')
     expect((await test.app.inject({ url: '/passkeys', headers })).json()).toEqual([
