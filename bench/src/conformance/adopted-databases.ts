@@ -61,26 +61,27 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
     'AUTH_PROFILE=compatible showErrorsOfTriggers: behaves as the table says': REPORTED,
   },
   'services/auth/src/address-changes/request-address-change.long.test.ts': {
-    'PUT /user with an email: simple change 200: takes over the address of a staged user': AT_ONCE,
+    'PUT /user with an email: simple change 200: takes over the address of a pending sign-up': AT_ONCE,
   },
-  'services/auth/src/messages/message-hooks.long.test.ts': {
-    'SEND_EMAIL sends mails of every kind, also to staged users': AT_ONCE,
+  'services/auth/src/messages/mail-job.long.test.ts': {
+    'SEND_EMAIL sends mails of every kind, also to pending sign-ups': AT_ONCE,
     'SEND_EMAIL is called again after an outage, and fails no request': AT_ONCE,
     'AFTER_USER_CREATED is told of signups, anonymous users, invitations and first codes': AT_ONCE,
   },
   'services/auth/src/routes/magiclink.long.test.ts': {
     'POST /magiclink 200: an unknown address becomes a user only when its link is used': AT_ONCE,
     'POST /magiclink 200: makes an anonymous user permanent when an admin has set the address': AT_ONCE,
-    'POST /magiclink 200: verifies a staged user as a signup without a password': AT_ONCE,
-    'POST /magiclink 200: a second request replaces the metadata of the staged user': AT_ONCE,
-    'POST /magiclink 200: a staged address does not block a signup': AT_ONCE,
+    'POST /magiclink 200: verifies a pending sign-up as a signup without a password': AT_ONCE,
+    'POST /magiclink 200: a second request replaces the metadata of the pending sign-up': AT_ONCE,
+    'POST /magiclink 200: the address of a pending sign-up does not block a signup': AT_ONCE,
   },
   'services/auth/src/routes/otp.long.test.ts': {
-    'POST /otp with an email 422: refuses an unknown or staged address when create_user is false': AT_ONCE,
+    'POST /otp with an email 422: refuses an unknown address and that of a pending sign-up when create_user is false':
+      AT_ONCE,
     'POST /otp with a phone 200: an unknown number becomes a user when its code is used': AT_ONCE,
   },
   'services/auth/src/routes/resend.long.test.ts': {
-    'POST /resend 200: sends the code of a staged user again': AT_ONCE,
+    'POST /resend 200: sends the code of a pending sign-up again': AT_ONCE,
   },
   'services/auth/src/use-cases/grant-auth-code.long.test.ts': {
     'POST /token?grant_type=pkce 200: the session has the authentication method of the flow': AT_ONCE,

@@ -8,7 +8,7 @@ import type { Computed, FilledTimestamp, GeneratedTimestamp, JsonObject, Timesta
 import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { UsersTable } from './users/user.ts'
 
-/** The table that lists and searches of users read. A trigger writes it. Staged users are absent. */
+/** The table that lists and searches of users read. A trigger writes it. Pending sign-ups are absent. */
 interface UserDirectoryTable {
   user_id: string
   aud: string

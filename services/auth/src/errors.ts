@@ -1,11 +1,11 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
-// The catalogue of all errors that a client can see (reference: Error codes). Further files belong to it:
-// field-errors.ts for fields and for lines of an import, request-errors.ts for requests, factor-errors.ts for
-// second factors, and external-errors.ts for providers, captchas, hooks and identities. If a code has several texts, the name of each error says where it is used. If supabase/auth
-// answers one text with several statuses or codes, the text stands once, and the lines below it say which
-// request gets which status.
+// The catalogue of all errors that a client can see (reference: Error codes). Further files belong to it: field-errors.ts for
+// fields and for lines of an import, request-errors.ts for requests, factor-errors.ts for second factors, and external-errors.ts
+// for providers, captchas, hooks and identities. If a code has several texts, the name of each error says where it is used. If
+// supabase/auth answers one text with several statuses or codes, the text stands once, and the lines below it say which request
+// gets which status.
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 

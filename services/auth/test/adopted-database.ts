@@ -9,8 +9,8 @@ import { giveToOwner, loadDump, ownerUrl, runSql } from './adoption/restored-dat
 const SCHEMA = 'auth'
 
 /**
- * Makes a database that supabase/auth 2.196 has made, without rows, and that `auth adopt` has adopted. The service connects as the
- * owner of the tables, and the database keeps its neighbours: a table that a trigger of `users` fills, policies and a view.
+ * Makes a database that supabase/auth 2.196 has made, without rows, and that `auth adopt` has adopted. The service connects as
+ * the owner of the tables, and the database keeps its neighbours: a table that a trigger of `users` fills, policies and a view.
  */
 export async function createAdoptedDatabase(load: (url: string) => AuthConfig = loadLeast): Promise<TemporaryDatabase> {
   const { database, behaviours } = load('postgres://nowhere')

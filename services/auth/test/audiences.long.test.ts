@@ -127,7 +127,7 @@ describe('the interval between two messages', () => {
     await service.post('/signup', { email, password, data: { from: 'first' } })
     await service.readMail(email)
     service.clock.advance(900_000)
-    const staged = (aud: string, data: object) =>
+    const pending = (aud: string, data: object) =>
       userBody({
         aud,
         email,
@@ -137,10 +137,10 @@ describe('the interval between two messages', () => {
       })
     const second = { email, password, data: { from: 'second' } }
     const elsewhere = await service.post('/signup', second, inAudience('mobile'))
-    expect(statusAndBody(elsewhere)).toEqual([200, staged('mobile', second.data)])
+    expect(statusAndBody(elsewhere)).toEqual([200, pending('mobile', second.data)])
     service.clock.advance(1_000)
     const third = { email, password, data: { from: 'third' } }
-    expect(statusAndBody(await service.post('/signup', third))).toEqual([200, staged('authenticated', third.data)])
+    expect(statusAndBody(await service.post('/signup', third))).toEqual([200, pending('authenticated', third.data)])
     const { code } = await service.readMail(email)
     const answer = await service.post('/verify', { type: 'signup', email, token: code }, inAudience('mobile'))
     expect(answer.json().user).toEqual(

@@ -73,7 +73,9 @@ export function newEmail(): string {
   return `traced-${count}@example.com`
 }
 
-/** A user who signs in at a custom provider: new, or with the email of a user. @returns the query with which the browser returns */
+/**
+ * A user who signs in at a custom provider: new, or with the email of a user. @returns the query with which the browser returns
+ */
 export async function beginAt(
   { service }: AuditWorld,
   provider: string,

@@ -265,7 +265,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
   )
 
   it.each(['/signup', '/otp'])(
-    '200: POST %s takes back an address that is staged in another audience',
+    '200: POST %s takes back an address that is pending in another audience',
     async (path) => {
       await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE }, { 'x-jwt-aud': 'mobile' })
       await service.readMail(email)

@@ -33,7 +33,9 @@ const NEW_PASSWORD = 'a staple of batteries'
 const OLD_TOKEN = 'refresh_token_already_used'
 let count = 0
 
-/** Runs tasks, some at a time: on a slow machine the service refuses what would wait for long. @returns their results, in order */
+/**
+ * Runs tasks, some at a time: on a slow machine the service refuses what would wait for long. @returns their results, in order
+ */
 async function runInPools<Result>(tasks: readonly (() => Promise<Result>)[]): Promise<Result[]> {
   const left = [...tasks.entries()]
   const results: Result[] = []
@@ -103,7 +105,8 @@ describe.each(['compatible', 'supabase'])('what a session has started, AUTH_PROF
       AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
       AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
     }
-    // Authentication methods are dated by the clock of the database. The hasher measures no time, or a slow machine would refuse so many sign-ins.
+    // Authentication methods are dated by the clock of the database. The hasher measures no time, or a slow machine would refuse
+    // so many sign-ins.
     const passwords = createPasswordHasher({ runTasks: runRemembered, concurrency: 8, clock: () => 0 })
     service = await openMailApp(settings, { replace: () => ({ now: () => new Date(), passwords }) })
     operator = await createOperator(real(), 'admin')

@@ -276,7 +276,7 @@ describe('PUT /user with an email: simple change', () => {
     ])
   })
 
-  it('200: takes over the address of a staged user', async () => {
+  it('200: takes over the address of a pending sign-up', async () => {
     const signedIn = await createSignedIn(simple)
     const email = nextEmail()
     await simple.post('/otp', { email })

@@ -100,7 +100,7 @@ export async function getUserId(deps: PhoneDeps, name: string): Promise<string> 
   const id = parseId(name)
   if (id !== undefined) return id
   const owner = await findIdentifierOwner(deps.db, await readIdentifier(deps, name))
-  if (owner === undefined || owner.stagedAt !== null) throw new Error(`there is no user ${name}`)
+  if (owner === undefined || owner.pendingSince !== null) throw new Error(`there is no user ${name}`)
   return owner.id
 }
 

@@ -297,7 +297,7 @@ describe('auth users export', () => {
     expect((await users(['export'])).output).toBe(output.replace('"email_verified":true', '"email_verified":false'))
   })
 
-  it('leaves out staged and deleted users', async () => {
+  it('leaves out pending sign-ups and deleted users', async () => {
     const row = { aud: 'authenticated', role: 'authenticated' }
     await deps.db
       .insertInto('users')

@@ -35,7 +35,8 @@ const USUAL_NOTIFICATIONS = [
   'MFA_FACTOR_UNENROLLED',
 ] as const
 /**
- * Events after which another person may be able to sign in, or the user may not. The profile supabase sends no notifications of them.
+ * Events after which another person may be able to sign in, or the user may not. The profile supabase sends no notifications of
+ * them.
  */
 const GUARDED_NOTIFICATIONS = [
   'PASSKEY_ADDED',

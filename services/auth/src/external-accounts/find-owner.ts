@@ -34,9 +34,9 @@ import { type ActiveCallerDeps, lockLinkingUser, requireShownFactor } from '../s
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-repository.ts'
 import { refuseTakenEmail, releaseUnused, StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeClaims } from '../users/metadata.ts'
-import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
+import { isPendingSignUp, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
 import {
-  deleteStagedUser,
+  deletePendingSignUp,
   getUnchosenClaims,
   insertUser,
   updateProviders,
@@ -203,8 +203,9 @@ async function create(
 }
 
 /**
- * The email of the external account; null where it has none, and where a user has it. Deletes a staged user who has it
- * (reference: Staged users), and takes it from an unused account where the provider has verified it (reference: Unused accounts).
+ * The email of the external account; null where it has none, and where a user has it. Deletes a pending sign-up that has it
+ * (reference: Pending sign-ups), and takes it from an unused account where the provider has verified it (reference: Unused
+ * accounts).
  * @throws StaleView when the user who has it has changed since it was read
  */
 export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>, at: Date): Promise<string | null> {
@@ -212,8 +213,8 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
   if (email.isVerified) await releaseUnused(trx, { kind: 'email', value: email.email }, at)
   const owner = await findIdentifierOwner(trx, { kind: 'email', value: email.email })
   if (!owner) return email.email
-  if (!isStaged(owner)) return null
-  if (await deleteStagedUser(trx, owner.id)) return email.email
+  if (!isPendingSignUp(owner)) return null
+  if (await deletePendingSignUp(trx, owner.id)) return email.email
   throw new StaleView()
 }
 

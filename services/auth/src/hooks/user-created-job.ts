@@ -8,7 +8,7 @@ import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { buildUnconfirmedUser, type UnconfirmedUser } from '../users/claim-identifier.ts'
 import { findProfileById } from '../users/profile-repository.ts'
-import { isStaged } from '../users/user.ts'
+import { isPendingSignUp } from '../users/user.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
@@ -112,7 +112,7 @@ export async function askBeforeOwnUser(
 ): Promise<void> {
   if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return
   const owner = await findIdentifierOwner(deps.db, identifier)
-  if (owner && !isStaged(owner)) return
+  if (owner && !isPendingSignUp(owner)) return
   const [userId, identityId] = [randomUUID(), randomUUID()]
   const fresh = {
     userId,

@@ -178,7 +178,7 @@ export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Prom
  * Lists at most two users who own one of some trusted addresses. An unconfirmed own address does not count where the user has a
  * confirmed phone, because the phone alone proves who the user is. An address in an identity counts if a provider has verified
  * it. The identities of a user's own email and phone do not count: SQL may have changed the user's row alone, and an import or an
- * adopted database may hold any address there. Staged users are no users yet.
+ * adopted database may hold any address there. Pending sign-ups are no users yet.
  *
  * Anybody can sign up with addresses of another person. So an unclaimed account counts only if no other user does, and of several
  * such accounts the account of the first address. Otherwise a stranger could keep the owner of the addresses out.

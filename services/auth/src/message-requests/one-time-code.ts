@@ -12,7 +12,7 @@ import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-repository.ts'
-import { isStaged } from '../users/user.ts'
+import { isPendingSignUp } from '../users/user.ts'
 import { findUserByIdentifier, hasClaimedEmail } from '../users/user-repository.ts'
 import { type CreateSignUpDeps, createSignUp, type NewSignUp } from './create-sign-up.ts'
 import { type MessageRequestDeps, requestMessage } from './request-message.ts'
@@ -26,20 +26,20 @@ export interface WantedCode {
   readonly context: RequestContext
 }
 
-/** Metadata of the user that is staged for an unknown identifier; undefined: none is staged. */
-export type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
+/** Metadata of the pending sign-up that is made for an unknown identifier; undefined: none is made. */
+export type PendingContent = { readonly data: Readonly<Record<string, unknown>> } | undefined
 
 /**
  * Decides the fate of an unknown identifier. Looks for a user only where an unknown identifier is refused, where the answer
  * reveals who has an account anyway.
  */
-export async function decideStaging(
+export async function decidePendingSignUp(
   { config, db }: { readonly config: Pick<AuthConfig, 'signup'>; readonly db: Db },
   { identifier, createUser, data, context }: WantedCode,
-): Promise<Stage> {
-  const mayStage = createUser && !config.signup.disabled
-  const user = mayStage ? undefined : await findUserByIdentifier(db, context.audience, identifier)
-  if (user && !isStaged(user)) return undefined
+): Promise<PendingContent> {
+  const maySignUp = createUser && !config.signup.disabled
+  const user = maySignUp ? undefined : await findUserByIdentifier(db, context.audience, identifier)
+  if (user && !isPendingSignUp(user)) return undefined
   if (!createUser) throw otpDisabled()
   requireSignUpsEnabled(config)
   return { data }
@@ -58,7 +58,7 @@ export async function signUpUnlessKnown(
   const isEmail = identifier.kind === 'email'
   const isKnown = async () => {
     const user = await findUserByIdentifier(db, context.audience, identifier)
-    if (user === undefined || isStaged(user)) return false
+    if (user === undefined || isPendingSignUp(user)) return false
     // The address belongs to nobody yet. A sign-up would make an account for it, which the request does not ask for.
     if (!createUser && (await hasClaimedEmail(db, user))) return true
     const confirmedAt = isEmail ? user.emailConfirmedAt : user.phoneConfirmedAt
@@ -101,7 +101,7 @@ interface WantedMagicLink extends WantedCode {
 /** Requests a mail with a link and a code to sign in with, for `POST /magiclink` and `POST /otp`. */
 export async function mailMagicLink(deps: MagicLinkDeps, { pkce, ...wanted }: WantedMagicLink): Promise<void> {
   const { identifier, context } = wanted
-  const stage = await decideStaging(deps, wanted)
+  const stage = await decidePendingSignUp(deps, wanted)
   const { createUserOnCodeRequest } = deps.config.behaviours
   if (createUserOnCodeRequest && (await signUpUnlessKnown(deps, { ...wanted, pkce, channel: 'sms' })) !== 'known')
     return

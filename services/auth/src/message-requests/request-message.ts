@@ -30,9 +30,9 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { lockOrStageUser, type StageDeps } from '../sign-ups/insert-own-user.ts'
+import { lockOrAddPendingSignUp, type PendingSignUpDeps } from '../sign-ups/insert-own-user.ts'
 import { upsertSignUpContent } from '../sign-ups/sign-up-repository.ts'
-import { isStaged, type User } from '../users/user.ts'
+import { isPendingSignUp, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
@@ -146,7 +146,7 @@ function requestIntervals(
 }
 
 /** The dependencies of all kinds of requested messages, because the purpose of a request is known only when its job runs. */
-type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & StageDeps
+type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & PendingSignUpDeps
 
 /** Sends the message of a request, in the transaction of the request. */
 export function sendRequested(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
@@ -166,7 +166,7 @@ const SENDERS: Readonly<Record<MessagePurpose, Sender>> = {
 /** Mails a link and a code to sign in with (reference: POST /otp). */
 async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   const { identifier, audience, stage, ip, pkce } = request
-  const user = await lockOrStageUser(trx, deps, { identifier, audience, stage })
+  const user = await lockOrAddPendingSignUp(trx, deps, { identifier, audience, stage })
   if (!user) return 'nobody'
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
@@ -180,7 +180,7 @@ async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest):
     context: request,
     messageId: request.messageId,
   })
-  const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
+  const action = isPendingSignUp(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
   await recordAudit(trx, deps, { action, actor: user, ip })
   return 'sent'
 }
@@ -189,7 +189,8 @@ async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest):
 async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   const { audience, identifier, ip, pkce } = request
   const user = await lockIdentifierOwner(trx, identifier)
-  if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return 'nobody'
+  if (!user || isPendingSignUp(user) || user.audience !== audience || (await hasClaimedEmail(trx, user)))
+    return 'nobody'
   await upsertSignUpContent(trx, user, { kind: 'recovery', audience, data: {}, passwordHash: null })
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
@@ -209,7 +210,7 @@ async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): 
 
 /**
  * Sends the pending confirmation of an email or a phone again (reference: POST /resend): the confirmation of a sign-up, or for
- * a staged user the code that was asked for.
+ * a pending sign-up the code that was asked for.
  */
 async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<Sending> {
   const { audience, identifier, ip } = request
@@ -217,7 +218,7 @@ async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequ
   if (!user || user.isSsoUser || user.audience !== audience) return 'nobody'
   if ((identifier.kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== null) return 'nobody'
   if (identifier.kind === 'phone') return resendCode(trx, deps, user, request)
-  if (isStaged(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: user.userMetadata } })
+  if (isPendingSignUp(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: user.userMetadata } })
   await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,
@@ -241,7 +242,11 @@ export async function resendCode(
   user: User,
   { identifier, channel = 'sms', messageId, ip }: MessageRequest,
 ): Promise<Sending> {
-  await updateUser(trx, user.id, isStaged(user) ? { staged_at: deps.now() } : { confirmation_sent_at: deps.now() })
+  await updateUser(
+    trx,
+    user.id,
+    isPendingSignUp(user) ? { staged_at: deps.now() } : { confirmation_sent_at: deps.now() },
+  )
   const sms = await issueSmsCode(trx, deps, { user, phone: identifier.value, tokenKind: 'sms', channel, messageId })
   if (sms) await queueSms(trx, deps, sms)
   await recordAudit(trx, deps, { action: 'user_confirmation_requested', actor: user, ip })

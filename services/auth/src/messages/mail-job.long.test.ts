@@ -146,7 +146,7 @@ describe('SEND_EMAIL', () => {
     )
   })
 
-  it('sends mails of every kind, also to staged users', async () => {
+  it('sends mails of every kind, also to pending sign-ups', async () => {
     const { headers, email } = await createSignedIn(test)
     await test.post('/otp', { email: 'staged@example.com' })
     // The answer does not wait for the message, which writes when it was sent.

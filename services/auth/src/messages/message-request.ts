@@ -32,7 +32,8 @@ export interface MessageRequest {
   readonly identifier: UserIdentifier
   readonly audience: string
   /**
-   * Metadata of the staged user that is made for an unknown identifier (reference: Staged users); undefined: none is made.
+   * Metadata of the pending sign-up that is made for an unknown identifier (reference: Pending sign-ups); undefined: none is
+   * made.
    */
   readonly stage?: { readonly data: Readonly<Record<string, unknown>> } | undefined
   readonly pkce?: PkceChallenge | undefined

@@ -27,7 +27,9 @@ const QUARTER_MS = 900_000
 const OF_A_DAY_MAX = 100
 const OF_A_NETWORK_MAX = 3
 
-/** The model of an attempt at a code (reference: Attempts at codes). A property test compares it with the function `count_guess`. */
+/**
+ * The model of an attempt at a code (reference: Attempts at codes). A property test compares it with the function `count_guess`.
+ */
 export function isCompared(
   { ofCode, ofAddress, ofNetwork }: AttemptCounts,
   { attemptsMax, isKnownNetwork, now }: ModelAttempt,

@@ -155,13 +155,13 @@ export function isPhoneType(type: VerifyType): boolean {
 export function isAccepted(
   type: VerifyType,
   { kind, userId }: { readonly kind: TokenKind; readonly userId: string },
-  owner: Pick<User, 'id' | 'invitedAt' | 'stagedAt' | 'confirmedAt'> | undefined,
+  owner: Pick<User, 'id' | 'invitedAt' | 'pendingSince' | 'confirmedAt'> | undefined,
 ): boolean {
   if (type === 'email_change' || type === 'phone_change') return true
   if (owner?.id !== userId) return false
   if (type === 'invite') return owner.invitedAt !== null
-  // A sign-up may have taken the place of a staged user since the message went out.
-  return !(type === 'signup' && kind === 'recovery') || owner.stagedAt !== null || owner.confirmedAt === null
+  // A sign-up may have taken the place of a pending sign-up since the message went out.
+  return !(type === 'signup' && kind === 'recovery') || owner.pendingSince !== null || owner.confirmedAt === null
 }
 
 /** The address that a message of a kind would go to at present. A message to another address is out of date. */

@@ -66,7 +66,7 @@ function page(
     WHERE ${all.length === 0 ? sql`true` : sql.join(all, sql` AND `)} ORDER BY created_at ${order}, id ${order} LIMIT ${limit})`
 }
 
-/** How many users there are, without staged ones. */
+/** How many users there are, without pending sign-ups. */
 export interface UserCounts {
   readonly total: number
   readonly confirmed: number

@@ -1,5 +1,5 @@
-// Hashing takes threads of its own, so that the event loop stays free. This file holds both ends: the queue and the threads as the
-// process sees them, and the program that each thread runs.
+// Hashing takes threads of its own, so that the event loop stays free. This file holds both ends: the queue and the threads as
+// the process sees them, and the program that each thread runs.
 import { createCipheriv, pbkdf2Sync, scryptSync, timingSafeEqual } from 'node:crypto'
 import { getPriority, platform, setPriority } from 'node:os'
 import { parentPort, Worker, workerData } from 'node:worker_threads'

@@ -219,7 +219,7 @@ export function listCleanUps(config: AuthConfig, now: Date): readonly TableClean
   const ago: Ago = (ms) => new Date(now.getTime() - ms)
   const yesterday = ago(DAY_MS)
   const codeMs = config.mail.codeLifetimeSeconds * 1_000
-  const stagedMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
+  const pendingMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
   // The auth code of a mail's link begins to live when the link is used.
   const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
   const intervals = [...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs]
@@ -236,7 +236,7 @@ export function listCleanUps(config: AuthConfig, now: Date): readonly TableClean
     byIndex('send_throttle', 'sent_at', ago(Math.max(DAY_MS, ...intervals))),
     byIndex('code_guesses', 'since', yesterday),
     byIndex('messages', 'created_at', ago(MESSAGE_LIFETIME_MS)),
-    byIndex('users', 'staged_at', ago(stagedMs)),
+    byIndex('users', 'staged_at', ago(pendingMs)),
     ...listRetentions(config, ago),
   ]
 }

@@ -176,9 +176,9 @@ describe('POST /invite', () => {
     expectSession(await main.post('/token?grant_type=password', { email, password }), record)
   })
 
-  it('200: replaces a staged user, and parallel invitations create one user', async () => {
+  it('200: replaces a pending sign-up, and parallel invitations create one user', async () => {
     const email = 'staged@example.com'
-    const staged = await deps.db
+    const pending = await deps.db
       .insertInto('users')
       .values({
         id: randomUUID(),
@@ -196,7 +196,7 @@ describe('POST /invite', () => {
     expect(others).toEqual([])
     expect([row?.staged_at, row?.raw_user_meta_data]).toEqual([null, {}])
     expect(new Set(answers.map((answer) => answer.json().id))).toEqual(new Set([row?.id]))
-    expect(row?.id).not.toBe(staged.id)
+    expect(row?.id).not.toBe(pending.id)
   })
 
   it('422: refuses a confirmed user and a user of another audience', async () => {

@@ -84,7 +84,7 @@ describe('POST /magiclink', () => {
     expect(statusAndBody(answer)).toEqual([200, sessionBody(permanent, { type: 'magiclink' })])
   })
 
-  it('200: verifies a staged user as a signup without a password', async () => {
+  it('200: verifies a pending sign-up as a signup without a password', async () => {
     const email = 'staged@example.com'
     await ask({ email })
     const { code } = await main.readMail(email)
@@ -94,7 +94,7 @@ describe('POST /magiclink', () => {
     ])
   })
 
-  it('200: a second request replaces the metadata of the staged user', async () => {
+  it('200: a second request replaces the metadata of the pending sign-up', async () => {
     const email = 'again@example.com'
     await ask({ email, data: { name: 'Grace' } })
     const old = await main.readMail(email)
@@ -111,16 +111,16 @@ describe('POST /magiclink', () => {
     ])
   })
 
-  it('200: a staged address does not block a signup', async () => {
+  it('200: the address of a pending sign-up does not block a signup', async () => {
     const email = 'signup@example.com'
     await ask({ email, data: { name: 'Mallory' } })
     await main.readMail(email)
-    const [staged] = await rowsOf(email)
+    const [pending] = await rowsOf(email)
     await main.post('/signup', { email, password: 'correct horse' })
     const { token } = await main.readMail(email)
     const answer = await verify({ type: 'signup', token_hash: token })
     const [made] = await rowsOf(email)
-    expect(made?.id).not.toBe(staged?.id)
+    expect(made?.id).not.toBe(pending?.id)
     const user = confirmedBody(made?.id, email, { confirmation_sent_at: anyTime })
     expect(statusAndBody(answer)).toEqual([200, sessionBody(user, { type: 'signup' })])
   })

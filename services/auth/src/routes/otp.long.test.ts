@@ -51,7 +51,7 @@ describe('POST /otp with an email', () => {
     ])
   })
 
-  it('200: parallel requests for an unknown address stage one user', async () => {
+  it('200: parallel requests for an unknown address make one pending sign-up', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ email: 'race@example.com' })))
     const wait = 'For security purposes, you can only request this after 60 seconds.'
     expect(answersByStatus(answers)).toEqual([
@@ -62,7 +62,7 @@ describe('POST /otp with an email', () => {
     expect(await rowsOf('email', 'race@example.com')).toHaveLength(1)
   })
 
-  it('422: refuses an unknown or staged address when create_user is false', async () => {
+  it('422: refuses an unknown address and that of a pending sign-up when create_user is false', async () => {
     const disabled = errorBody(422, 'otp_disabled', 'Signups not allowed for otp')
     expect(statusAndBody(await ask({ email: 'unknown@example.com', create_user: false }))).toEqual([422, disabled])
     await ask({ email: 'unknown@example.com' })
@@ -111,7 +111,7 @@ describe('POST /otp with a phone', () => {
     expect((await rowsOf('phone', phone)).map(({ staged_at }) => ({ staged_at }))).toEqual([{ staged_at: null }])
   })
 
-  it('200: parallel first requests for a number stage one user and send one code', async () => {
+  it('200: parallel first requests for a number make one pending sign-up and send one code', async () => {
     const phone = newPhone()
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ phone })))
     const wait = 'For security purposes, you can only request this after 60 seconds.'

@@ -73,7 +73,7 @@ describe('POST /recover', () => {
     )
   })
 
-  it('200: sends nothing to an unknown address, a staged address or an address of another audience', async () => {
+  it('200: sends nothing to an unknown address, the address of a pending sign-up or an address of another audience', async () => {
     await deps.db
       .insertInto('users')
       .values({

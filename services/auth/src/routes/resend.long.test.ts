@@ -72,7 +72,7 @@ describe('POST /resend', () => {
     expectSession(await verify({ type: 'sms', phone, token: code }), phoneBody(phone))
   })
 
-  it('200: sends the code of a staged user again', async () => {
+  it('200: sends the code of a pending sign-up again', async () => {
     const [email, phone] = ['staged@example.com', '14155550101']
     await main.post('/otp', { email, data: { name: 'Grace' } })
     await main.post('/otp', { phone })

@@ -143,8 +143,8 @@ describe('POST /signup', () => {
     ])
   })
 
-  it('200: a signup replaces a staged user', async () => {
-    const staged = await deps.db
+  it('200: a signup replaces a pending sign-up', async () => {
+    const pending = await deps.db
       .insertInto('users')
       .values({
         id: randomUUID(),
@@ -159,7 +159,7 @@ describe('POST /signup', () => {
     expect(statusAndBody(answer)).toEqual([200, unconfirmed('staged@example.com')])
     const rows = await rowsOf('staged@example.com')
     expect(rows.map(({ staged_at }) => staged_at)).toEqual([null])
-    expect(rows[0]?.id).not.toBe(staged.id)
+    expect(rows[0]?.id).not.toBe(pending.id)
   })
 
   it('200: takes a permitted redirect from the header, the query or the Referer', async () => {

@@ -107,7 +107,7 @@ describe('GET /verify, many at once', () => {
   })
 })
 
-describe('POST /verify while its staged user signs up', () => {
+describe('POST /verify while its pending sign-up signs up', () => {
   it('200 and 403: gives the address to exactly one of two parallel requests', async () => {
     const outcomes = new Set<string>()
     for (let round = 0; round < 8; round += 1) {

@@ -222,7 +222,7 @@ describe('POST /verify', () => {
     expect(audit.map(({ action }) => action)).toContain('invite_accepted')
   })
 
-  it('200: makes a staged user a user and voids every other message', async () => {
+  it('200: makes a pending sign-up a user and voids every other message', async () => {
     const { id, email, token } = await signUp()
     await deps.db.updateTable('users').set({ staged_at: clock.now() }).where('id', '=', id).execute()
     await deps.db

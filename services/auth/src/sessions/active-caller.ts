@@ -15,7 +15,7 @@ import {
 } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { NO_TIME } from '../records/timestamp.ts'
-import { isStaged, refuseBanned, requireNotBanned, type User } from '../users/user.ts'
+import { isPendingSignUp, refuseBanned, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { refuseMissingSession, refuseMissingUser, requireSession } from './session.ts'
 import {
@@ -88,7 +88,7 @@ async function requireActive(
   { userId, sessionId, aal }: TokenSession,
   user: User | undefined,
 ): Promise<ActiveCaller> {
-  if (!user || isStaged(user) || user.deletedAt !== null) return refuseUser(config, sessionId, user)
+  if (!user || isPendingSignUp(user) || user.deletedAt !== null) return refuseUser(config, sessionId, user)
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))

@@ -209,8 +209,8 @@ export async function findNonceAddress(
 }
 
 /**
- * Verifies the nonce of a reauthentication (reference: Change of password). An attempt is counted before it is compared, and a wrong
- * one is a failed check as a wrong password is. @param ip the client's address
+ * Verifies the nonce of a reauthentication (reference: Change of password). An attempt is counted before it is compared, and a
+ * wrong one is a failed check as a wrong password is. @param ip the client's address
  */
 async function checkNonce(
   deps: NonceDeps,

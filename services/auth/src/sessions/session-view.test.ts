@@ -70,7 +70,7 @@ const session: IssuedSession = {
     isAnonymous: true,
     isSsoUser: false,
     consoleRole: null,
-    stagedAt: null,
+    pendingSince: null,
     createdAt: at,
     updatedAt: at,
   },

@@ -62,7 +62,10 @@ export interface SessionClaims {
   readonly claims: object
 }
 
-/** The hook CUSTOM_ACCESS_TOKEN may change the claims. @param method how the token was obtained: by default the last method of the session */
+/**
+ * The hook CUSTOM_ACCESS_TOKEN may change the claims. @param method how the token was obtained: by default the last method of the
+ * session
+ */
 export async function buildClaims(
   deps: SessionViewDeps,
   session: StoredSession,

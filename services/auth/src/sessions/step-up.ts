@@ -56,9 +56,9 @@ export async function stepUpSession(
 }
 
 /**
- * Makes the claims of a session that is about to be stepped up to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
- * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
- * token of the session.
+ * Makes the claims of a session that is about to be stepped up to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is
+ * called before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only
+ * refresh token of the session.
  * @param shown `method`: the method that is added to the `amr`
  * @returns undefined where the hook is off
  */

@@ -16,10 +16,10 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata, signUpMetadata } from '../users/metadata.ts'
-import { isStaged, type User, type UsersTable } from '../users/user.ts'
+import { isPendingSignUp, type User, type UsersTable } from '../users/user.ts'
 import {
   chosenNames,
-  deleteStagedUser,
+  deletePendingSignUp,
   insertUnlessTaken,
   rememberChosen,
   setOwnIdentity,
@@ -96,48 +96,52 @@ function invitationData({ behaviours }: Pick<AuthConfig, 'behaviours'>, data: Ne
   return behaviours.copyInvitationDataToIdentity ? data : {}
 }
 
-export interface StageDeps extends OwnUserDeps {
+export interface PendingSignUpDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
 }
 
 /** An identifier that asked for a code, in the audience of its request. */
-interface StageUser {
+interface WantedUser {
   readonly identifier: UserIdentifier
   readonly audience: string
-  /** Metadata of the staged user; undefined: no user is staged for an unknown identifier. */
+  /** Metadata of the pending sign-up; undefined: none is added for an unknown identifier. */
   readonly stage: { readonly data: Readonly<Record<string, unknown>> } | undefined
 }
 
 /**
- * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the pending
- * one (reference: Staged users). Where codes sign up, the new user is not staged.
+ * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a pending sign-up, or renews the
+ * pending one (reference: Pending sign-ups). Where codes sign up, the new user is not pending.
  * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user belongs to another
- * audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger
- * could replace it
+ *   audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger
+ *   could replace it
  */
-export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
-  return getOrCreate(() => lockOrStageOnce(trx, deps, wanted))
+export function lockOrAddPendingSignUp(
+  trx: Trx,
+  deps: PendingSignUpDeps,
+  wanted: WantedUser,
+): Promise<User | undefined> {
+  return getOrCreate(() => lockOrAddOnce(trx, deps, wanted))
 }
 
 /** @returns `taken` when another request has just taken the identifier */
-async function lockOrStageOnce(
+async function lockOrAddOnce(
   trx: Trx,
-  deps: StageDeps,
-  { identifier, audience, stage }: StageUser,
+  deps: PendingSignUpDeps,
+  { identifier, audience, stage }: WantedUser,
 ): Promise<User | 'taken' | undefined> {
   const owner = await (stage ? releaseAndLockOwner(trx, identifier, deps.now()) : lockIdentifierOwner(trx, identifier))
   if (owner?.isSsoUser) return undefined
   if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
-  if (owner && !isStaged(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
+  if (owner && !isPendingSignUp(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
   if (!stage) return undefined
   if (deps.config.behaviours.createUserOnCodeRequest) {
-    if (owner) await deleteStagedUser(trx, owner.id)
+    if (owner) await deletePendingSignUp(trx, owner.id)
     const user = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
     return user ?? 'taken'
   }
-  if (owner) return updateStagedUser(trx, deps, owner, { identifier, audience, data: stage.data })
-  const staged = await insertOwnUser(trx, deps, {
+  if (owner) return updatePendingSignUp(trx, deps, owner, { identifier, audience, data: stage.data })
+  const pending = await insertOwnUser(trx, deps, {
     identifier,
     audience,
     passwordHash: hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm),
@@ -145,13 +149,13 @@ async function lockOrStageOnce(
     isInvited: false,
     since: { staged_at: deps.now() },
   })
-  return staged ?? 'taken'
+  return pending ?? 'taken'
 }
 
 /** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */
 function hasRecentMessage(
   trx: Trx,
-  { config, now }: Pick<StageDeps, 'config' | 'now'>,
+  { config, now }: Pick<PendingSignUpDeps, 'config' | 'now'>,
   { id }: User,
   { kind }: UserIdentifier,
 ): Promise<boolean> {
@@ -166,7 +170,7 @@ function hasRecentMessage(
 async function keepWantedContent(
   trx: Trx,
   owner: User,
-  { identifier, audience, stage }: StageUser,
+  { identifier, audience, stage }: WantedUser,
 ): Promise<User | undefined> {
   if (await hasClaimedEmail(trx, owner)) return undefined
   if (owner.audience !== audience && !stage) return undefined
@@ -177,15 +181,15 @@ async function keepWantedContent(
   return isOpen ? updateUser(trx, owner.id, { aud: audience }) : undefined
 }
 
-interface StagedUserChange extends Omit<StageUser, 'stage'> {
+interface PendingSignUpChange extends Omit<WantedUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
 }
 
 /** Inserts a user whose password nobody knows. @returns undefined when another request has just taken the identifier */
 async function insertUnconfirmed(
   trx: Trx,
-  deps: StageDeps,
-  { identifier, audience, data }: StagedUserChange,
+  deps: PendingSignUpDeps,
+  { identifier, audience, data }: PendingSignUpChange,
 ): Promise<User | undefined> {
   const userId = toUuid(deps.randomBytes(16))
   const passwordHash = hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
@@ -203,15 +207,15 @@ async function insertUnconfirmed(
   return user
 }
 
-/** The last request alone decides about a staged user: an earlier request may have been a stranger's. */
-async function updateStagedUser(
+/** The last request alone decides about a pending sign-up: an earlier request may have been a stranger's. */
+async function updatePendingSignUp(
   trx: Trx,
-  { now }: Pick<StageDeps, 'now'>,
-  staged: User,
-  { identifier, audience, data }: StagedUserChange,
+  { now }: Pick<PendingSignUpDeps, 'now'>,
+  pending: User,
+  { identifier, audience, data }: PendingSignUpChange,
 ): Promise<User> {
-  await replaceIdentityData(trx, staged, identifier, data)
-  return updateUser(trx, staged.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })
+  await replaceIdentityData(trx, pending, identifier, data)
+  return updateUser(trx, pending.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })
 }
 
 /** The user of an invitation by an admin. */
@@ -260,7 +264,7 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
   const at = deps.now()
   const since = { invited_at: at, confirmation_sent_at: at, keep_unconfirmed: true }
   const owner = await releaseAndLockOwner(trx, identifier, at)
-  if (owner && !isStaged(owner)) {
+  if (owner && !isPendingSignUp(owner)) {
     requireUnconfirmed(owner, context.audience)
     // The admin invites without the metadata with which a stranger may have signed up.
     const beganWithSignUp = await upsertSignUpContent(trx, owner, {
@@ -289,7 +293,7 @@ async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser):
       updated_at: at,
     })
   }
-  if (owner) await deleteStagedUser(trx, owner.id)
+  if (owner) await deletePendingSignUp(trx, owner.id)
   return insertOwnUser(trx, deps, {
     identifier,
     audience: context.audience,

@@ -46,7 +46,7 @@ import {
   withUniqueIdentifiers,
 } from '../users/claim-identifier.ts'
 import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '../users/metadata.ts'
-import { isStaged, requireNotBanned, type User } from '../users/user.ts'
+import { isPendingSignUp, requireNotBanned, type User } from '../users/user.ts'
 import {
   clearedTimes,
   findAddressChange,
@@ -84,7 +84,7 @@ export interface RedeemedLink {
 export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): Promise<Redeemed> {
   const { type, user: found, context } = redemption
   const hashed = await hashVerificationPassword(deps, redemption)
-  if (isStaged(found)) {
+  if (isPendingSignUp(found)) {
     const identities = await listIdentities(deps.db, found.id)
     await askBeforeUserCreated(deps, { user: found, identities }, context.ip)
   }
@@ -107,7 +107,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     else await deleteAnonymousChanges(trx, deps.config, user, { id: user.id, isAnonymous: false })
     await deleteTokensOfUser(trx, user.id)
     if (type === 'recovery') await guardRecovered(trx, deps, user)
-    if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
+    if (isPendingSignUp(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
     return signIn(trx, deps, user, redemption)
   })
 }
@@ -232,7 +232,7 @@ interface AddressConfirmation {
 }
 
 /**
- * Confirms an address of a user and records it in the audit log. The user is neither staged nor anonymous after that. The first
+ * Confirms an address of a user and records it in the audit log. The user is neither pending nor anonymous after that. The first
  * message that confirms an account brings the metadata, the password and the audience of its own request
  * (reference: Duplicate sign-ups).
  * @param user locked, as they were before
@@ -253,7 +253,7 @@ async function confirmAddress(
     updated_at: at,
     is_anonymous: false,
     ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
-    ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(isPendingSignUp(user) ? { staged_at: null, created_at: at } : {}),
     ...(isAccepted ? clearedTimes(deps.config) : {}),
     ...(confirmedAt === null ? { raw_user_meta_data: metadataOf(deps.config, user, kind, content) } : {}),
     ...(content && {
@@ -283,13 +283,13 @@ function metadataOf(
 ): Record<string, unknown> {
   const data = content?.data ?? user.userMetadata
   const address = { kind, value: user[kind] ?? '', userId: user.id, isVerified: true }
-  const isSignUp = content !== undefined || isStaged(user)
+  const isSignUp = content !== undefined || isPendingSignUp(user)
   return confirmedMetadata(config, isSignUp ? signUpMetadata(config, data, address) : data, kind)
 }
 
 /** Takes the content of the sign-up whose message is the first to confirm the account. */
 async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
-  if (user.confirmedAt !== null || isStaged(user)) return undefined
+  if (user.confirmedAt !== null || isPendingSignUp(user)) return undefined
   const content = await claimSignUpContent(trx, user.id, tokenKind)
   // An invited user keeps the values of the admin: a stranger who signed up before the invitation may have sent the content.
   return user.invitedAt === null ? content : undefined

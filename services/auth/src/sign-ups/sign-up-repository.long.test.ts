@@ -165,7 +165,7 @@ const signedInUser = (members: object) => ({
   isAnonymous: false,
   isSsoUser: false,
   consoleRole: null,
-  stagedAt: null,
+  pendingSince: null,
   createdAt: anyTime,
   updatedAt: anyTime,
   ...members,
@@ -307,15 +307,15 @@ describe('insertSignUp', () => {
   })
 
   it.each(['email', 'phone'] as const)(
-    'writes the same rows for a new %s and for that of a staged user',
+    'writes the same rows for a new %s and for that of a pending sign-up',
     async (kind) => {
-      const [afterStaged, fresh] = [newAddress(kind), newAddress(kind)]
-      const staged = { aud: 'authenticated', role: 'authenticated', staged_at: new Date(start) }
+      const [afterPending, fresh] = [newAddress(kind), newAddress(kind)]
+      const pending = { aud: 'authenticated', role: 'authenticated', staged_at: new Date(start) }
       await database.db
         .insertInto('users')
-        .values({ id: randomUUID(), ...staged, [kind]: afterStaged.value })
+        .values({ id: randomUUID(), ...pending, [kind]: afterPending.value })
         .execute()
-      const [alone, inBatch] = [await signUpAndRead(afterStaged), await signUpAndRead(fresh)]
+      const [alone, inBatch] = [await signUpAndRead(afterPending), await signUpAndRead(fresh)]
       expect(inBatch).toEqual(alone)
       expect(inBatch.rows.map(([table, rows]) => [table, rows.length])).toEqual(
         TABLES_OF_USER.map((table) => [table, 1]),
@@ -323,7 +323,7 @@ describe('insertSignUp', () => {
     },
   )
 
-  it('creates one user for parallel sign-ups, also in place of a staged user', async () => {
+  it('creates one user for parallel sign-ups, also in place of a pending sign-up', async () => {
     const address = newAddress('email')
     await database.db
       .insertInto('users')
@@ -349,7 +349,7 @@ describe('insertSignUp', () => {
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ do: fc.constant('sign-up' as const), who, autoconfirm: fc.boolean() }) },
       fc.record({ do: fc.constant('confirm' as const), who }),
-      fc.record({ do: fc.constant('stage' as const), who }),
+      fc.record({ do: fc.constant('code' as const), who }),
       fc.record({ do: fc.constant('claim' as const), who }),
       fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(1, INTERVAL_MS - 1, INTERVAL_MS) }),
     )
@@ -392,9 +392,9 @@ describe('insertSignUp', () => {
           } else if (one.owner === 'unconfirmed' && action.do === 'claim' && one.address.kind === 'email') {
             await leaveToProvider(one.address)
             one.owner = 'claimed'
-          } else if (one.owner !== 'nobody' && action.do === 'stage') {
+          } else if (one.owner !== 'nobody' && action.do === 'code') {
             await change(one.address, { staged_at: new Date(now), [`${one.address.kind}_confirmed_at`]: null })
-            one.owner = 'staged'
+            one.owner = 'pending'
           }
         }
         for (const { address, owner, passwordHash, tasks } of addresses) {

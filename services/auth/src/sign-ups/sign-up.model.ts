@@ -1,10 +1,10 @@
 import type { SignUpVerdict } from './sign-up-repository.ts'
 
 /**
- * The state of the account that has an identifier at a sign-up. A `staged` user only waits for a first code. A `claimed` email
- * was given to an account by a provider that has not verified it.
+ * The state of the account that has an identifier at a sign-up. A `pending` sign-up only waits for a first code. A `claimed`
+ * email was given to an account by a provider that has not verified it.
  */
-export type OwnerState = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
+export type OwnerState = 'nobody' | 'pending' | 'claimed' | 'unconfirmed' | 'confirmed'
 
 /** The inputs of the model of a sign-up, beside the owner of its identifier. */
 export interface SignUpRules {
@@ -18,7 +18,7 @@ export interface SignUpRules {
 
 /** The model of a sign-up (reference: POST /signup). A property test compares it with `sign_up` and `sign_ups`. */
 export function judgeSignUp(owner: OwnerState, { autoconfirm, isDue, hasYoungCode }: SignUpRules): SignUpVerdict {
-  const isNew = owner === 'nobody' || owner === 'staged' || owner === 'claimed'
+  const isNew = owner === 'nobody' || owner === 'pending' || owner === 'claimed'
   if (autoconfirm) return isNew ? 'signed-in' : 'taken'
   if (owner === 'confirmed') return 'taken'
   if (hasYoungCode) return 'repeated'

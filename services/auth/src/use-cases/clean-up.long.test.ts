@@ -56,11 +56,11 @@ const run = openCleanUp()
 describe('clean-up', () => {
   it('removes expired rows and keeps rows that are one moment younger', async () => {
     const { id } = await user({ created_at: ago(0) })
-    for (const [stagedAgo, anonymousAgo] of [
+    for (const [pendingSinceAgo, anonymousAgo] of [
       [2 * DAY_MS + 1, 30 * DAY_MS + 1],
       [2 * DAY_MS, 30 * DAY_MS],
     ] as const) {
-      await user({ staged_at: ago(stagedAgo), created_at: ago(stagedAgo) })
+      await user({ staged_at: ago(pendingSinceAgo), created_at: ago(pendingSinceAgo) })
       await user({ is_anonymous: true, created_at: ago(anonymousAgo) })
     }
     for (const age of [DAY_MS + 1, DAY_MS]) {

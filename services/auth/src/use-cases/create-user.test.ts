@@ -44,14 +44,14 @@ describe('createUser', () => {
     await expect(create({ password: 'x' }, strict)).rejects.toThrow(WEAKNESS_SENTENCES.length(6))
   })
 
-  it('deletes the staged user of an email and makes a new user', async () => {
+  it('deletes the pending sign-up of an email and makes a new user', async () => {
     const email = nextEmail()
-    const staged = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
-    await deps.db.insertInto('users').values(staged).execute()
+    const pending = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
+    await deps.db.insertInto('users').values(pending).execute()
     const { id } = await create({ email })
     const rows = await deps.db.selectFrom('users').select(['id', 'staged_at']).where('email', '=', email).execute()
     expect(rows).toEqual([{ id, staged_at: null }])
-    expect(id).not.toBe(staged.id)
+    expect(id).not.toBe(pending.id)
   })
 
   it('refuses a weak password before it looks for the address', async () => {

@@ -26,8 +26,8 @@ import {
 } from '../users/claim-identifier.ts'
 import { mergeMetadata, NO_METADATA } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
-import { isStaged, type User } from '../users/user.ts'
-import { deleteStagedUser, rememberChosen, updateUser } from '../users/user-change-repository.ts'
+import { isPendingSignUp, type User } from '../users/user.ts'
+import { deletePendingSignUp, rememberChosen, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
 type GenerateLinkDeps = HookedDeps & BreachLookup & { readonly config: AuthConfig; readonly passwords: PasswordHasher }
@@ -107,7 +107,7 @@ async function searchLinkOwner(
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
 }
 
-/** Ignores staged users and users of another audience. A link that may make a user refuses an address that is taken. */
+/** Ignores pending sign-ups and users of another audience. A link that may make a user refuses an address that is taken. */
 async function lockKnownUser(
   trx: Trx,
   { now }: Pick<GenerateLinkDeps, 'now'>,
@@ -118,7 +118,7 @@ async function lockKnownUser(
     ? releaseAndLockOwner(trx, identifier, now())
     : lockIdentifierOwner(trx, identifier)
   const owner = await lock
-  if (!owner || isStaged(owner)) return undefined
+  if (!owner || isPendingSignUp(owner)) return undefined
   if (type === 'recovery' && (await hasClaimedEmail(trx, owner))) return undefined
   if (type === 'signup') requireUnconfirmed(owner, context.audience)
   if (type === 'magiclink') requireOwnerAudience(owner, context.audience)
@@ -143,7 +143,7 @@ async function addContent(
 }
 
 /**
- * Creates a user, in place of a staged user. A magic link for an unknown address needs no password.
+ * Creates a user, in place of a pending sign-up. A magic link for an unknown address needs no password.
  * @returns undefined when another request has just taken the address
  */
 async function createUser(
@@ -155,7 +155,7 @@ async function createUser(
   if (type === 'signup') requirePassword(policy, requireSignUpPassword(password))
   const identifier = { kind: 'email', value: email } as const
   const owner = await findIdentifierOwner(trx, identifier)
-  if (owner && isStaged(owner)) await deleteStagedUser(trx, owner.id)
+  if (owner && isPendingSignUp(owner)) await deletePendingSignUp(trx, owner.id)
   return insertOwnUser(trx, deps, {
     identifier,
     audience: context.audience,

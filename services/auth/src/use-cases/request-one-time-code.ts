@@ -3,10 +3,10 @@ import { recordAudit } from '../audit/audit-log.ts'
 import { parsePkce } from '../flows/pkce.ts'
 import { askBeforeOwnUser } from '../hooks/user-created-job.ts'
 import {
-  decideStaging,
+  decidePendingSignUp,
   type MagicLinkDeps,
   mailMagicLink,
-  type Stage,
+  type PendingContent,
   signUpUnlessKnown,
   type WantedCode,
 } from '../message-requests/one-time-code.ts'
@@ -18,10 +18,10 @@ import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { lockOrStageUser } from '../sign-ups/insert-own-user.ts'
+import { lockOrAddPendingSignUp } from '../sign-ups/insert-own-user.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-phone.ts'
-import { isStaged } from '../users/user.ts'
+import { isPendingSignUp } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import type { SignUpDeps } from './sign-up.ts'
 
@@ -80,7 +80,7 @@ interface WantedSms extends WantedCode {
 /** Waits a moment, to report a number that the gateway refuses. @returns our own id of the SMS */
 async function sendSms(deps: OneTimeCodeDeps, { channel, ...wanted }: WantedSms): Promise<string> {
   const messageId = randomUUID()
-  const stage = await decideStaging(deps, wanted)
+  const stage = await decidePendingSignUp(deps, wanted)
   if (deps.config.behaviours.createUserOnCodeRequest) {
     if (deps.config.sms.autoconfirm) await signUpUnlessKnown(deps, { ...wanted, pkce: undefined, channel })
     else if (stage) await askBeforeOwnUser(deps, wanted)
@@ -102,7 +102,7 @@ async function sendSms(deps: OneTimeCodeDeps, { channel, ...wanted }: WantedSms)
 }
 
 interface PhoneCode extends WantedSms {
-  readonly stage: Stage
+  readonly stage: PendingContent
   readonly messageId: string
 }
 
@@ -114,11 +114,11 @@ function storeCode(
   const { value: phone } = identifier
   return runHooked(deps, async (trx, repeatable) => {
     await requireInterval(trx, repeatable, { kind: 'sms', identifier: phone, audience: context.audience })
-    const user = await lockOrStageUser(trx, repeatable, { identifier, audience: context.audience, stage })
+    const user = await lockOrAddPendingSignUp(trx, repeatable, { identifier, audience: context.audience, stage })
     if (!user) return undefined
     await updateUser(trx, user.id, { confirmation_sent_at: repeatable.now() })
     const sms = await issueSmsCode(trx, repeatable, { user, phone, tokenKind: 'sms', channel, messageId })
-    const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
+    const action = isPendingSignUp(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
     await recordAudit(trx, repeatable, { action, actor: user, ip: context.ip })
     return sms && holdSms(trx, repeatable, sms)
   })

@@ -14,7 +14,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { getOrCreateInvited, mailInvitation } from '../sign-ups/insert-own-user.ts'
 import { findSignUpData } from '../sign-ups/sign-up-repository.ts'
-import { isStaged, requireUser, type User } from '../users/user.ts'
+import { isPendingSignUp, requireUser, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 type ResendDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }
@@ -121,7 +121,7 @@ async function sendAgain(
     purpose,
     identifier,
     audience: user.audience,
-    stage: purpose === 'magiclink' ? await findStage(trx, user) : undefined,
+    stage: purpose === 'magiclink' ? await findPendingContent(trx, user) : undefined,
     redirectTo,
     linkBase,
     ip,
@@ -137,8 +137,8 @@ async function sendAgain(
 }
 
 /** Finds the metadata that the request for a link brought: the user takes them on by a new link too. */
-async function findStage(trx: Trx, user: User): Promise<MessageRequest['stage']> {
-  const data = isStaged(user) ? user.userMetadata : await findSignUpData(trx, user.id, 'recovery')
+async function findPendingContent(trx: Trx, user: User): Promise<MessageRequest['stage']> {
+  const data = isPendingSignUp(user) ? user.userMetadata : await findSignUpData(trx, user.id, 'recovery')
   return data && { data }
 }
 

@@ -36,7 +36,10 @@ type OverviewDeps = {
   readonly now: () => Date
 }
 
-/** Counts users, sign-ins and messages, and asks the database, the mail server and the queue (console reference: Overview of auth). */
+/**
+ * Counts users, sign-ins and messages, and asks the database, the mail server and the queue (console reference: Overview of
+ * auth).
+ */
 export async function showOverview(deps: OverviewDeps): Promise<Overview> {
   const [counts, health] = await Promise.all([readUnlessAway(() => countAll(deps)), findHealth(deps)])
   return { counts, health }

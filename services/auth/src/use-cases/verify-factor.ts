@@ -86,8 +86,8 @@ interface ChallengedFactor {
 }
 
 /**
- * Verifies the answer to a challenge, and steps the session up to aal2 (reference: Proof of a factor). Compares the answer without
- * a lock. Then one transaction consumes the challenge, accepts the factor and steps the session up, or changes nothing.
+ * Verifies the answer to a challenge, and steps the session up to aal2 (reference: Proof of a factor). Compares the answer
+ * without a lock. Then one transaction consumes the challenge, accepts the factor and steps the session up, or changes nothing.
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))

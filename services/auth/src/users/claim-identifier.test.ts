@@ -75,7 +75,7 @@ describe('an identifier that is claimed', () => {
     await claim(byEmail, refuseTaken, id)
   })
 
-  it('is taken from a staged user, who is deleted', async () => {
+  it('is taken from a pending sign-up, who is deleted', async () => {
     const { id } = await add({ staged_at: at })
     await claim(byEmail, refuseTaken)
     expect(await findUserById(db, id)).toBeUndefined()
@@ -88,7 +88,7 @@ describe('an identifier that is claimed', () => {
       () => db.transaction().execute((trx) => claimAccountEmail(trx, byEmail.value, randomUUID())),
       new StaleView(),
     ],
-  ])('%s when its staged user becomes a user meanwhile', async (_case, claiming, error) => {
+  ])('%s when its pending sign-up becomes a user meanwhile', async (_case, claiming, error) => {
     const { id } = await add({ staged_at: at })
     const refused = answerBehind(
       db,
@@ -96,12 +96,12 @@ describe('an identifier that is claimed', () => {
       () => claiming().catch((caught: unknown) => caught),
     )
     expect(await refused).toEqual(error)
-    expect((await findUserById(db, id))?.stagedAt).toBeNull()
+    expect((await findUserById(db, id))?.pendingSince).toBeNull()
   })
 })
 
 describe('requireNewIdentifier', () => {
-  it('refuses what the user or another user has, and permits what a staged user has', async () => {
+  it('refuses what the user or another user has, and permits what a pending sign-up has', async () => {
     const user = await add({ phone_confirmed_at: at })
     const free = newReach().byEmail
     await expect(requireNewIdentifier(db, user, byEmail)).rejects.toEqual(emailExists())

@@ -10,9 +10,9 @@ import { type Identity, ownIdentityData } from '../identities/identity.ts'
 import { ACCOUNT_KEY, deleteUnverifiedIdentities } from '../identities/identity-repository.ts'
 import { toTimestamp } from '../records/timestamp.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/fields.ts'
-import { CLEARED_VALUES, isStaged, NEW_USER, type User } from './user.ts'
+import { CLEARED_VALUES, isPendingSignUp, NEW_USER, type User } from './user.ts'
 import {
-  deleteStagedUser,
+  deletePendingSignUp,
   deleteWaysIn,
   EMAIL_KEYS,
   PHONE_KEY,
@@ -33,8 +33,9 @@ import {
 export type RefuseTaken = (kind: IdentifierKind) => never
 
 /**
- * Requires that no user but `userId` owns an identifier, as far as this transaction sees. A staged owner is deleted (reference:
- * Staged users). Another owner is not locked, since two users who want each other's identifier would deadlock.
+ * Requires that no user but `userId` owns an identifier, as far as this transaction sees. A pending sign-up that owns it is
+ * deleted (reference: Pending sign-ups). Another owner is not locked, since two users who want each other's identifier would
+ * deadlock.
  */
 export async function claimIdentifier(
   trx: Trx,
@@ -45,8 +46,8 @@ export async function claimIdentifier(
 }
 
 /**
- * Claims an email as `claimIdentifier` does, in a transaction of `withUniqueAccount`, which looks again when a staged user has
- * changed meanwhile. @throws emailExists, StaleView
+ * Claims an email as `claimIdentifier` does, in a transaction of `withUniqueAccount`, which looks again when a pending sign-up
+ * has changed meanwhile. @throws emailExists, StaleView
  */
 export async function claimAccountEmail(trx: Trx, email: string, userId: string): Promise<void> {
   const outcome = await releaseIdentifier(trx, { kind: 'email', value: email }, userId)
@@ -112,7 +113,7 @@ export function refuseTakenEmail(): never {
   throw emailExists()
 }
 
-/** Deletes the staged user who has an identifier. `changed`: a concurrent request has changed that user meanwhile. */
+/** Deletes the pending sign-up that has an identifier. `changed`: a concurrent request has changed that user meanwhile. */
 async function releaseIdentifier(
   trx: Trx,
   identifier: UserIdentifier,
@@ -120,8 +121,8 @@ async function releaseIdentifier(
 ): Promise<'free' | 'taken' | 'changed'> {
   const owner = await findIdentifierOwner(trx, identifier)
   if (!owner || owner.id === userId) return 'free'
-  if (!isStaged(owner)) return 'taken'
-  return (await deleteStagedUser(trx, owner.id)) ? 'free' : 'changed'
+  if (!isPendingSignUp(owner)) return 'taken'
+  return (await deletePendingSignUp(trx, owner.id)) ? 'free' : 'changed'
 }
 
 /**
@@ -148,10 +149,10 @@ export function requireUnconfirmed(owner: Pick<User, 'audience' | 'emailConfirme
   if (owner.emailConfirmedAt !== null) refuseTakenEmail()
 }
 
-/** Whether a user other than `userId` has an identifier, as far as can be seen. A staged user does not count. */
+/** Whether a user other than `userId` has an identifier, as far as can be seen. A pending sign-up does not count. */
 export async function isTaken(db: Db, identifier: UserIdentifier, userId: string): Promise<boolean> {
   const owner = await findIdentifierOwner(db, identifier)
-  return owner !== undefined && owner.id !== userId && !isStaged(owner)
+  return owner !== undefined && owner.id !== userId && !isPendingSignUp(owner)
 }
 
 /** The unique indexes that find a race: their database, and their names. */

@@ -21,7 +21,10 @@ const ANOTHER_USER = {
   reason: 'the id belongs to another user here, with another email, phone, account and time of creation',
 }
 
-/** Ann has an id, an email and a phone; Bob has an email and an account at Google; Cid has confirmed an email; Dan was made in 2020. */
+/**
+ * Ann has an id, an email and a phone; Bob has an email and an account at Google; Cid has confirmed an email; Dan was made in
+ * 2020.
+ */
 function someOwners() {
   const owners = noOwners()
   judgeLine(owners, user({ id: 'ann', email: 'ann@x.y', phone: '111' }))

@@ -23,14 +23,14 @@ const defaults: ImportDefaults = {
 const read = (line: object): ImportedUser => toImportedUser(readUserLine(JSON.stringify(line)).line, defaults)
 const insert = (users: readonly ImportedUser[]) =>
   database.db.transaction().execute((trx) => insertImportedUsers(trx, users))
-const stage = (id: string, email: string) =>
+const addPending = (id: string, email: string) =>
   database.db
     .insertInto('users')
     .values({ id, aud: 'authenticated', role: 'authenticated', raw_user_meta_data: {}, staged_at: new Date(), email })
     .execute()
 
 it('finds the users who have an id, an email in any case, a phone or an identity of a file, but no email of SSO', async () => {
-  const [known, byEmail, byPhone, sso, staged, stranger] = [1, 2, 3, 4, 5, 6].map(idOf)
+  const [known, byEmail, byPhone, sso, pending, stranger] = [1, 2, 3, 4, 5, 6].map(idOf)
   await insert([
     read({ id: known, email: 'known@example.com', identities: [{ provider: 'google', id: '7' }] }),
     read({ id: byEmail, email: 'Ada@example.com', email_confirm: true }),
@@ -38,7 +38,7 @@ it('finds the users who have an id, an email in any case, a phone or an identity
     read({ id: sso, email: 'sso@example.com', is_sso_user: true }),
     read({ id: stranger, email: 'stranger@example.com' }),
   ])
-  await stage(String(staged), 'staged@example.com')
+  await addPending(String(pending), 'staged@example.com')
   const lines = [
     { id: known },
     { email: 'ada@EXAMPLE.com' },
@@ -63,9 +63,9 @@ it('finds the users who have an id, an email in any case, a phone or an identity
   })
 })
 
-it('replaces a staged user who has the same identifier, and no other', async () => {
-  await stage(idOf(1), 'a@example.com')
-  await stage(idOf(2), 'other@example.com')
+it('replaces a pending sign-up that has the same identifier, and no other', async () => {
+  await addPending(idOf(1), 'a@example.com')
+  await addPending(idOf(2), 'other@example.com')
   await insert([read({ id: idOf(3), email: 'a@example.com', user_metadata: { name: 'Ada' } })])
   const columns = ['id', 'email', 'staged_at', 'raw_user_meta_data'] as const
   expect(await database.db.selectFrom('users').select(columns).orderBy('email').execute()).toEqual([

@@ -5,7 +5,7 @@ import { IMPORT_TEXTS } from '../field-errors.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'
 
-/** The users who have the ids, emails, phones or identities of these users. Staged users do not count. */
+/** The users who have the ids, emails, phones or identities of these users. Pending sign-ups do not count. */
 export async function findOwners(db: Db, users: readonly ImportedUser[]): Promise<Owners> {
   const owners = noOwners()
   const rows = await db
@@ -38,7 +38,7 @@ export async function findOwners(db: Db, users: readonly ImportedUser[]): Promis
 }
 
 /**
- * Inserts users with their identities. Deletes staged users who have the same identifiers.
+ * Inserts users with their identities. Deletes pending sign-ups that have the same identifiers.
  *
  * Lock order: by email, so that two imports of the same users do not deadlock.
  */

@@ -3,7 +3,7 @@ import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import type { Behaviours } from '../config/behaviours.ts'
-import { getOrCreateInvited, lockOrStageUser } from '../sign-ups/insert-own-user.ts'
+import { getOrCreateInvited, lockOrAddPendingSignUp } from '../sign-ups/insert-own-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 
 /** A service whose inserts of users fail as if another request had made each user a moment before, and had deleted it again. */
@@ -24,12 +24,12 @@ const identifier = { kind: 'email', value: email } as const
 const link = { email, newEmail: '', password: undefined, data: {}, admin: SERVICE, context: CONTEXT }
 
 /** Asks for the user of a code, with another value of `createUserOnCodeRequest`. */
-function stage(changes: Pick<Behaviours, 'createUserOnCodeRequest'>) {
+function addPending(changes: Pick<Behaviours, 'createUserOnCodeRequest'>) {
   const { deps } = raced
   const behaviours = { ...deps.config.behaviours, ...changes }
   const changed = { ...deps, config: { ...deps.config, behaviours } }
   const wanted = { identifier, audience: 'authenticated', stage: { data: {} } }
-  return deps.db.transaction().execute((trx) => lockOrStageUser(trx, changed, wanted))
+  return deps.db.transaction().execute((trx) => lockOrAddPendingSignUp(trx, changed, wanted))
 }
 
 describe('a user whom another request makes and deletes each time', () => {
@@ -43,8 +43,8 @@ describe('a user whom another request makes and deletes each time', () => {
           .transaction()
           .execute((trx) => getOrCreateInvited(trx, raced.deps, { email, data: {}, context: CONTEXT })),
     ],
-    ['a code that stages a user', () => stage({ createUserOnCodeRequest: false })],
-    ['a code that signs a user up', () => stage({ createUserOnCodeRequest: true })],
+    ['a code that adds a pending sign-up', () => addPending({ createUserOnCodeRequest: false })],
+    ['a code that signs a user up', () => addPending({ createUserOnCodeRequest: true })],
   ])('ends %s with an error after five attempts', async (_request, run) => {
     await expect(run()).rejects.toThrow('a user is made and deleted again and again')
   })

@@ -112,12 +112,12 @@ describe('a profile', () => {
       lastSignInAt: FIRST,
       bannedUntil: FIRST,
       deletedAt: FIRST,
-      stagedAt: FIRST,
+      pendingSince: FIRST,
     })
     expect(rows.map(toProfileOfJson)).toEqual([profile])
   })
 
-  it('is found by id also for a staged user', async () => {
+  it('is found by id also for a pending sign-up', async () => {
     const user = await add({ staged_at: FIRST })
     expect(await findProfileById(db, user.id)).toEqual({ user, identities: [], factors: [] })
   })
@@ -137,9 +137,9 @@ describe('a request of an admin', () => {
     expect([await get(user.id), await get(user.id, 'authenticated')]).toEqual([profile, profile])
   })
 
-  it('404: gets no staged user, and no user of another audience than the one that it names', async () => {
-    const [staged, user] = [await add({ staged_at: FIRST }), await add()]
-    await expect(get(staged.id)).rejects.toEqual(userNotFound())
+  it('404: gets no pending sign-up, and no user of another audience than the one that it names', async () => {
+    const [pending, user] = [await add({ staged_at: FIRST }), await add()]
+    await expect(get(pending.id)).rejects.toEqual(userNotFound())
     await expect(get(user.id, 'elsewhere')).rejects.toEqual(userNotFound())
     await expect(get(nowhere)).rejects.toEqual(userNotFound())
   })

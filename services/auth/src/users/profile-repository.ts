@@ -112,7 +112,7 @@ export async function getManagedProfile(pools: Pools, query: ProfileQuery): Prom
   return toProfile(requireUser(await pools.read.first(findProfileQuery, query)))
 }
 
-/** Finds a user of any audience by id, also a staged one; undefined where nobody has the id. */
+/** Finds a user of any audience by id, also a pending sign-up; undefined where nobody has the id. */
 export async function findProfileById(db: Db, userId: string): Promise<Profile | undefined> {
   const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
   const { rows } = await query.execute(db)

@@ -111,8 +111,8 @@ export async function deleteBelongings(trx: Trx, userId: string): Promise<void> 
   await trx.deleteFrom('flow_state').where('linking_target_id', '=', userId).execute()
 }
 
-/** Deletes a staged user. False when they have become a user meanwhile. */
-export async function deleteStagedUser(trx: Trx, id: string): Promise<boolean> {
+/** Deletes a pending sign-up. False when they have become a user meanwhile. */
+export async function deletePendingSignUp(trx: Trx, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('users')
     .where('id', '=', id)

@@ -200,7 +200,7 @@ describe('GET /admin/users', () => {
     expect((await list('', headers)).emails).toEqual([])
   })
 
-  it('200: lists a staged user only after their first code', async () => {
+  it('200: lists a pending sign-up only after their first code', async () => {
     const { db } = test.deps
     await db
       .insertInto('users')

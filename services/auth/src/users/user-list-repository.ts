@@ -146,7 +146,7 @@ export interface UserWithIdentities {
   readonly identities: readonly Identity[]
 }
 
-/** A page of all users by id, without staged and deleted users. */
+/** A page of all users by id, without pending sign-ups and deleted users. */
 export async function listUsersWithIdentities(
   db: Db,
   { after, limit }: { readonly after: string | undefined; readonly limit: number },

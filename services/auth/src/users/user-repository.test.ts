@@ -45,7 +45,7 @@ describe('an identifier', () => {
     expect([await find(byEmail), await isIdentifierKept(db, byEmail)]).toEqual([undefined, false])
   })
 
-  it('is kept by a user who has claimed it, and neither by a staged one nor by an unused account', async () => {
+  it('is kept by a user who has claimed it, and neither by a pending sign-up nor by an unused account', async () => {
     const areKept = async () => [await isIdentifierKept(db, byEmail), await isIdentifierKept(db, byPhone)]
     await add({ staged_at: at })
     expect(await areKept()).toEqual([false, false])
@@ -85,7 +85,7 @@ describe('a request of an admin', () => {
     expect([await lock(user.id), await lock(user.id, 'authenticated')]).toEqual([user, user])
   })
 
-  it('404: finds no staged user, and no user of another audience than the one that it names', async () => {
+  it('404: finds no pending sign-up, and no user of another audience than the one that it names', async () => {
     const { id } = await add()
     await expect(lock(id, 'elsewhere')).rejects.toEqual(userNotFound())
     await db.updateTable('users').set({ staged_at: at }).where('id', '=', id).execute()

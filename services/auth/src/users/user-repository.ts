@@ -5,9 +5,9 @@ import type { AuthTables, Db, Trx } from '../database.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { readTypedPhone, type UserIdentifier } from '../requests/fields.ts'
-import { isStaged, type Manager, requireUser, toUser, type User } from './user.ts'
+import { isPendingSignUp, type Manager, requireUser, toUser, type User } from './user.ts'
 
-/** Finds a user, also a staged or deleted one; undefined where nobody has the id. */
+/** Finds a user, also a deleted one and a pending sign-up; undefined where nobody has the id. */
 export async function findUserById(db: Db, id: string): Promise<User | undefined> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
@@ -31,7 +31,7 @@ export async function findUserByIdentifier(
 }
 
 /**
- * Locks a user until the transaction ends; undefined where nobody has the id. Also finds staged and deleted users.
+ * Locks a user until the transaction ends; undefined where nobody has the id. Also finds pending sign-ups and deleted users.
  *
  * Lock order: the user before anything that belongs to them, so that two transactions never wait for each other.
  */
@@ -63,20 +63,20 @@ const IS_UNUSED = sql<boolean>`(confirmed_at IS NULL AND claimed_at IS NULL AND 
   AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL AND NOT is_sso_user)`
 
 /** The owner of an identifier. `isUnused`: the account gives the identifier up to a user who proves it. */
-interface IdentifierOwner extends Pick<User, 'id' | 'stagedAt'> {
+interface IdentifierOwner extends Pick<User, 'id' | 'pendingSince'> {
   readonly isUnused: boolean
 }
 
-/** Finds the owner of an email or a phone number, in any audience, also a staged one; undefined where nobody has it. */
+/** Finds the owner of an email or a phone number, in any audience, also a pending sign-up; undefined where nobody has it. */
 export async function findIdentifierOwner(db: Db, identifier: UserIdentifier): Promise<IdentifierOwner | undefined> {
-  const query = db.selectFrom('users').select(['id', 'staged_at as stagedAt', IS_UNUSED.as('isUnused')])
+  const query = db.selectFrom('users').select(['id', 'staged_at as pendingSince', IS_UNUSED.as('isUnused')])
   return query.where(isIdentifiedBy(identifier)).orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
 }
 
 /** Whether an identifier has an owner who keeps it from others. A pending sign-up and an unused account do not. */
 export async function isIdentifierKept(db: Db, identifier: UserIdentifier): Promise<boolean> {
   const owner = await findIdentifierOwner(db, identifier)
-  return owner !== undefined && owner.stagedAt === null && !owner.isUnused
+  return owner !== undefined && owner.pendingSince === null && !owner.isUnused
 }
 
 /**
@@ -157,7 +157,7 @@ const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTab
       .where('deleted_at', 'is', null),
 )
 
-/** Finds the user who may sign in by an identifier, neither staged nor deleted; undefined where there is none. */
+/** Finds the user who may sign in by an identifier, neither pending nor deleted; undefined where there is none. */
 export async function findPasswordUser(pools: Pools, query: PasswordUserQuery): Promise<PasswordUser | undefined> {
   return pools.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }
@@ -171,7 +171,7 @@ export interface ManagedUser {
 /** Locks the user of an admin's request: also a deleted user, but not a pending sign-up. */
 export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser, manager: Manager): Promise<User> {
   const locked = await lockUserById(trx, userId)
-  const isNamed = locked && !isStaged(locked) && (audience === undefined || locked.audience === audience)
+  const isNamed = locked && !isPendingSignUp(locked) && (audience === undefined || locked.audience === audience)
   const user = requireUser(isNamed ? locked : undefined)
   manager.requireMayManage(user)
   return user
@@ -194,7 +194,7 @@ export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' |
  * the email to confirm it. The SQL function `release_email` asks the same.
  */
 export async function hasClaimedEmail(db: Db, user: User): Promise<boolean> {
-  if (user.email === null || user.emailConfirmedAt !== null || isStaged(user)) return false
+  if (user.email === null || user.emailConfirmedAt !== null || isPendingSignUp(user)) return false
   const providers = (await listIdentities(db, user.id)).map(({ provider }) => provider)
   return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
 }
@@ -231,7 +231,7 @@ const PAGE_ROWS = 10_000
 
 /**
  * Counts users whose phone is the number of another user when it is parsed (reference: Phone numbers). It reads all phones by the
- * index, some at a time. Staged users do not count.
+ * index, some at a time. Pending sign-ups do not count.
  */
 export async function countPhonePairs(db: Db): Promise<PhonePairs> {
   /** The users whose parsed number differs from the stored number. */

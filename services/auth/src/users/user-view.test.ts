@@ -34,7 +34,7 @@ const bare: User = {
   isAnonymous: true,
   isSsoUser: false,
   consoleRole: null,
-  stagedAt: null,
+  pendingSince: null,
   createdAt: at(1),
   updatedAt: at(2),
 }
@@ -105,7 +105,7 @@ describe('viewUser', () => {
       deletedAt: at(9),
       isAnonymous: false,
       isSsoUser: true,
-      stagedAt: at(1),
+      pendingSince: at(1),
     }
     const view = viewUser({ user: full, identities: [identity], factors: [factor] })
     expect(wire(view)).toBe(

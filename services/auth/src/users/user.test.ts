@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { userBanned } from '../errors.ts'
-import { auditName, isBanned, isStaged, requireNotBanned } from './user.ts'
+import { auditName, isBanned, isPendingSignUp, requireNotBanned } from './user.ts'
 
 const now = new Date('2026-01-02T03:04:05.000Z')
 
@@ -22,10 +22,10 @@ describe('requireNotBanned', () => {
   })
 })
 
-describe('isStaged', () => {
+describe('isPendingSignUp', () => {
   it('is decided by the column alone', () => {
-    expect(isStaged({ stagedAt: null })).toBe(false)
-    expect(isStaged({ stagedAt: now.toISOString() })).toBe(true)
+    expect(isPendingSignUp({ pendingSince: null })).toBe(false)
+    expect(isPendingSignUp({ pendingSince: now.toISOString() })).toBe(true)
   })
 })
 

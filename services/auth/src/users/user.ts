@@ -105,8 +105,8 @@ export interface User {
   readonly deletedAt: Timestamp | null
   readonly isAnonymous: boolean
   readonly isSsoUser: boolean
-  /** Set while the row only waits for its first code, and is not a user yet (reference: Staged users). */
-  readonly stagedAt: Timestamp | null
+  /** Set while the row only waits for its first code, and is not a user yet (reference: Pending sign-ups). */
+  readonly pendingSince: Timestamp | null
   readonly createdAt: Timestamp
   readonly updatedAt: Timestamp
 }
@@ -179,7 +179,7 @@ export function toUser(row: Selectable<UsersTable>): User {
     deletedAt: row.deleted_at,
     isAnonymous: row.is_anonymous,
     isSsoUser: row.is_sso_user,
-    stagedAt: row.staged_at,
+    pendingSince: row.staged_at,
     createdAt: row.created_at ?? NO_TIME,
     updatedAt: row.updated_at ?? NO_TIME,
   }
@@ -224,7 +224,7 @@ export const NEW_USER = {
   isAnonymous: false,
   isSsoUser: false,
   consoleRole: null,
-  stagedAt: null,
+  pendingSince: null,
 } as const
 
 /** The columns that a user fills, emptied: neither a new owner of the account nor a deleted user keeps them. */
@@ -262,8 +262,8 @@ export function requireAddress<Found extends { readonly user: Pick<User, Identif
 }
 
 /** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */
-export function isStaged(user: Pick<User, 'stagedAt'>): boolean {
-  return user.stagedAt !== null
+export function isPendingSignUp(user: Pick<User, 'pendingSince'>): boolean {
+  return user.pendingSince !== null
 }
 
 /** The `app_metadata` that clients see: with the console role of an operator. */

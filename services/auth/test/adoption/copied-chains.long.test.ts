@@ -9,7 +9,9 @@ const STATES = ['live', 'just spent', 'spent long ago'] as const
 type State = (typeof STATES)[number]
 const SPENT = STATES.slice(1)
 const RECENT = STATES.slice(0, -1)
-/** How old each is, in minutes. Time that is to come stands for now: the reuse interval of 10 s does not end on a slow machine. */
+/**
+ * How old each is, in minutes. Time that is to come stands for now: the reuse interval of 10 s does not end on a slow machine.
+ */
 const MINUTES: Readonly<Record<State, number>> = { live: 0, 'just spent': -30, 'spent long ago': 50 }
 
 /** A token of the first form. `parent` is the place of its parent in the chain. */

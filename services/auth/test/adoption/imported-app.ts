@@ -55,7 +55,9 @@ export async function openImportedVersion(version: Version): Promise<ImportingAp
   return app
 }
 
-/** Opens the service on a copy of a database that has imported another. It imports once for all tests, and cannot import again. */
+/**
+ * Opens the service on a copy of a database that has imported another. It imports once for all tests, and cannot import again.
+ */
 export async function openImportedCopy(version: Version): Promise<TestApp> {
   const manifest = readManifest(version)
   const settings = { ...settingsBeside(manifest), AUTH_DB_ROLE: 'auth_service' }

@@ -7,8 +7,8 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 import { adopt, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
-// The neighbours of each database: `public.profiles`, which a trigger of `users` fills and which goes with the user, `public.notes`,
-// whose policies compare the owner and read `auth.mfa_factors`, and the view `public.people`.
+// The neighbours of each database: `public.profiles`, which a trigger of `users` fills and which goes with the user,
+// `public.notes`, whose policies compare the owner and read `auth.mfa_factors`, and the view `public.people`.
 
 const PASSWORD = 'correct horse battery'
 const NOTE = "INSERT INTO public.notes (body) VALUES ('mine') RETURNING owner, body"

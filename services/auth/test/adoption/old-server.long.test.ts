@@ -65,7 +65,9 @@ function transactionsFor({
   }
 }
 
-/** The transactions of a server with refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true need no table that moved. */
+/**
+ * The transactions of a server with refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true need no table that moved.
+ */
 function unloggedFor(user: string, session: string): Readonly<Record<string, Transaction>> {
   return {
     'a sign-in': [

@@ -142,7 +142,9 @@ export async function loadDump(superuserUrl: string, version: Version): Promise<
   await runSql(superuserUrl, readFileSync(new URL(`databases/${version}.sql`, import.meta.url), 'utf8'))
 }
 
-/** Gives the owner of the tables what PostgreSQL does not copy with a database: the right to make schemas, and the search path. */
+/**
+ * Gives the owner of the tables what PostgreSQL does not copy with a database: the right to make schemas, and the search path.
+ */
 export async function giveToOwner(superuserUrl: string, schema = 'auth'): Promise<void> {
   const name = new URL(superuserUrl).pathname.slice(1)
   await runSql(

@@ -29,8 +29,8 @@ async function addStranger(superuserUrl: string): Promise<string> {
 }
 
 /**
- * Lets a stranger make functions and operators in `public` that fit the types of our statements better than those of PostgreSQL, and
- * that note who has run them. They are in the way of every connection whose path leads there.
+ * Lets a stranger make functions and operators in `public` that fit the types of our statements better than those of PostgreSQL,
+ * and that note who has run them. They are in the way of every connection whose path leads there.
  * @returns reads which programs have run them, each with its role
  */
 async function plant(superuserUrl: string, victimUrl: string) {

@@ -221,7 +221,9 @@ const NEVER_NULL = {
 const STAYING = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
 const MOVED = ['one_time_tokens', 'refresh_tokens', 'flow_state', 'webauthn_credentials', 'audit_log_entries'] as const
 
-/** The columns of these tables in the list above that hold NULL in some row. supabase/auth never reads a user without an instance. */
+/**
+ * The columns of these tables in the list above that hold NULL in some row. supabase/auth never reads a user without an instance.
+ */
 async function listNulls(
   { database: { superuserUrl } }: Restored,
   tables: readonly (keyof typeof NEVER_NULL)[],

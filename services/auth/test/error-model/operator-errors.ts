@@ -115,8 +115,8 @@ const WAITING_MAX = 6
 const held = new Map<Send, Promise<ReadonlyMap<string, LightMyRequestResponse>>>()
 
 /**
- * Asks for every change while the first request with its Idempotency-Key runs. Each answer takes as long as a request waits for a lock,
- * so several wait at once, and all cases share the answers.
+ * Asks for every change while the first request with its Idempotency-Key runs. Each answer takes as long as a request waits for a
+ * lock, so several wait at once, and all cases share the answers.
  * @returns the answers by operation
  */
 function askWhileHeld(world: World, send: Send): Promise<ReadonlyMap<string, LightMyRequestResponse>> {

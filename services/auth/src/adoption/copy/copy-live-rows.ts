@@ -109,8 +109,8 @@ export async function copyChallenges(
 }
 
 /**
- * Takes the future out of the times of sessions and their methods, which stay: a session could last beyond each limit. The clock of the
- * database has written them and judges them later.
+ * Takes the future out of the times of sessions and their methods, which stay: a session could last beyond each limit. The clock
+ * of the database has written them and judges them later.
  */
 export async function boundSessionTimes({
   trx,

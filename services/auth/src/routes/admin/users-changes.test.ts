@@ -72,7 +72,7 @@ describe('GET /admin/users/{user_id}', () => {
     })
   })
 
-  it('404: refuses an unknown user, a staged user and a malformed id', async () => {
+  it('404: refuses an unknown user, a pending sign-up and a malformed id', async () => {
     await expectFailure('GET', randomUUID(), undefined, [404, 'user_not_found', 'User not found'])
     const { user } = await createSignedUp(test.deps, { staged_at: new Date() })
     for (const method of ['GET', 'PUT', 'DELETE'] as const) {

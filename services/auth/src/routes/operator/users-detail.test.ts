@@ -115,7 +115,7 @@ describe('GET /operator/users/:userId', () => {
     expect([role, isProtected]).toEqual(expected)
   })
 
-  it('404: refuses an unknown user, a staged user and an id that is no UUID', async () => {
+  it('404: refuses an unknown user, a pending sign-up and an id that is no UUID', async () => {
     const { user } = await createSignedUp(test.deps, { staged_at: new Date() })
     for (const id of [randomUUID(), user.id]) expect(await show(id)).toEqual(unknownUser)
     expect(await show('x')).toEqual([404, errorBody(404, 'validation_failed', 'user_id must be an UUID')])

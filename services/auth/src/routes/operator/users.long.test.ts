@@ -89,7 +89,7 @@ describe('GET /operator/users', () => {
     expect(statusAndBody(await ask(`?search=${viewer.email}`))).toEqual([200, { users: [shown] }])
   })
 
-  it('200: lists users of every audience by creation, the newest first, but no staged one', async () => {
+  it('200: lists users of every audience by creation, the newest first, but no pending sign-up', async () => {
     expect(await emailsOf('')).toEqual([viewer.email, CARL, BOB, ANN])
     expect(await emailsOf('?order=asc')).toEqual([ANN, BOB, CARL, viewer.email])
   })

@@ -138,12 +138,12 @@ describe('PUT /operator/users/:userId/ban', () => {
     expect(statusAndBody(await ban(user.id, by(support), { duration }))).toEqual(expected)
   })
 
-  it('404: refuses an unknown, staged or deleted user and an id that is no UUID, and leaves the key unused', async () => {
-    const staged = await createSignedUp(test.deps, { staged_at: new Date() })
+  it('404: refuses an unknown, pending or deleted user and an id that is no UUID, and leaves the key unused', async () => {
+    const pending = await createSignedUp(test.deps, { staged_at: new Date() })
     const deleted = await createSignedUp(test.deps, { deleted_at: new Date() })
     const headers = by(support)
     const unknown = [404, errorBody(404, 'user_not_found', 'User not found')]
-    for (const id of [randomUUID(), staged.user.id, deleted.user.id])
+    for (const id of [randomUUID(), pending.user.id, deleted.user.id])
       expect(statusAndBody(await ban(id, headers))).toEqual(unknown)
     const malformed = errorBody(404, 'validation_failed', 'user_id must be an UUID')
     expect(statusAndBody(await ban('x', headers))).toEqual([404, malformed])
