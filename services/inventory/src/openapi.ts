@@ -176,7 +176,7 @@ const TAGGED = /(?:ProductsWithProductId|LocationsWithLocationId|StockWithProduc
 const DOCUMENTS: ReadonlySet<string> = new Set(['getOpenapiJson', 'getDocs'])
 const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|Operator(?:Imports|LowStock|Audit))$/
 /** Operations that take an Idempotency-Key (reference: Idempotency keys). */
-const REPEATABLE =
+const IDEMPOTENT =
   /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId|OperatorImports)$/
 
 /** The notes of the API document beside the controllers. test/document-examples.long.test.ts compares its examples. */
@@ -203,7 +203,7 @@ function requestHeaders({ method, operationId: id }: DocumentedOperation): Recor
           example: exampleTag(id),
         },
       }),
-    ...(REPEATABLE.test(id) && {
+    ...(IDEMPOTENT.test(id) && {
       'Idempotency-Key': {
         description: 'Makes a repeat safe: the same request with the same key gets the first answer again.',
         schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
@@ -245,7 +245,7 @@ function successHeaders({ operationId: id }: DocumentedOperation, status: string
     ...(['201', '202', '301'].includes(status) && {
       Location: { description: 'The path of what was created, or of the page.', schema: text, required: true },
     }),
-    ...(REPEATABLE.test(id) && { 'Idempotent-Replayed': REPLAYED }),
+    ...(IDEMPOTENT.test(id) && { 'Idempotent-Replayed': REPLAYED }),
     ...(id === 'getProductsExport' && {
       'Content-Disposition': { description: 'The name of the file.', schema: text, required: true },
     }),

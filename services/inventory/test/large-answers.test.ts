@@ -7,7 +7,7 @@ const [SMALL, LARGE] = [20, 10]
 const FILLER = 'x'.repeat(60_000)
 const PLACES = 201
 let inventory: TestInventory
-/** A replica whose turns of lists are all taken. */
+/** A replica whose slots of lists are all taken. */
 let busy: TestReplica
 beforeAll(async () => {
   inventory = await startInventory()

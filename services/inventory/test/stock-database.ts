@@ -54,12 +54,12 @@ const readNumbers: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, format)
 
 /** A caller without an Idempotency-Key. */
-export const NOBODY: Caller = { actor: null, repeat: undefined }
+export const NOBODY: Caller = { actor: null, idempotentRequest: undefined }
 
 /** A request with a key; `content` is its body. */
 export function withKey(key: string, content: unknown, actor: string | null = null): Caller {
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest()
-  return { actor, repeat: { key, path: '/test', fingerprint } }
+  return { actor, idempotentRequest: { key, path: '/test', fingerprint } }
 }
 
 /** Returns their ids. */

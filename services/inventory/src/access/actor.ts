@@ -52,11 +52,11 @@ export function callerOf(request: EndpointRequest, path: string, content: unknow
   const actor = actorOf(request)
   if (key === undefined) {
     if (findOperator(request) !== undefined) throw idempotencyKeyMissing()
-    return { actor, repeat: undefined }
+    return { actor, idempotentRequest: undefined }
   }
   if (!KEY.test(key)) throw idempotencyKeyMalformed()
   const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest()
-  return { actor, repeat: { key, path, fingerprint } }
+  return { actor, idempotentRequest: { key, path, fingerprint } }
 }
 
 export const SCOPES = ['inventory:read', 'inventory:write'] as const

@@ -38,7 +38,7 @@ async function create(
   { words: [code, name] }: common.CommandInput,
 ): Promise<Location> {
   const location = readValues(LocationBody, { code, name }, { code: 'the code', name: 'the name' })
-  const { body } = await createLocation(database, { caller: { actor: null, repeat: undefined }, location })
+  const { body } = await createLocation(database, { caller: { actor: null, idempotentRequest: undefined }, location })
   return viewLocation({ ...body, ...location })
 }
 

@@ -131,7 +131,7 @@ describe('inventory stock', () => {
     const [level] = await listLevels(database.db, { sku: 'BAG', locationId: 2 }, { after: undefined, limit: 1 })
     const productId = Number(level?.productId)
     const order = { productId, locationId: 2, quantity: 2, expiresInSeconds: undefined, reference: 'order-1' }
-    await callReserve(database.pools, { actor: 'buyer', repeat: undefined }, order)
+    await callReserve(database.pools, { actor: 'buyer', idempotentRequest: undefined }, order)
     await database.close()
     await run('adjust', 'BAG', '-3', ...at, '--reason', 'torn')
     await run('count', 'BAG', '7', ...at)
@@ -191,7 +191,7 @@ describe('inventory stock', () => {
     const [level] = await listLevels(database.db, { sku: 'CUP' }, { after: undefined, limit: 1 })
     const place = { productId: Number(level?.productId), locationId: Number(level?.locationId) }
     const asked = { ...place, quantity: 3, expiresInSeconds: undefined, reference: undefined }
-    await callReserve(database.pools, { actor: null, repeat: undefined }, asked)
+    await callReserve(database.pools, { actor: null, idempotentRequest: undefined }, asked)
     await database.close()
     const message = 'More is reserved than was counted: release or commit reservations first; 3 are reserved'
     await expect(run('count', 'CUP', '2', ...MAIN)).rejects.toHaveProperty('message', message)

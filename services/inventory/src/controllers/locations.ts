@@ -8,13 +8,13 @@ import { findLocation, listLocations } from '../locations/location-repository.ts
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import {
+  idempotent,
   listBody,
   listEnvelope,
   locationTag,
   outage,
   recordBody,
   recordEnvelope,
-  repeatable,
   withBody,
 } from '../requests/answers.ts'
 import { LocationId, PageKeywords } from '../requests/fields.ts'
@@ -64,7 +64,7 @@ export class Default extends InventoryController {
     keywords: LocationBody,
     status: 201,
     returns: recordEnvelope(LocationCreatedView, 201),
-    responses: { ...codeTaken, ...repeatable },
+    responses: { ...codeTaken, ...idempotent },
     summary: 'Create a location',
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
@@ -72,7 +72,7 @@ export class Default extends InventoryController {
     const { verdict, body } = await this.changeWithSlot('stockWrites', (audited) =>
       createLocation(this.application.context, { caller, location, ...audited }),
     )
-    this.logOrMarkRepeat(verdict, { event: 'location.created', location_id: body.id })
+    this.logOrMarkReplayed(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
     this.response.headers.set('etag', locationTag(body.id, 1))
     return recordBody(201, JSON.stringify({ ...body, message: `Location ${body.id} was created.` }))

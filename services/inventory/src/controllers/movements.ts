@@ -16,7 +16,7 @@ import { findMovement, listMovements } from '../movements/movement-repository.ts
 
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { listBody, listEnvelope, outage, recordBody, recordEnvelope, repeatable } from '../requests/answers.ts'
+import { idempotent, listBody, listEnvelope, outage, recordBody, recordEnvelope } from '../requests/answers.ts'
 import { FreeText, LocationId, PageKeywords, ProductId, RecordId } from '../requests/fields.ts'
 import { PLACE_INCLUDES } from '../stock/level.ts'
 import { listNamed } from '../stock/level-repository.ts'
@@ -68,7 +68,7 @@ export class Default extends InventoryController {
     responses: {
       404: 'A product or location of a line does not exist',
       409: 'Not enough stock, another quantity than expected, or the location is inactive',
-      ...repeatable,
+      ...idempotent,
     },
     summary: 'Move stock',
     description: 'One movement, or up to 100 movements in `lines`. Lines are carried out in their order, all or none.',
@@ -80,7 +80,7 @@ export class Default extends InventoryController {
     const { verdict, body } = await this.changeWithSlot('stockWrites', (audited) =>
       moveStock(this.application.context, { caller, lines, ...audited }),
     )
-    this.logOrMarkRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
+    this.logOrMarkReplayed(verdict, { event: 'stock.moved', movement_ids: body.ids })
     this.response.headers.set('location', `/movements/${body.id}`)
     return recordBody(201, JSON.stringify(body))
   }

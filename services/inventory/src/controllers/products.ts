@@ -18,6 +18,7 @@ import {
 } from '../products/product.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
 import {
+  idempotent,
   listBody,
   listEnvelope,
   listStream,
@@ -25,7 +26,6 @@ import {
   productTag,
   recordBody,
   recordEnvelope,
-  repeatable,
   withBody,
 } from '../requests/answers.ts'
 import { ProductId } from '../requests/fields.ts'
@@ -116,7 +116,7 @@ export class Default extends InventoryController {
     keywords: ProductBody,
     status: 201,
     returns: recordEnvelope(ProductCreatedView, 201),
-    responses: { 409: 'A product with this sku already exists', ...repeatable },
+    responses: { 409: 'A product with this sku already exists', ...idempotent },
     summary: 'Create a product',
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
@@ -125,7 +125,7 @@ export class Default extends InventoryController {
       createProduct(this.application.context, { caller, ...body, ...audited }),
     )
     const { id, version } = created
-    this.logOrMarkRepeat(verdict, { event: 'product.created', product_id: id })
+    this.logOrMarkReplayed(verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
     this.response.headers.set('etag', productTag(id, version))
     return recordBody(201, productCreatedJson(id))

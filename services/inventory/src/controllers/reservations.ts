@@ -5,12 +5,12 @@ import { actorOf, callerOf } from '../access/actor.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import {
+  idempotent,
   listBody,
   listEnvelope,
   outage,
   recordBody,
   recordEnvelope,
-  repeatable,
   withBody,
 } from '../requests/answers.ts'
 import { FreeText, LocationId, PageKeywords, ProductId, ReservationId } from '../requests/fields.ts'
@@ -85,7 +85,7 @@ export class Default extends InventoryController {
     responses: {
       404: 'The product or location does not exist',
       409: 'Not enough stock is available',
-      ...repeatable,
+      ...idempotent,
     },
     summary: 'Reserve stock',
     description: 'A reservation is of one product. An order of several has one for each, with one reference.',
@@ -95,7 +95,7 @@ export class Default extends InventoryController {
     const { verdict, body } = await this.writeWithSlot(() =>
       reserveStock(this.application.context, { caller, reservation: wanted }),
     )
-    this.logOrMarkRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
+    this.logOrMarkReplayed(verdict, { event: 'reservation.created', reservation_id: body.id })
     this.response.headers.set('location', `/reservations/${body.id}`)
     return recordBody(201, JSON.stringify(body))
   }

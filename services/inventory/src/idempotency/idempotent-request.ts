@@ -18,7 +18,7 @@ export interface Refused<Refusal extends string> {
 export type Answer<Body extends object, Refusal extends string> = Answered<Body> | Refused<Refusal>
 
 /** A request that its client may send again, and that must have its effect once (reference: Idempotency keys). */
-interface Repeat {
+interface IdempotentRequest {
   readonly path: string
   readonly key: string
   /** SHA-256 of the parsed request. */
@@ -30,7 +30,7 @@ export interface Caller {
   /** `sub` of the token; null when authentication is off. */
   readonly actor: string | null
   /** Undefined when the request has no Idempotency-Key. */
-  readonly repeat: Repeat | undefined
+  readonly idempotentRequest: IdempotentRequest | undefined
 }
 
 export type KeyRefusal = 'key-mismatch' | 'key-running'

@@ -13,7 +13,7 @@ afterAll(() => inventory.close())
 
 const caller = () => ({
   actor: null,
-  repeat: { key: randomUUID(), path: '/somethings', fingerprint: Buffer.alloc(32) },
+  idempotentRequest: { key: randomUUID(), path: '/somethings', fingerprint: Buffer.alloc(32) },
 })
 
 /** Work that loses this many conflicts before it succeeds. */
@@ -34,7 +34,7 @@ describe('runOnce', () => {
   it.each(['40001', '40P01'] as const)(
     'runs again after a lost conflict (%s), with and without a key',
     async (code) => {
-      for (const own of [caller(), { actor: null, repeat: undefined }]) {
+      for (const own of [caller(), { actor: null, idempotentRequest: undefined }]) {
         const answer = await runOnce(inventory.db, own, losing(5, code).make)
         expect(answer).toEqual({ verdict: 'done', body: { id: 6 } })
       }

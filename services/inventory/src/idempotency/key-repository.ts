@@ -21,8 +21,8 @@ export interface CallerColumns {
 }
 
 /** The input of a prepared query: `{ ...callerColumns(caller), id }`. */
-export function callerColumns({ actor, repeat }: Caller): CallerColumns {
-  const { path = null, key = null, fingerprint = null } = repeat ?? {}
+export function callerColumns({ actor, idempotentRequest }: Caller): CallerColumns {
+  const { path = null, key = null, fingerprint = null } = idempotentRequest ?? {}
   return { actor, path, idempotencyKey: key, fingerprint }
 }
 
@@ -49,7 +49,7 @@ export async function runOnce<Body extends object>(
   caller: Caller,
   make: (db: Db) => Promise<Body>,
 ): Promise<Answer<Body, never>> {
-  if (!caller.repeat) return { verdict: 'done', body: await againWhenLost(() => make(db)) }
+  if (!caller.idempotentRequest) return { verdict: 'done', body: await againWhenLost(() => make(db)) }
   const row = callerRow(callerColumns(caller))
   const claimAndRun = async (trx: Db): Promise<Answer<Body, never>> => {
     const { rows } = await sql<Claim<Body>>`SELECT verdict, body FROM ${sql.table('claim_key')}(${row})`.execute(trx)

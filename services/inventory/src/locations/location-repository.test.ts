@@ -67,7 +67,7 @@ describe('insertLocation', () => {
     expect(await again()).toEqual({ verdict: 'done', body: { id: expect.any(Number) } })
   })
 
-  it('adds one location for a repeat, and keeps no key of a refused request', async () => {
+  it('adds one location for an idempotent request, and keeps no key of a refused request', async () => {
     const location = { code: 'ATTIC', name: 'Shelf', active: true }
     const id = await add('ATTIC', withKey('add-1', location))
     expect(await insertLocation(stock, withKey('add-1', location), location)).toEqual({

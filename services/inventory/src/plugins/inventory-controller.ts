@@ -106,7 +106,7 @@ abstract class ClientController extends OpenController {
   }
 
   /** Logs the effect. A repeated request has none, and gets the header `Idempotent-Replayed`. */
-  protected logOrMarkRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
+  protected logOrMarkReplayed(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
     if (verdict === 'done') this.addLogFields(fields)
     else this.response.headers.set('idempotent-replayed', 'true')
   }

@@ -33,7 +33,7 @@ describe('writes of one client leave connections to others', () => {
     ['POST', '/locations', { code: '', name: 'Shelf' }, 201],
     ['PATCH', '/locations/1', { name: 'Main' }, 200],
     ['DELETE', '/locations/999', undefined, 404],
-  ] as const)('%s %s waits for its turn', async (method, url, payload, status) => {
+  ] as const)('%s %s waits for a slot', async (method, url, payload, status) => {
     const send = (count: number) => {
       const body = payload && ('code' in payload ? { ...payload, code: `L${count}` } : payload)
       return inventory.app.inject({ method, url, ...(body && { payload: body }), remoteAddress: ONE })

@@ -93,4 +93,4 @@ export const outage = { 503: 'The database is away, too slow or too contended' }
 export const withBody = { 408: 'The body took longer than 15 s to arrive', ...outage } as const
 
 /** The errors of `withBody`, and the errors of an endpoint that takes an Idempotency-Key. */
-export const repeatable = { 422: 'The Idempotency-Key was used for another request', ...withBody } as const
+export const idempotent = { 422: 'The Idempotency-Key was used for another request', ...withBody } as const

@@ -281,7 +281,7 @@ describe('the ledger', () => {
     await begin(10)
     const reserved = await reserve(4)
     const id = reserved.body?.id ?? 0
-    await callCommitReservation(stock.pools, { actor: 'ada', repeat: undefined }, { id, quantity: 1 })
+    await callCommitReservation(stock.pools, { actor: 'ada', idempotentRequest: undefined }, { id, quantity: 1 })
     await move({ type: 'transfer', productId, fromLocationId: locationId, toLocationId: otherLocationId, quantity: 2 })
     const rows = await stock.query(
       `SELECT type, location_id = $2 AS here, on_hand_delta, reserved_delta, on_hand_after, reserved_after, actor

@@ -44,7 +44,8 @@ export function createProduct(
 ): Promise<Answered<InsertedProduct>> {
   const create = async ({ pools, db, names, config }: ProductDeps): Promise<Answered<InsertedProduct>> => {
     const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
-    if (!caller.repeat) return { verdict: 'done', body: requireFreeSku(await insertProduct(pools, names, product)) }
+    if (!caller.idempotentRequest)
+      return { verdict: 'done', body: requireFreeSku(await insertProduct(pools, names, product)) }
     const answer = requireFreeSku(await insertProductOnce(db, names, caller, product))
     if (answer.body === null) refuseKey(answer.verdict)
     return answer

@@ -121,7 +121,7 @@ export async function moveStockByName(
   const line = toLine({ productId, locationIds })
   const { body } = await moveStock(
     { db, pools, stockMetrics: UNCOUNTED },
-    { caller: { actor: OPERATOR, repeat: undefined }, lines: [line] },
+    { caller: { actor: OPERATOR, idempotentRequest: undefined }, lines: [line] },
   )
   const levels = locations.flatMap((location, at) => {
     const level = body.levels.find(({ locationId }) => locationId === locationIds[at])

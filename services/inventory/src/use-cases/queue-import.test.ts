@@ -30,7 +30,10 @@ const queue = (bytes: AsyncIterable<Uint8Array>, contents: object[] = []) => {
     ...{ format: 'csv', mode: 'insert', storing: 'batches', operator, key, bytes },
     toCaller: (content) => {
       contents.push(content)
-      return { actor: operator.actor.id, repeat: { path: '/operator/imports', key, fingerprint: Buffer.alloc(32) } }
+      return {
+        actor: operator.actor.id,
+        idempotentRequest: { path: '/operator/imports', key, fingerprint: Buffer.alloc(32) },
+      }
     },
   })
 }

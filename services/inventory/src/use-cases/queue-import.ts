@@ -44,7 +44,7 @@ export interface QueueImportInput extends ImportOrder {
  * - the error of the bytes
  * - fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken, tooManyColumns, columnsUnknown,
  *   columnTwice, skuColumnMissing and attributesColumnMissing as `readRecords` throws them
- * - serviceUnavailable when a turn of the operator does not come in time, or the file arrives so slowly that clean-up deletes it
+ * - serviceUnavailable when no slot of the operator is free in time, or the file arrives so slowly that clean-up deletes it
  * - keyMismatch when the Idempotency-Key was used for another request
  * - keyRunning while the first request of the key runs
  */

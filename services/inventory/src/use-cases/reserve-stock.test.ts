@@ -94,7 +94,7 @@ describe('reserveStock', () => {
     expect(counted).toEqual([])
   })
 
-  it('answers a repeat as the first request, counts it once, and refuses its key for another request', async () => {
+  it('answers an idempotent request as the first one, counts it once, and refuses its key for another request', async () => {
     const key = `reserve-${productId}`
     const first = await reserve({}, withKey(key, 4))
     expect(first).toEqual(reserved(4))

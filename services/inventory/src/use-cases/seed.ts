@@ -42,7 +42,7 @@ export async function seedStock({ db, pools }: SeedDeps, quantity: number): Prom
     const lines = ids.map(
       (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
     )
-    const moved = await callMoveStock(pools, { actor: null, repeat: undefined }, lines)
+    const moved = await callMoveStock(pools, { actor: null, idempotentRequest: undefined }, lines)
     if (moved.verdict === 'location-inactive') {
       const advice = `PATCH /locations/${locationId} with {"active":true} changes that`
       throw new Error(`the location ${SEED_LOCATION} is not active, so it takes no stock; ${advice}`)

@@ -8,7 +8,7 @@ import { findOperatorImport, listOperatorImports } from '../../imports/operator-
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { checkImportBody, ImportKeywords } from '../../plugins/import-body.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
-import { listBody, listEnvelope, outage, recordBody, recordEnvelope, repeatable } from '../../requests/answers.ts'
+import { idempotent, listBody, listEnvelope, outage, recordBody, recordEnvelope } from '../../requests/answers.ts'
 import { ImportId, PageKeywords } from '../../requests/fields.ts'
 import { queueImport } from '../../use-cases/queue-import.ts'
 
@@ -48,7 +48,7 @@ export class Default extends OperatorController {
     body: 'raw',
     status: 202,
     returns: recordEnvelope(ReportedImportView, 202),
-    responses: { ...repeatable, 403: 'The role of the operator may not do this', 408: 'Nothing arrived for 30 s' },
+    responses: { ...idempotent, 403: 'The role of the operator may not do this', 408: 'Nothing arrived for 30 s' },
     summary: 'Start an import',
     description:
       'The body is as in POST /products/import. The file is kept until a process has imported it; GET shows how far it is.',
@@ -56,7 +56,7 @@ export class Default extends OperatorController {
   })
   async POST(...[keywords]: Args<typeof Default.POST>): Promise<RawJson> {
     const { verdict, body } = await this.#queue(keywords)
-    this.logOrMarkRepeat(verdict, { event: 'import.started', import_id: body.id })
+    this.logOrMarkReplayed(verdict, { event: 'import.started', import_id: body.id })
     this.response.headers.set('location', `${PATH}/${body.id}`)
     return recordBody(202, JSON.stringify(body))
   }
@@ -66,7 +66,7 @@ export class Default extends OperatorController {
     const { context } = this.application
     const toCaller = (content: object) => callerOf(this.request, PATH, content)
     // Refuses a request without a key before its file has arrived.
-    const key = toCaller({}).repeat?.key
+    const key = toCaller({}).idempotentRequest?.key
     const { format, open } = checkImportBody(
       this.request,
       { bytesMax: context.config.importBytesMax },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { callerOf } from '../../access/actor.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import { recordBody, recordEnvelope, repeatable } from '../../requests/answers.ts'
+import { idempotent, recordBody, recordEnvelope } from '../../requests/answers.ts'
 import { ReservationId } from '../../requests/fields.ts'
 import { ReservationView } from '../../reservations/reservation.ts'
 import { QUANTITY_MAX } from '../../stock/level.ts'
@@ -22,7 +22,7 @@ export class Default extends InventoryController {
       quantity: Quantity.optional().meta({ description: 'How much to ship. Without it, all that remains' }),
     }),
     returns: recordEnvelope(ReservationView, 200),
-    responses: { 409: 'The reservation is over, or less remains', ...repeatable },
+    responses: { 409: 'The reservation is over, or less remains', ...idempotent },
     summary: 'Commit a reservation',
     tags: ['reservations'],
   })
@@ -31,7 +31,7 @@ export class Default extends InventoryController {
     const { verdict, body } = await this.writeWithSlot(() =>
       commitReservation(this.application.context, { caller, id, quantity }),
     )
-    this.logOrMarkRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
+    this.logOrMarkReplayed(verdict, { event: 'reservation.committed', reservation_id: id })
     return recordBody(200, JSON.stringify(body))
   }
 }

@@ -19,7 +19,7 @@ it('lists of one client run two at a time, and keep no other client waiting', as
   const paths = ['/stock?limit=1', '/stock?limit=2', '/users', '/locations']
   const lists = paths.map((path) => get(path, ONE))
   for (let count = 0; count < 3; count += 1) await get('/users', TWO)
-  // Only lists need a turn.
+  // Only lists need a slot.
   await get('/users/1', ONE)
   expect(answered).toEqual([...Array(3).fill('200 /users'), '200 /users/1'])
   await inventory.query('COMMIT')
