@@ -188,12 +188,12 @@ export const requests: readonly Accepted[] = [
     path: 'status',
     theirs: '500 unexpected_failure',
     ours: '200',
-    reason: 'Mails are sent by a queue: a mail server that is away loses no user.',
+    reason: 'Mails are sent by a queue: an unavailable mail server loses no user.',
   },
   {
     at: '* / no mail server / *',
     path: 'headers.x-total-count|body.users.*|body.user.recovery_sent_at',
-    reason: 'Mails are sent by a queue: a mail server that is away loses no user.',
+    reason: 'Mails are sent by a queue: an unavailable mail server loses no user.',
   },
   {
     at: '* / intervals / recover, unknown again',

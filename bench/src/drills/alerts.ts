@@ -7,9 +7,9 @@ import { createBenchFolder, positiveInteger, ROOT, runCommand, say } from '../pr
 import { undocumentedSeries } from './alerts/documented-metrics.ts'
 import { drill, type Ending, type Fault, type Rig } from './alerts/fault.ts'
 import { moneyAndSessionFaults, serviceFaults, workFaults } from './alerts/faults.ts'
+import { createFixture, type Fixture, SERVICES } from './alerts/fixture.ts'
 import { type Load, startLoad } from './alerts/load.ts'
 import { checkRules, type Prometheus, type Span, startPrometheus } from './alerts/prometheus.ts'
-import { SERVICES, type Stage, setStage } from './alerts/stage.ts'
 
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
 const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
@@ -45,18 +45,18 @@ async function run(
   const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
-    const stage = await setStage(folder, started)
-    const ports = Object.fromEntries(SERVICES.map((name) => [name, stage[name].metricsPort]))
+    const fixture = await createFixture(folder, started)
+    const ports = Object.fromEntries(SERVICES.map((name) => [name, fixture[name].metricsPort]))
     const prometheus = await startPrometheus({ configFolder: CONFIG_FOLDER, folder: join(folder, 'prometheus'), ports })
     started.defer(prometheus.close)
-    await stage.payments.command('ledger', 'verify')
-    const load = await startLoad(stage, started, rate)
+    await fixture.payments.command('ledger', 'verify')
+    const load = await startLoad(fixture, started, rate)
     started.defer(load.stop)
     await delay(seconds * 1_000, undefined, { signal: stop.signal })
     const loaded = new Date()
     printLoad(load)
-    if (alerts.length === 0) await checkAfterLoad(stage, prometheus, lastSeconds(seconds, loaded))
-    await plantAll(alerts, { stage, prometheus, say, stop: stop.signal })
+    if (alerts.length === 0) await checkAfterLoad(fixture, prometheus, lastSeconds(seconds, loaded))
+    await plantAll(alerts, { fixture, prometheus, say, stop: stop.signal })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -76,7 +76,7 @@ function printLoad(load: Load): void {
 }
 
 /** Checks the state after a plain load: every query has data, every series is documented, and no alert fires. */
-async function checkAfterLoad(stage: Stage, prometheus: Prometheus, span: Span): Promise<void> {
+async function checkAfterLoad(fixture: Fixture, prometheus: Prometheus, span: Span): Promise<void> {
   for (const dashboard of readDashboards()) {
     const { count, empty } = await findEmptyQueries(dashboard, { prometheus, span })
     say(`${dashboard.title}: ${count - empty.length} of ${count} queries have data`)
@@ -84,7 +84,7 @@ async function checkAfterLoad(stage: Stage, prometheus: Prometheus, span: Span):
   }
   const document = readFileSync(join(ROOT, 'docs', 'observability.md'), 'utf8')
   for (const service of SERVICES) {
-    const printed = await (await fetch(`http://127.0.0.1:${stage[service].metricsPort}/metrics`)).text()
+    const printed = await (await fetch(`http://127.0.0.1:${fixture[service].metricsPort}/metrics`)).text()
     const strange = undocumentedSeries(printed, { document, service })
     problems.push(...strange.map((series) => `${service} prints ${series}, which docs/observability.md does not know`))
   }

@@ -35,7 +35,7 @@ const WORKERS = 2
 /** The limit of failures among a thousand undisturbed requests. */
 const FAILED_IN_A_THOUSAND = 1
 /** How long a killed server is down. */
-const AWAY_MS = 3_000
+const DOWN_MS = 3_000
 const LIFE_MS = 4_000
 
 const Places = z.array(z.object({ address: z.string() }))
@@ -140,13 +140,13 @@ async function kill(drill: Drill, node: number, load: ClusterLoad): Promise<void
   drill.outages.push(outage)
   await drill.cluster.server(node).kill()
   outage.downMs = performance.now()
-  await delay(AWAY_MS)
+  await delay(DOWN_MS)
   await drill.cluster.server(node).revive()
   outage.untilMs = performance.now()
   await delay(LIFE_MS)
-  const away = `${((outage.untilMs - outage.fromMs) / 1_000).toFixed(1)} s`
+  const downTime = `${((outage.untilMs - outage.fromMs) / 1_000).toFixed(1)} s`
   sayRequests(drill, load, {
-    what: `${node === 0 ? 'the coordinator' : `worker ${node}`} was killed, and away for ${away}`,
+    what: `${node === 0 ? 'the coordinator' : `worker ${node}`} was killed, and down for ${downTime}`,
     ...outage,
   })
 }
@@ -191,7 +191,7 @@ async function report(
   for (const line of listLate(requests, outages)) say(`  ${line}`)
   say(`requests by the process that enters by all servers, whose merchant's server was there: ${describe(bySeveral)}`)
   say(`the same, under way as a server ended that may have been their entry: ${describe(atKill)}`)
-  say(`requests that needed a server that was away: ${describe(disturbed)}`)
+  say(`requests that needed a stopped server: ${describe(disturbed)}`)
   const { lost, doubled } = compareReferences(acknowledged, await countWrites(cluster))
   say(`${acknowledged.size} writes acknowledged, ${lost.length} lost, ${doubled.length} doubled, ${givenUp} given up`)
   say(`${reversed.size} charges were lost with a server before their end, and reversed`)

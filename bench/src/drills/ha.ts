@@ -8,7 +8,7 @@ import { deploy } from '../servers/deployment.ts'
 import { HAPROXY, startHaproxy } from '../servers/haproxy.ts'
 import { type DatabaseCluster, PATRONI_PROGRAMS, startCluster } from '../servers/patroni.ts'
 import { openWorkplace, requirePrograms, type Workplace } from '../servers/workplace.ts'
-import { compareReferences, countReferences, silenceAfter } from './loads/acknowledgements.ts'
+import { compareReferences, countReferences, gapAfter } from './loads/acknowledgements.ts'
 import { startWriteLoad, type WriteLoad, type Writer, writers } from './loads/writers.ts'
 
 // Kills the primary of a three-node PostgreSQL again and again while all three services write: `scripts/ha-drill [--kills
@@ -87,7 +87,7 @@ async function killPrimary(kill: number): Promise<number> {
   if (what === 'machine') await cluster.revive(primary)
   const next = await cluster.waitUntilComplete()
   const each = services.map(({ writer, load }) => {
-    return { service: writer.service, silence: silenceAfter(load.times, killedAtMs, performance.now()) ?? 0 }
+    return { service: writer.service, silence: gapAfter(load.times, killedAtMs, performance.now()) ?? 0 }
   })
   const seconds = each.map(({ service, silence }) => `${service} ${inSeconds(silence)}`).join(', ')
   say(`kill ${kill}, ${what} of ${primary}: ${next} took over; without service: ${seconds}`)

@@ -15,7 +15,7 @@ export interface KillsOptions {
 }
 
 /** How far a killed run had come, by its output. */
-const STAGES = {
+const PROGRESS = {
   'before the directory was filled': '',
   'while refresh tokens were copied': 'the directory of users is filled',
   'at the switch': 'the refresh tokens are copied',
@@ -33,20 +33,20 @@ export async function runKills(options: KillsOptions): Promise<void> {
   const { kills, seed, createPlace } = options
   say(`seed ${seed}`)
   const random = randomOf(seed)
-  const stages = new Map<string, number>(Object.keys(STAGES).map((stage) => [stage, 0]))
+  const counts = new Map<string, number>(Object.keys(PROGRESS).map((progress) => [progress, 0]))
   let wholeMs = await measureWhole(await createPlace(), options)
   for (let killed = 0, adoption = 1; killed < kills; adoption += 1) {
     const place = await createPlace()
     const wanted = Math.min(KILLS_OF_ADOPTION, kills - killed)
     const { known, reached } = await killSome(place, options, { wanted, wholeMs, random })
-    for (const stage of reached) stages.set(stage, (stages.get(stage) ?? 0) + 1)
+    for (const progress of reached) counts.set(progress, (counts.get(progress) ?? 0) + 1)
     killed += reached.length
     // A machine that has become faster would end before every kill.
     if (reached.length < wanted) wholeMs *= 0.8
     await expectWhole(place, known)
     say(`adoption ${adoption}: ${killed} of ${kills} kills, ${known.length} users, rows as without a kill`)
   }
-  for (const [stage, count] of stages) say(`${count} kills ${stage}`)
+  for (const [progress, count] of counts) say(`${count} kills ${progress}`)
 }
 
 async function measureWhole(place: Place, { users, rate }: KillsOptions): Promise<number> {
@@ -74,8 +74,8 @@ async function killSome(
   const reached: string[] = []
   // A run that ends before its moment is not counted. A further run has little work left.
   for (let attempt = 0; attempt < wanted; attempt += 1) {
-    const stage = await adoptUntil(place, random() * wholeMs)
-    if (stage !== undefined) reached.push(stage)
+    const progress = await adoptUntil(place, random() * wholeMs)
+    if (progress !== undefined) reached.push(progress)
   }
   await adopt(place).finally(() => load.stop())
   await old.stop()
@@ -95,7 +95,7 @@ async function adoptUntil(place: Place, afterMs: number): Promise<string | undef
   if (done) return undefined
   child.kill('SIGKILL')
   await ended
-  return Object.entries(STAGES).findLast(([, printed]) => said.includes(printed))?.[0]
+  return Object.entries(PROGRESS).findLast(([, printed]) => said.includes(printed))?.[0]
 }
 
 /**

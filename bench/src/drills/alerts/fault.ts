@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import type { Fixture, ServiceName } from './fixture.ts'
 import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
-import type { ServiceName, Stage } from './stage.ts'
 
 export type Repair = () => Promise<void>
 
@@ -11,7 +11,7 @@ export interface Fault {
   readonly job: ServiceName
   readonly what: string
   /** Plants the fault, and returns its repair. */
-  plant(stage: Stage): Promise<Repair>
+  plant(fixture: Fixture): Promise<Repair>
 }
 
 /** Repeats work until the repair, or until the work fails. Then the repair rejects with the same error. */
@@ -29,8 +29,8 @@ export function repeat(work: () => Promise<unknown>): Repair {
   }
 }
 
-export async function execute(stage: Stage, ...statements: readonly string[]): Promise<pg.QueryResult | undefined> {
-  const client = await stage.connect()
+export async function execute(fixture: Fixture, ...statements: readonly string[]): Promise<pg.QueryResult | undefined> {
+  const client = await fixture.connect()
   try {
     let result: pg.QueryResult | undefined
     for (const statement of statements) result = await client.query(statement)
@@ -40,9 +40,9 @@ export async function execute(stage: Stage, ...statements: readonly string[]): P
   }
 }
 
-/** The parts of a drill: the stage on which faults are planted, Prometheus, and the place where lines are printed. */
+/** The parts of a drill: the fixture on which faults are planted, Prometheus, and the place where lines are printed. */
 export interface Rig {
-  readonly stage: Stage
+  readonly fixture: Fixture
   readonly prometheus: Prometheus
   readonly say: (line: string) => void
   /** Ends every wait. Planted faults are repaired first. */
@@ -62,11 +62,11 @@ const LOOK_MS = 500
 /** Plants a fault, waits for its alert, and repairs it. @throws Error when the alert fires before the fault, or not at all */
 export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
   const { alert, job, what } = fault
-  const { stage, prometheus, say } = rig
+  const { fixture, prometheus, say } = rig
   const stateIs = (state: AlertState | undefined) => async () =>
     (await prometheus.alerts()).get(`${alert} ${job}`) === state
   await waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, heldMs: CALM_MS, late: 'fires before its fault' })
-  const repair = await fault.plant(stage)
+  const repair = await fault.plant(fixture)
   try {
     const firedMs = await waitUntil(stateIs('firing'), { ...rig, patienceMs: FIRE_MS, late: `does not fire: ${what}` })
     say(`${alert} fired after ${inSeconds(firedMs)}: ${what}`)

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { signIn } from '../../fixtures.ts'
 import { execute, type Fault, type Repair, repeat } from './fault.ts'
+import type { Fixture } from './fixture.ts'
 import { addProduct, createProduct, invite, openShop, refresh, reserve, ship } from './load.ts'
-import type { Stage } from './stage.ts'
 
 const INVITATION_TASK = 'invitation_mail'
 /** More jobs than a process runs at once. */
@@ -14,7 +14,7 @@ const AGAIN_MS = 500
 const STRANGE_TASK = 'of_another_version'
 
 /** Invites people by mail while the mail server fails. */
-async function inviteSome({ payments, mails }: Stage, count: number): Promise<void> {
+async function inviteSome({ payments, mails }: Fixture, count: number): Promise<void> {
   try {
     const shop = await openShop(payments.url)
     for (let invited = 0; invited < count; invited += 1) {
@@ -29,11 +29,11 @@ async function inviteSome({ payments, mails }: Stage, count: number): Promise<vo
 }
 
 /** Changes the waiting invitations in the queue again and again, because a retried job is stored as it was. */
-function changeWaitingJobs(stage: Stage, changes: string): Repair {
+function changeWaitingJobs(fixture: Fixture, changes: string): Repair {
   return repeat(async () => {
     await delay(AGAIN_MS)
     await execute(
-      stage,
+      fixture,
       `UPDATE payments_jobs.job SET ${changes} WHERE name = '${INVITATION_TASK}' AND state IN ('created', 'retry')`,
     )
   })
@@ -44,11 +44,11 @@ export const workFaults: readonly Fault[] = [
     alert: 'ReservationsOverdue',
     job: 'inventory',
     what: 'a transaction locks an expired reservation',
-    plant: async (stage) => {
-      const { url } = stage.inventory
+    plant: async (fixture) => {
+      const { url } = fixture.inventory
       const id = await reserve(url, await addProduct(url), RESERVED_SECONDS)
       if (id === undefined) throw new Error('nothing was reserved')
-      const client = await stage.connect()
+      const client = await fixture.connect()
       await client.query('BEGIN')
       await client.query('SELECT FROM inventory.reservations WHERE id = $1 FOR UPDATE', [id])
       return async () => {
@@ -61,26 +61,26 @@ export const workFaults: readonly Fault[] = [
     alert: 'OutboxStuck',
     job: 'auth',
     what: 'a job of an earlier release is of a task that the queue does not know',
-    plant: async (stage) => {
+    plant: async (fixture) => {
       await execute(
-        stage,
+        fixture,
         `INSERT INTO auth.outbox (task, data, created_at) VALUES ('${STRANGE_TASK}', '{}', now() - interval '2 min')`,
       )
-      return async () => void (await execute(stage, `DELETE FROM auth.outbox WHERE task = '${STRANGE_TASK}'`))
+      return async () => void (await execute(fixture, `DELETE FROM auth.outbox WHERE task = '${STRANGE_TASK}'`))
     },
   },
   {
     alert: 'DeadJobs',
     job: 'payments',
     what: 'no mail server listens, and the last attempt of an invitation has failed',
-    plant: async (stage) => {
-      await stage.mails.close()
-      await inviteSome(stage, 1)
-      const hurry = changeWaitingJobs(stage, 'start_after = now(), retry_limit = retry_count + 1')
+    plant: async (fixture) => {
+      await fixture.mails.close()
+      await inviteSome(fixture, 1)
+      const hurry = changeWaitingJobs(fixture, 'start_after = now(), retry_limit = retry_count + 1')
       return async () => {
         await hurry()
-        await stage.mails.open()
-        await stage.payments.command('tasks', 'retry', INVITATION_TASK)
+        await fixture.mails.open()
+        await fixture.payments.command('tasks', 'retry', INVITATION_TASK)
       }
     },
   },
@@ -97,12 +97,12 @@ export const workFaults: readonly Fault[] = [
     alert: 'JobBacklog',
     job: 'payments',
     what: 'the mail server does not answer, and invitations have waited for six minutes',
-    plant: async (stage) => {
-      await stage.mails.silence()
-      await inviteSome(stage, INVITATIONS)
-      const age = changeWaitingJobs(stage, `start_after = now() - interval '6 min'`)
+    plant: async (fixture) => {
+      await fixture.mails.silence()
+      await inviteSome(fixture, INVITATIONS)
+      const age = changeWaitingJobs(fixture, `start_after = now() - interval '6 min'`)
       return async () => {
-        await age().finally(stage.mails.open)
+        await age().finally(fixture.mails.open)
       }
     },
   },
@@ -112,8 +112,8 @@ export const workFaults: readonly Fault[] = [
 const LOCK_MS = 1_500
 const SHIPPERS = 12
 
-async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
-  const client = await stage.connect()
+async function lockAgainAndAgain(fixture: Fixture, table: string): Promise<Repair> {
+  const client = await fixture.connect()
   const unlock = repeat(async () => {
     await client.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
     await delay(LOCK_MS)
@@ -144,25 +144,25 @@ export const serviceFaults: readonly Fault[] = [
     alert: 'ServerErrors',
     job: 'inventory',
     what: 'inventory loses a right on a table',
-    plant: async (stage) => {
-      await execute(stage, 'REVOKE SELECT ON inventory.users FROM inventory_service')
-      return async () => void (await execute(stage, 'GRANT SELECT ON inventory.users TO inventory_service'))
+    plant: async (fixture) => {
+      await execute(fixture, 'REVOKE SELECT ON inventory.users FROM inventory_service')
+      return async () => void (await execute(fixture, 'GRANT SELECT ON inventory.users TO inventory_service'))
     },
   },
   {
     alert: 'SlowAnswers',
     job: 'inventory',
     what: 'a table of inventory is locked for a second and a half, again and again',
-    plant: (stage) => lockAgainAndAgain(stage, 'inventory.locations'),
+    plant: (fixture) => lockAgainAndAgain(fixture, 'inventory.locations'),
   },
   {
     alert: 'PoolExhausted',
     job: 'inventory',
     what: 'movements of locked stock hold the pool of four, and new products wait',
-    plant: async (stage) => {
-      const { url } = stage.inventory
+    plant: async (fixture) => {
+      const { url } = fixture.inventory
       const productId = await addProduct(url)
-      const unlock = await lockAgainAndAgain(stage, 'inventory.stock_levels')
+      const unlock = await lockAgainAndAgain(fixture, 'inventory.stock_levels')
       const shippers = Array.from({ length: SHIPPERS }, (_, i) => repeat(() => ship(url, productId, `192.0.2.${i}`)))
       // Stock uses at most as many connections as the pool has, so only other writes wait for the pool.
       const creator = repeat(() => createProduct(url))
@@ -204,7 +204,7 @@ const ENTRY =
 const THEFTS = 8
 
 /** The command exits with an error when it finds something, as it must here. */
-async function verifyLedger({ payments }: Stage): Promise<void> {
+async function verifyLedger({ payments }: Fixture): Promise<void> {
   await payments.command('ledger', 'verify').catch(() => {})
 }
 
@@ -214,9 +214,9 @@ export const moneyAndSessionFaults: readonly Fault[] = [
     alert: 'RefreshTokenReuse',
     job: 'auth',
     what: 'eight refresh tokens of two rotations ago are used again',
-    plant: async (stage) => {
-      const { url } = stage.auth
-      const users = await execute(stage, 'SELECT email FROM auth.users ORDER BY created_at LIMIT 1')
+    plant: async (fixture) => {
+      const { url } = fixture.auth
+      const users = await execute(fixture, 'SELECT email FROM auth.users ORDER BY created_at LIMIT 1')
       const { email } = z.object({ email: z.string() }).parse(users?.rows[0])
       for (let theft = 0; theft < THEFTS; theft += 1) {
         const session = await signIn(url, email)
@@ -231,12 +231,12 @@ export const moneyAndSessionFaults: readonly Fault[] = [
     alert: 'LedgerImbalance',
     job: 'payments',
     what: 'an entry of the ledger is changed by hand, and the ledger is verified',
-    plant: async (stage) => {
-      await execute(stage, DISARMED, `UPDATE payments.entries SET amount = amount + 1 WHERE ${ENTRY}`)
-      await verifyLedger(stage)
+    plant: async (fixture) => {
+      await execute(fixture, DISARMED, `UPDATE payments.entries SET amount = amount + 1 WHERE ${ENTRY}`)
+      await verifyLedger(fixture)
       return async () => {
-        await execute(stage, DISARMED, `UPDATE payments.entries SET amount = amount - 1 WHERE ${ENTRY}`)
-        await stage.payments.command('ledger', 'verify')
+        await execute(fixture, DISARMED, `UPDATE payments.entries SET amount = amount - 1 WHERE ${ENTRY}`)
+        await fixture.payments.command('ledger', 'verify')
       }
     },
   },
@@ -244,35 +244,35 @@ export const moneyAndSessionFaults: readonly Fault[] = [
     alert: 'LedgerUnverified',
     job: 'payments',
     what: 'the last verification of the ledger is deleted',
-    plant: async (stage) => {
-      await execute(stage, DISARMED, `DELETE FROM payments.audit WHERE action = 'ledger.verified'`)
-      return () => stage.payments.command('ledger', 'verify')
+    plant: async (fixture) => {
+      await execute(fixture, DISARMED, `DELETE FROM payments.audit WHERE action = 'ledger.verified'`)
+      return () => fixture.payments.command('ledger', 'verify')
     },
   },
   {
     alert: 'OutcomeUnknown',
     job: 'payments',
     what: 'an attempt has no outcome',
-    plant: async (stage) => {
-      const { id } = await insertRow(stage, 'attempts (kind, request, state', `'charge', '{}', 'unknown'`)
-      return () => stage.payments.command('attempts', 'resolve', id, 'declined')
+    plant: async (fixture) => {
+      const { id } = await insertRow(fixture, 'attempts (kind, request, state', `'charge', '{}', 'unknown'`)
+      return () => fixture.payments.command('attempts', 'resolve', id, 'declined')
     },
   },
   {
     alert: 'AcquirerExceptions',
     job: 'payments',
     what: 'an acquirer refuses an operation',
-    plant: async (stage) => {
-      const { merchant, id } = await insertRow(stage, 'acquirer_exceptions (payload', `'{"refused":"capture"}'`)
-      return () => stage.payments.command('exceptions', 'resolve', merchant, id)
+    plant: async (fixture) => {
+      const { merchant, id } = await insertRow(fixture, 'acquirer_exceptions (payload', `'{"refused":"capture"}'`)
+      return () => fixture.payments.command('exceptions', 'resolve', merchant, id)
     },
   },
 ]
 
 /** Adds a row below some merchant. The id of the row ends in the last digits of the merchant's id. */
-async function insertRow(stage: Stage, columns: string, values: string): Promise<{ merchant: string; id: string }> {
+async function insertRow(fixture: Fixture, columns: string, values: string): Promise<{ merchant: string; id: string }> {
   const result = await execute(
-    stage,
+    fixture,
     `INSERT INTO payments.${columns}, merchant_id, id, created)
      SELECT ${values}, id, substr(md5(id), 1, 16) || substr(id, 17), now() FROM payments.merchants LIMIT 1
      RETURNING merchant_id AS merchant, id`,

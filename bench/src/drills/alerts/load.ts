@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { createApp, listen, merchantBody, PASSWORD, post, Session, signIn, signUp } from '../../fixtures.ts'
 import { createClient, payOrder } from '../canaries/orders.ts'
-import { SERVICES, type ServiceName, type Stage } from './stage.ts'
+import { type Fixture, SERVICES, type ServiceName } from './fixture.ts'
 
 export interface Load {
   /** Answers of each service by status since the last call. */
@@ -12,18 +12,18 @@ export interface Load {
 }
 
 const PREPARE: Readonly<
-  Record<ServiceName, (stage: Stage, started: AsyncDisposableStack) => Promise<readonly Action[]>>
+  Record<ServiceName, (fixture: Fixture, started: AsyncDisposableStack) => Promise<readonly Action[]>>
 > = { auth: prepareAuthLoad, payments: preparePaymentsLoad, inventory: prepareInventoryLoad }
 /** The most open actions of each service. More would only wait for each other while a fault lasts. */
 const UNDER_WAY_MAX = 40
 
 /** Begins actions of each service at a fixed rate, without waiting for the last ones. */
-export async function startLoad(stage: Stage, started: AsyncDisposableStack, perSecond: number): Promise<Load> {
+export async function startLoad(fixture: Fixture, started: AsyncDisposableStack, perSecond: number): Promise<Load> {
   const counts = new Map(SERVICES.map((name) => [name, new Map<number, number>()]))
   const loads = await Promise.all(
     SERVICES.map(async (name) => ({
       name,
-      actions: await PREPARE[name](stage, started),
+      actions: await PREPARE[name](fixture, started),
       underWay: new Set<Promise<void>>(),
     })),
   )
@@ -115,7 +115,7 @@ export async function refresh(url: string, token: string): Promise<Session | und
 }
 
 /** Users read their account, refresh (now and then twice), sign in and ask for a new password. */
-async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<readonly Action[]> {
+async function prepareAuthLoad({ auth: { url } }: Pick<Fixture, 'auth'>): Promise<readonly Action[]> {
   const users: User[] = []
   while (users.length < USERS) {
     const email = `${randomUUID()}@example.com`
@@ -195,7 +195,7 @@ export async function ship(url: string, productId: number, address: string): Pro
 }
 
 /** Clients list products; stock is received, reserved and shipped. */
-async function prepareInventoryLoad({ inventory: { url } }: Pick<Stage, 'inventory'>): Promise<readonly Action[]> {
+async function prepareInventoryLoad({ inventory: { url } }: Pick<Fixture, 'inventory'>): Promise<readonly Action[]> {
   const products: number[] = []
   while (products.length < PRODUCTS) products.push(await addProduct(url))
   let turn = 0
@@ -264,7 +264,7 @@ export async function invite({ url, headers, merchantId }: Shop): Promise<number
 
 /** Customers pay, and a shop captures, refunds, voids, invites and reads. */
 async function preparePaymentsLoad(
-  { payments }: Pick<Stage, 'payments'>,
+  { payments }: Pick<Fixture, 'payments'>,
   started: AsyncDisposableStack,
 ): Promise<readonly Action[]> {
   const shop = await openShop(payments.url)

@@ -44,7 +44,7 @@ interface Run {
   /** The statements of a complete run. */
   readonly sent: readonly string[]
   readonly segments: readonly Segment[]
-  readonly inTurn: Serialize
+  readonly serialized: Serialize
   /** Whether the share has the first statements, including those of the checks. */
   readonly isFirst: boolean
 }
@@ -124,10 +124,10 @@ class KilledShare {
 
   /** Kills a run of its own database after a statement of a segment. */
   async #killAlone(segment: Segment, nth: number): Promise<void> {
-    const { segments, inTurn, isFirst } = this.#run
+    const { segments, serialized, isFirst } = this.#run
     const { cluster, from, to, release, words, expect } = this.#killed
     const database = `${to}_alone_${nth}`
-    await inTurn(() => cluster.copy(from, database))
+    await serialized(() => cluster.copy(from, database))
     if (isFirst) await forgetLogins(cluster)
     const before = segments[segments.indexOf(segment) - 1] ?? segment
     const alone = new KilledShare(this.#killed, { ...this.#run, database })
@@ -135,7 +135,7 @@ class KilledShare {
     await release.runHere(cluster.url(database), words)
     await expect(database)
     if (isFirst) await forgetLogins(cluster)
-    await inTurn(() => cluster.drop(database))
+    await serialized(() => cluster.drop(database))
   }
 
   /** Kills a run at the last of some consecutive statements. @returns all statements that it sent */
@@ -217,12 +217,12 @@ export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
   const segments = listSegments(sent.texts, parts)
   say(`${title} sends ${sent.texts.length} statements in ${segments.length} parts`)
   const failures: string[] = []
-  const inTurn = serialize()
+  const serialized = serialize()
   const killShare = async (share: Range, nth: number) => {
     const database = `${to}_${nth}`
     const startMs = performance.now()
-    await inTurn(() => cluster.copy(from, database))
-    const run = { database, sent: sent.texts, segments, inTurn, isFirst: nth === 0 }
+    await serialized(() => cluster.copy(from, database))
+    const run = { database, sent: sent.texts, segments, serialized, isFirst: nth === 0 }
     const outcome = await new KilledShare(killed, run).killAt(share).then(
       () => 'and run again',
       (error: unknown) => {
@@ -232,7 +232,7 @@ export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
     )
     const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
     say(`${title}, killed at each of the statements ${share.from + 1} to ${share.to}, ${outcome}: ${seconds} s`)
-    if (outcome === 'and run again') await inTurn(() => cluster.drop(database))
+    if (outcome === 'and run again') await serialized(() => cluster.drop(database))
   }
   const [alone, ...others] = listShares(sent.texts, SHARE)
   if (alone && alone.to > 0) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { compareReferences, silenceAfter } from './acknowledgements.ts'
+import { compareReferences, gapAfter } from './acknowledgements.ts'
 
-describe('silenceAfter', () => {
+describe('gapAfter', () => {
   it.each<[string, readonly number[], number | undefined]>([
     ['from the last answer before it to the first one after', [80, 95, 130, 140], 35],
     ['the longest, where some answers were still on their way', [80, 101, 160, 170], 59],
@@ -9,7 +9,7 @@ describe('silenceAfter', () => {
     ['without what came too late', [95, 120, 900], 25],
     ['from the fault, where nothing came before', [107], 7],
   ])('measures the silence: %s', (_name, times, silence) => {
-    expect(silenceAfter(times, 100, 500)).toBe(silence)
+    expect(gapAfter(times, 100, 500)).toBe(silence)
   })
 })
 

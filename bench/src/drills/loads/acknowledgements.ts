@@ -38,7 +38,7 @@ export function listMiscounted(
  * fault and before `until`. Undefined without one.
  * @param times the times of the acknowledgements, in milliseconds of one clock, in order
  */
-export function silenceAfter(times: readonly number[], faultMs: number, untilMs: number): number | undefined {
+export function gapAfter(times: readonly number[], faultMs: number, untilMs: number): number | undefined {
   let longest: number | undefined
   let before = faultMs
   for (const time of times) {

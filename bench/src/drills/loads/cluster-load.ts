@@ -54,14 +54,14 @@ export interface Judgement {
 
 /** Divides requests by whether a server that they needed was down. */
 export function judge(requests: readonly SentRequest[], outages: readonly Outage[]): Judgement {
-  const wasAway = (node: number, { fromMs, untilMs }: SentRequest) =>
+  const wasDown = (node: number, { fromMs, untilMs }: SentRequest) =>
     outages.some((outage) => outage.node === node && outage.fromMs <= untilMs && outage.untilMs >= fromMs)
   const metKill = ({ fromMs, untilMs }: SentRequest) =>
     outages.some((outage) => outage.fromMs <= untilMs && outage.downMs >= fromMs)
   const groups = Map.groupBy(requests, (request): keyof Judgement => {
-    if (wasAway(request.node, request)) return 'disturbed'
+    if (wasDown(request.node, request)) return 'disturbed'
     if (request.entry === undefined) return metKill(request) ? 'atKill' : 'bySeveral'
-    return wasAway(request.entry, request) ? 'disturbed' : 'undisturbed'
+    return wasDown(request.entry, request) ? 'disturbed' : 'undisturbed'
   })
   const tally = (name: keyof Judgement): RequestTally => {
     const group = groups.get(name) ?? []
@@ -93,7 +93,7 @@ export interface ClusterLoad {
 
 const RETRY_MS = 500
 /** How often a write is sent again while others begin. */
-const TURNS_TO_AN_OLD_WRITE = 3
+const REQUESTS_TO_A_RETRY = 3
 /** How many writes may wait for their next attempt before no other begins. The clients must finish them at the end. */
 const WAITING_MAX = 300
 const PAUSE_MS = 20
@@ -127,12 +127,12 @@ export function startClusterLoad(options: {
   const reversed = new Set<string>()
   const requests: SentRequest[] = []
   const waiting: Write[] = []
-  let [stopMs, turn, count, open] = [Number.POSITIVE_INFINITY, 0, 0, 0]
+  let [stopMs, requestCount, count, open] = [Number.POSITIVE_INFINITY, 0, 0, 0]
   const nextWrite = (): Write | undefined => {
     const nowMs = performance.now()
-    turn += 1
-    const isOldTurn = turn % TURNS_TO_AN_OLD_WRITE === 0 || nowMs > stopMs || waiting.length >= WAITING_MAX
-    if (isOldTurn && waiting[0] && waiting[0].dueMs <= nowMs) return waiting.shift()
+    requestCount += 1
+    const isRetryDue = requestCount % REQUESTS_TO_A_RETRY === 0 || nowMs > stopMs || waiting.length >= WAITING_MAX
+    if (isRetryDue && waiting[0] && waiting[0].dueMs <= nowMs) return waiting.shift()
     if (nowMs > stopMs || waiting.length >= WAITING_MAX) return undefined
     const [merchant, reference] = [Math.floor(Math.random() * shop.merchantIds.length), `write-${++count}`]
     return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: nowMs, isRepeat: false }

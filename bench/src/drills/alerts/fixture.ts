@@ -11,7 +11,7 @@ export const SERVICES = ['auth', 'payments', 'inventory'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
 /** A service that can be killed and started again with its address. */
-export interface StagedService {
+export interface FixtureService {
   readonly url: string
   readonly metricsPort: number
   /** Runs one of its commands. @throws Error when it fails */
@@ -21,7 +21,7 @@ export interface StagedService {
 }
 
 /** The services over one database with a standby, and the servers that they need. */
-export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
+export interface Fixture extends Readonly<Record<ServiceName, FixtureService>> {
   readonly mails: MailServer
   /** Connects as superuser, to the services' database unless another place is named. The caller ends the connection. */
   connect(place?: 'standby' | 'server'): Promise<pg.Client>
@@ -63,7 +63,7 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
 }
 
 /** Disposing of `started` ends all of it. */
-export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
+export async function createFixture(folder: string, started: AsyncDisposableStack): Promise<Fixture> {
   // Always a server of the drill's own, because the faults would damage any other database.
   const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
   started.defer(database.close)
@@ -105,7 +105,7 @@ async function startService(
     readonly smtpPort: number
     readonly started: AsyncDisposableStack
   },
-): Promise<StagedService> {
+): Promise<FixtureService> {
   const [port, metricsPort] = [await freePort(), await freePort()]
   const prefix = name.toUpperCase()
   const { smtpPort } = options
