@@ -12,7 +12,7 @@ import {
   createAccessTokens,
   createAuthSessions,
 } from './sessions/auth-session.ts'
-import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
+import { createSessionCipher, type SessionCipher } from './sessions/session-cipher.ts'
 
 /** `serve` builds them once. A test builds its own, and may replace members. */
 export interface ConsoleDeps {
@@ -21,7 +21,7 @@ export interface ConsoleDeps {
   readonly meter: Metrics['meter']
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
-  readonly seal: SessionSeal
+  readonly sessionCipher: SessionCipher
   readonly accessTokens: AccessTokens
   readonly auth: AuthSessions
   readonly services: ServiceClient
@@ -61,7 +61,7 @@ export function createDeps(
     tracing,
     // No check: without a service the console stays ready, and only the pages of that service fail.
     readiness: createReadiness({}),
-    seal: createSessionSeal(config.secrets),
+    sessionCipher: createSessionCipher(config.secrets),
     accessTokens: createAccessTokens(authSessions, now),
     auth: authSessions,
     services,

@@ -47,7 +47,7 @@ async function send(url: string, type: string, payload: string) {
   }
 }
 
-/** Has four pages of an operator wait for inventory, and opens a fifth until its turn has not come in ten seconds. */
+/** Has four pages of an operator wait for inventory, and opens a fifth, which gets no slot in ten seconds. */
 async function openFifth(): Promise<SeenPage> {
   answer = undefined
   const busy = await test.signedIn('viewer')
@@ -112,7 +112,7 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
     status: 429,
     text: '429 Too many requests Too many requests. Wait a minute. Go to the overview',
   },
-  serviceAway: {
+  serviceUnavailable: {
     raise: () => openWhile({ status: 500 }),
     status: 503,
     text: '503 Not available Inventory does not answer. Its pages work again as soon as it does. Go to the overview',
@@ -159,7 +159,7 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
   },
   consoleFailed: {
     raise: async () => {
-      const broken = vi.spyOn(test.app.deps.seal, 'formToken').mockImplementationOnce(() => {
+      const broken = vi.spyOn(test.app.deps.sessionCipher, 'formToken').mockImplementationOnce(() => {
         throw new Error('broken')
       })
       return admin.open('/locations').finally(() => broken.mockRestore())

@@ -31,7 +31,7 @@ export const serviceRefused: ErrorTemplate<{ readonly message: string }> = defin
 export const tooManyRequests = defineError(429, 'too_many_requests', 'Too many requests. Wait a minute', {
   'retry-after': '60',
 })
-export const serviceAway: ErrorTemplate<{ readonly service: string }> = defineError(
+export const serviceUnavailable: ErrorTemplate<{ readonly service: string }> = defineError(
   503,
   'service_away',
   ({ service }) => `${capitalize(service)} does not answer. Its pages work again as soon as it does`,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
-import { IDLE_MS } from '../src/sessions/session-seal.ts'
+import { IDLE_MS } from '../src/sessions/session-cipher.ts'
 import { setUpFactor, signIn, type TestBrowser } from './browser.ts'
 import { openTestConsole, type TestConsole } from './console-app.ts'
 import {

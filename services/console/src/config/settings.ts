@@ -51,7 +51,7 @@ const SECRET_BYTES = 32
 
 const sessionSettings = group('Sessions', {
   SECRET: secretList().describe(
-    'Seals cookies: 32 random bytes as base64. Several, separated by commas, replace one another: the first seals, all open.',
+    'Encrypts cookies: 32 random bytes as base64. Several, separated by commas, replace one another: the first encrypts, all decrypt.',
   ),
   REQUIRE_MFA: flag()
     .prefault('true')

@@ -88,15 +88,15 @@ export const taskChanges: Changeable<Task> = {
       name: 'retry',
       action: 'tasks.retry',
       label: 'Retry',
-      title: ({ name }) => `Retry the dead jobs of ${name}`,
+      title: ({ name }) => `Retry the dead-letter jobs of ${name}`,
       isOffered: ({ failed }) => failed > 0,
       consequences: ({ failed }) => [
-        `All dead jobs of the task (${failed} now) run again, with all their attempts.`,
+        `All dead-letter jobs of the task (${failed} now) run again, with all their attempts.`,
         'Mend the cause first, or they fail again.',
       ],
       call: ({ name }) => ({ method: 'POST', path: `/operator/tasks/${encodeURIComponent(name)}/retry` }),
       answer: answerWith('retried'),
-      done: ({ name }) => `The dead jobs of ${name} run again`,
+      done: ({ name }) => `The dead-letter jobs of ${name} run again`,
     },
   ],
 }

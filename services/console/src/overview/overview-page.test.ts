@@ -19,7 +19,7 @@ const textOf = (overviews: Partial<Overviews>) =>
     .replaceAll(/\s+/g, ' ')
     .trim()
 
-describe('the overview of a service whose database is away', () => {
+describe('the overview of a service whose database is unavailable', () => {
   it.each([
     ['auth', ReportedByAuth, { health: { database: 'does not answer', mail: 'ok' } }],
     ['payments', ReportedByPayments, { health: { database: 'does not answer', mail: 'ok' } }],
@@ -74,7 +74,7 @@ describe('the balances of merchants', () => {
 describe('the overview of a service that has no numbers', () => {
   it.each([
     [
-      'away',
+      'unavailable',
       'Overview Services inventory does not answer Inventory Inventory does not answer. Its numbers are back as soon as it does.',
     ],
     [

@@ -41,7 +41,7 @@ function healthRow(name: string, seen: Seen<{ readonly health: Readonly<Record<s
 }
 
 function badgesOf(seen: Seen<{ readonly health: Readonly<Record<string, string>> }>): readonly Html[] {
-  if (seen.kind === 'away') return [badge('does not answer', 'bad')]
+  if (seen.kind === 'unavailable') return [badge('does not answer', 'bad')]
   if (seen.kind === 'missing') return [badge('knows no operators', 'bad')]
   if (seen.kind === 'refused') return [badge('has no numbers', 'bad')]
   return Object.entries(seen.kind === 'seen' ? seen.value.health : seen.health).map(([part, state]) =>
@@ -99,7 +99,7 @@ function unseen(name: string, seen: Exclude<Seen<unknown>, { readonly kind: 'see
   if (kind === 'refused') return emptyState('disputes', `${seen.message}.`)
   const setting = `${name.toUpperCase()}_OPERATOR_KEYS`
   if (kind === 'missing') return emptyState('overview', `${name} knows no operators: set ${setting} there.`)
-  const subject = kind === 'away' ? name : `The database of ${name.toLowerCase()}`
+  const subject = kind === 'unavailable' ? name : `The database of ${name.toLowerCase()}`
   return emptyState('disputes', `${subject} does not answer. Its numbers are back as soon as it does.`)
 }
 
@@ -144,7 +144,7 @@ function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mod
         isDue: value.failedDeliveries > 0,
       },
       {
-        label: 'Dead jobs',
+        label: 'Dead-letter jobs',
         value: count(jobs),
         isDue: jobs > 0,
         path: '/jobs',
@@ -270,7 +270,7 @@ export const ReportedByInventory: z.ZodType<Reported<InventoryOverview>> = envel
  */
 export type Seen<T> =
   | Reported<T>
-  | { readonly kind: 'away' }
+  | { readonly kind: 'unavailable' }
   | { readonly kind: 'missing' }
   | { readonly kind: 'refused'; readonly message: string }
 

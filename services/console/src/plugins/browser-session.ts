@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import { formRefused } from '../errors.ts'
 import type { AuthTokens, Tokens } from '../sessions/auth-session.ts'
-import { isOver, type Session } from '../sessions/session-seal.ts'
+import { isOver, type Session } from '../sessions/session-cipher.ts'
 
 /** The fields of every form of a session. */
 export const FormBody = z.object({ _csrf: z.string(), _key: z.string().min(1).max(255) })
@@ -44,7 +44,7 @@ export function isLedByOthers({ headers }: Pick<FastifyRequest, 'headers'>): boo
  */
 export function requireForm({ body, server }: Pick<FastifyRequest, 'body' | 'server'>, sessionId: string): void {
   const { data } = FormBody.safeParse(body)
-  requireOwn(data !== undefined && server.deps.seal.isFormToken(sessionId, data._csrf))
+  requireOwn(data !== undefined && server.deps.sessionCipher.isFormToken(sessionId, data._csrf))
 }
 
 function requireOwn(isOwn: boolean): asserts isOwn {
@@ -53,9 +53,9 @@ function requireOwn(isOwn: boolean): asserts isOwn {
 
 /** Undefined without a session, and for a session that has expired by the clock of the console. */
 export async function readSession({ cookies, server }: FastifyRequest): Promise<Session | undefined> {
-  const { seal, now } = server.deps
+  const { sessionCipher, now } = server.deps
   const text = cookies[cookieName(server.deps.config.origin)]
-  const session = text === undefined ? undefined : await seal.open(text)
+  const session = text === undefined ? undefined : await sessionCipher.decrypt(text)
   return session === undefined || isOver(session, now()) ? undefined : session
 }
 
@@ -75,8 +75,8 @@ export async function endAtAuth({ server, ip }: FastifyRequest, session: Session
 }
 
 export async function writeSession(reply: FastifyReply, session: Session): Promise<void> {
-  const { seal, config } = reply.server.deps
-  reply.setCookie(cookieName(config.origin), await seal.seal(session), cookieOptions(config.origin))
+  const { sessionCipher, config } = reply.server.deps
+  reply.setCookie(cookieName(config.origin), await sessionCipher.encrypt(session), cookieOptions(config.origin))
 }
 
 /** Removes the cookie, and forgets the access token. */

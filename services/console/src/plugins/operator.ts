@@ -15,7 +15,7 @@ import {
   requireSession,
 } from '../service-calls/operator-calls.ts'
 import type { AuthTokens } from '../sessions/auth-session.ts'
-import type { Session } from '../sessions/session-seal.ts'
+import type { Session } from '../sessions/session-cipher.ts'
 import { isLedByOthers, readSession, requireForm, writeSession } from './browser-session.ts'
 
 /** The operator who requests a page, and their permissions. */
@@ -138,7 +138,7 @@ interface SignedInSession {
   readonly tokens: AuthTokens
 }
 
-/** @throws notSignedIn, and serviceAway while auth does not answer */
+/** @throws notSignedIn, and serviceUnavailable while auth does not answer */
 export async function requireTokens(request: FastifyRequest): Promise<SignedInSession> {
   return findTokens(request, requireSession(await readSession(request)))
 }
@@ -166,7 +166,7 @@ async function findTokens({ server, ip }: FastifyRequest, session: Session): Pro
 
 /** @throws notSignedIn, and operatorForbidden for a user who is not an operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
-  const { services, operatorKeys, seal, generateIdempotencyKey } = request.server.deps
+  const { services, operatorKeys, sessionCipher, generateIdempotencyKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
   const calls = createOperatorCalls(services, operatorKeys, credentials)
   const { operator } = (await calls.read('auth', '/operator/me', Me)).value
@@ -176,7 +176,7 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
     userId: operator.actor.id,
     role: operator.role,
     calls,
-    form: { csrf: seal.formToken(session.id), key: generateIdempotencyKey() },
+    form: { csrf: sessionCipher.formToken(session.id), key: generateIdempotencyKey() },
     accessToken: tokens.accessToken,
   }
 }

@@ -91,14 +91,14 @@ export interface GivenCode {
 
 /**
  * Steps up the session by a code. A wrong code shows the form again.
- * @throws notSignedIn, formRefused for a form of another page, and serviceAway while auth does not answer
+ * @throws notSignedIn, formRefused for a form of another page, and serviceUnavailable while auth does not answer
  */
 export async function answerFactor(
   request: FastifyRequest,
   reply: FastifyReply,
   { code, next: asked, factor_id: newFactorId }: GivenCode,
 ): Promise<FastifyReply> {
-  const { auth, seal, generateIdempotencyKey } = request.server.deps
+  const { auth, sessionCipher, generateIdempotencyKey } = request.server.deps
   const { session, tokens } = await requireTokens(request)
   requireForm(request, session.id)
   const caller = { accessToken: tokens.accessToken, address: request.ip }
@@ -111,7 +111,7 @@ export async function answerFactor(
     await beginSession(reply, proven.tokens, { signedInAt, generation })
     return reply.redirect(next, 303)
   }
-  const proof = { csrf: seal.formToken(session.id), key: generateIdempotencyKey() }
+  const proof = { csrf: sessionCipher.formToken(session.id), key: generateIdempotencyKey() }
   const newFactor = newFactorId === undefined ? {} : { newFactor: { id: newFactorId } }
   const problem = { message: proven.message, field: proven.status === 401 ? 'code' : undefined }
   return sendRefused(reply, codePage({ proof, next, problem, ...newFactor }), proven)

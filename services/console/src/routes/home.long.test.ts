@@ -21,7 +21,7 @@ describe('GET /: the first page', () => {
     expect([part.statusCode, part.headers['hx-redirect']]).toEqual([204, '/sign-in'])
   })
 
-  it('503: says that auth does not answer while it is away, and works again when it is back', async () => {
+  it('503: says that auth does not answer while it is unavailable, and works again when it is back', async () => {
     const away = await startService('auth')
     const other = await openTestConsole([away])
     const browser = await other.signedIn('viewer')
@@ -57,7 +57,7 @@ describe('GET /: the overview', () => {
     const known = withoutDays(page.text)
     expect(page.status).toBe(200)
     expect(known).toBe(
-      `Overview Services auth database ok mail: no server is set queue ok payments database ok queue ok mail: no mail server is set rates ok inventory database ok queue ok Payments Show test Open disputes 0 Balances of merchants none Exceptions 0 Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS ${USERS} ${INVENTORY}`,
+      `Overview Services auth database ok mail: no server is set queue ok payments database ok queue ok mail: no mail server is set rates ok inventory database ok queue ok Payments Show test Open disputes 0 Balances of merchants none Exceptions 0 Failed deliveries 0 Dead-letter jobs 0 Volume 0 DAYS Declines 0 DAYS ${USERS} ${INVENTORY}`,
     )
     expect([...page.html.matchAll(/<a class="stat(?: none)?" href="([^"]+)">/g)].map(([, path]) => path)).toEqual([
       ...['/disputes?status=open', '/merchants?test=false', '/exceptions', '/deliveries?status=failed', '/jobs'],

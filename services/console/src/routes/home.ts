@@ -50,8 +50,8 @@ async function readPayments(calls: OperatorCalls, test: string): Promise<Reporte
 }
 
 /** Errors of a service for which the page has a text of its own. */
-const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
-  service_away: 'away',
+const ABSENT: Readonly<Record<string, 'unavailable' | 'missing'>> = {
+  service_away: 'unavailable',
   object_not_found: 'missing',
 }
 

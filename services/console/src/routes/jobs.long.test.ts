@@ -35,20 +35,20 @@ describe('GET /jobs', () => {
 })
 
 describe('POST /jobs/:task/:change', () => {
-  it('303: runs dead jobs again after a question, and then lists none', async () => {
+  it('303: runs dead-letter jobs again after a question, and then lists none', async () => {
     await services[1].query(
       "INSERT INTO payments_jobs.job (name, source_name, data) VALUES ('clean_up_dead', 'clean_up', '{}')",
     )
     const browser = await test.signedIn('admin')
     expect((await browser.open('/jobs')).html).toContain('href="/jobs/clean_up/retry" data-ask')
     expect((await browser.open('/jobs/clean_up/retry')).text).toBe(
-      'Retry the dead jobs of clean_up All dead jobs of the task (1 now) run again, with all their attempts. Mend the cause first, or they fail again. Retry Cancel',
+      'Retry the dead-letter jobs of clean_up All dead-letter jobs of the task (1 now) run again, with all their attempts. Mend the cause first, or they fail again. Retry Cancel',
     )
     const page = await browser.submit('/jobs/clean_up/retry')
     expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
       303,
       '/jobs',
-      'The dead jobs of clean_up run again',
+      'The dead-letter jobs of clean_up run again',
     ])
     expect([page.text.includes('No job is dead.'), page.html.includes('/retry"')]).toEqual([true, false])
   })

@@ -50,7 +50,7 @@ describe('POST /locations/:locationId', () => {
     expect([page.status, problemOf(page.html)]).toEqual([422, expect.stringMatching(/name/i)])
   })
 
-  it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {
+  it('503: says that the answer to a change was lost, and a retry finds the version that it made', async () => {
     const id = await createLocation(inventory, 'LOST')
     const lossy = await openLossyConsole(auth, inventory, await test.signedIn('admin'))
     const { browser } = lossy

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signIn, wayTo } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createUser, PASSWORD, type RunningService, startService } from '../../test/services.ts'
-import { IDLE_MS, LIFE_MS } from '../sessions/session-seal.ts'
+import { IDLE_MS, LIFE_MS } from '../sessions/session-cipher.ts'
 
 let auth: RunningService
 let test: TestConsole
@@ -88,7 +88,7 @@ describe('POST /sign-in', () => {
       headers: { origin: test.origin, 'content-type': 'application/x-www-form-urlencoded' },
       payload: new URLSearchParams({ email: 'ada@example.com', password: PASSWORD }).toString(),
     })
-    const { value: _sealed, ...cookie } = answer.cookies[0] ?? { value: '' }
+    const { value: _encrypted, ...cookie } = answer.cookies[0] ?? { value: '' }
     expect(cookie).toEqual({ name: 'trestle_console', path: '/', httpOnly: true, sameSite: 'Lax' })
     expect(answer.body).toBe('')
   })

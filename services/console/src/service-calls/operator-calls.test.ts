@@ -7,8 +7,8 @@ import {
   notSignedIn,
   objectNotFound,
   operatorForbidden,
-  serviceAway,
   serviceRefused,
+  serviceUnavailable,
   tooManyRequests,
   valuesInvalid,
 } from '../errors.ts'
@@ -85,7 +85,7 @@ describe('read', () => {
     [429, tooManyRequests()],
     [302, answerUnreadable({ service: 'auth' })],
     [400, serviceRefused({ message: 'Wrong' })],
-    [500, serviceAway({ service: 'auth' })],
+    [500, serviceUnavailable({ service: 'auth' })],
   ])('refuses the status %i of a service as an error of the console', async (status, error) => {
     answer = { status, body: { code: 'x', message: 'Wrong' } }
     await expect(calls.read('auth', '/operator/users', Users)).rejects.toThrow(error)

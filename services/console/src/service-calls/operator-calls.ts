@@ -62,11 +62,11 @@ export interface Listed<T> {
 
 export interface OperatorCalls {
   has(service: ServiceName): boolean
-  /** Reads an object or a list. @throws the errors of `refuse`, answerUnreadable and serviceAway */
+  /** Reads an object or a list. @throws the errors of `refuse`, answerUnreadable and serviceUnavailable */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
-  /** Opens the rows of a list as CSV, which arrive in pieces. @throws the errors of `refuse`, serviceAway and serviceBusy */
+  /** Opens the rows of a list as CSV, which arrive in pieces. @throws the errors of `refuse`, serviceUnavailable and serviceBusy */
   openCsv(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
-  /** Opens a file. @throws the errors of `refuse`, serviceAway and serviceBusy */
+  /** Opens a file. @throws the errors of `refuse`, serviceUnavailable and serviceBusy */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /**
    * @throws valuesInvalid for a malformed key or version, operatorForbidden if the console has no key of the role;

@@ -37,7 +37,7 @@ export interface ServiceAnswer {
   readonly etag: string | undefined
 }
 
-/** Calls a service. Rejects with serviceAway when it does not answer, or answers that it cannot now. */
+/** Calls a service. Rejects with serviceUnavailable when it does not answer, or answers that it cannot now. */
 export type SendCall = (call: ServiceCall) => Promise<ServiceAnswer>
 
 /** Opens a file of a service, which is read while it arrives. Rejects as `SendCall` does. */

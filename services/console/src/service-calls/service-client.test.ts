@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { type StubAnswer, type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { objectNotFound, serviceAway, serviceBusy } from '../errors.ts'
+import { objectNotFound, serviceBusy, serviceUnavailable } from '../errors.ts'
 import { createServiceClient, type ServiceClient } from './service-client.ts'
 
 let service: StubProvider
@@ -16,7 +16,7 @@ beforeEach(() => {
   answer = { body: { data: [] } }
 })
 
-const AWAY = serviceAway({ service: 'inventory' })
+const UNAVAILABLE = serviceUnavailable({ service: 'inventory' })
 const list = { service: 'inventory', method: 'GET', path: '/products', headers: {} } as const
 const sentBy = async (call: object) => {
   await client.send({ ...list, ...call })
@@ -74,19 +74,19 @@ describe('send', () => {
     ['500', { status: 500 }],
     ['503', { status: 503 }],
     ['more than 16 MiB', { body: 'x'.repeat(16 * 1024 * 1024 + 1) }],
-  ])('503: counts a service that answers %s as away', async (_what, given) => {
+  ])('503: counts a service that answers %s as unavailable', async (_what, given) => {
     answer = given
-    await expect(client.send(list)).rejects.toThrow(AWAY)
+    await expect(client.send(list)).rejects.toThrow(UNAVAILABLE)
   })
 
-  it('503: counts a service as away that nobody reaches', async () => {
+  it('503: counts an unreachable service as unavailable', async () => {
     const gone = await startStubProvider(() => undefined)
     await gone.close()
-    await expect(createServiceClient({ inventory: gone.url }).send(list)).rejects.toThrow(AWAY)
+    await expect(createServiceClient({ inventory: gone.url }).send(list)).rejects.toThrow(UNAVAILABLE)
   })
 
-  it('503: counts a service without an address as away', async () => {
-    await expect(client.send({ ...list, service: 'auth' })).rejects.toThrow(serviceAway({ service: 'auth' }))
+  it('503: counts a service without an address as unavailable', async () => {
+    await expect(client.send({ ...list, service: 'auth' })).rejects.toThrow(serviceUnavailable({ service: 'auth' }))
   })
 
   it('404: calls nothing for a path that leads to another object', async () => {
@@ -117,11 +117,11 @@ describe('openFile', () => {
     expect(await client.openFile(file)).toEqual({ kind: 'refused', status })
   })
 
-  it('503: distinguishes a service that cannot take another file from a service that is away', async () => {
+  it('503: distinguishes a service that cannot take another file from an unavailable service', async () => {
     answer = { status: 503, body: 'x'.repeat(1_000_000) }
     await expect(client.openFile(file)).rejects.toThrow(serviceBusy({ service: 'inventory' }))
     answer = { status: 500, body: 'x'.repeat(1_000_000) }
-    await expect(client.openFile(file)).rejects.toThrow(AWAY)
+    await expect(client.openFile(file)).rejects.toThrow(UNAVAILABLE)
   })
 
   it('404: opens no path that leads to another object', async () => {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound, hostOf } from '@trestle/common/outbound/outbound.ts'
-import { serviceAway, serviceBusy } from '../errors.ts'
+import { serviceBusy, serviceUnavailable } from '../errors.ts'
 import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type ServiceName, urlOf } from './service-call.ts'
 
 /** How long a page waits for a service, in milliseconds. */
@@ -11,7 +11,7 @@ const FILE_TIMEOUT_MS = 3_600_000
 /** More than the largest answer that is read whole: the bank files of a batch of 5,000 payouts, as base64. */
 const BYTES_MAX = 16 * 1024 * 1024
 /** From this status on, it is unknown whether a change was made: the service is out of order, or has a defect. */
-const AWAY_STATUS = 500
+const UNAVAILABLE_STATUS = 500
 /** A service answers this to a file if it already sends as many as it can, or while it starts or stops. */
 const BUSY_STATUS = 503
 
@@ -23,13 +23,13 @@ export interface ServiceClient {
 /**
  * Calls the services by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
  * called, wherever they are.
- * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
+ * @returns calls that reject with serviceUnavailable when the service does not answer in time, or answers 5xx
  */
 export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, string>>>): ServiceClient {
   const outbound = createOutbound(Object.values(urls).map(hostOf))
   const requestTo = ({ service, path, query }: Pick<ServiceCall, 'service' | 'path' | 'query'>) => {
     const base = urls[service]
-    if (base === undefined) throw away(service, new Error(`${service} has no address`))
+    if (base === undefined) throw unavailable(service, new Error(`${service} has no address`))
     return { url: urlOf(base, { path, query }), origin: 'operator' } as const
   }
   return {
@@ -69,14 +69,14 @@ async function reach<T>(service: ServiceName, asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (cause) {
-    throw away(service, cause)
+    throw unavailable(service, cause)
   }
 }
 
 function requireAnswer(service: ServiceName, { status }: { readonly status: number }): void {
-  if (status >= AWAY_STATUS) throw away(service, new Error(`${service} answered ${status}`))
+  if (status >= UNAVAILABLE_STATUS) throw unavailable(service, new Error(`${service} answered ${status}`))
 }
 
-function away(service: ServiceName, cause: unknown): HttpError {
-  return serviceAway({ service }, { cause })
+function unavailable(service: ServiceName, cause: unknown): HttpError {
+  return serviceUnavailable({ service }, { cause })
 }

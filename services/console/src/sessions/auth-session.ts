@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { FORM_TEXTS } from '../errors.ts'
 import { refuse } from '../service-calls/operator-calls.ts'
 import { type Refusal, readBody, readRefusal, type SendCall } from '../service-calls/service-call.ts'
-import type { Session } from './session-seal.ts'
+import type { Session } from './session-cipher.ts'
 
 /** The answer of auth when it makes or refreshes a session. */
 const AuthSession = z.looseObject({
@@ -209,7 +209,7 @@ export interface Tokens extends AuthTokens {
 export interface AccessTokens {
   /**
    * The tokens of a session. Refreshes an access token that is about to expire, once for all requests of the session.
-   * Undefined: auth has ended the session, or its cookie is older than the second factor. Rejects with serviceAway while auth
+   * Undefined: auth has ended the session, or its cookie is older than the second factor. Rejects with serviceUnavailable while auth
    * does not answer.
    */
   find(session: Session, address: string): Promise<Tokens | undefined>

@@ -118,7 +118,7 @@ describe('movePage', () => {
   it.each([
     ['what is on hand now', {}, '3'],
     ['what is on hand now after a refusal', { sent: SENT }, '3'],
-    ['what was sent, for a repeat under the same key', { sent: { ...SENT, expectedOnHand: 2 } }, '2'],
+    ['what was sent, for a retry with the same key', { sent: { ...SENT, expectedOnHand: 2 } }, '2'],
   ])('carries %s as the expected quantity', (_what, changes, expected) => {
     const { html } = movePage(place('count'), { role: 'admin', proof: PROOF, ...changes }).main
     expect(hiddenOf(html)).toEqual({

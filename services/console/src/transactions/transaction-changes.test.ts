@@ -125,7 +125,7 @@ describe('the call of an operation', () => {
     expect(changeOf('refund').call(shownTransaction({ limits }), { amount })).toEqual({ problem, field: 'amount' })
   })
 
-  it('repeats the amount that was left at the first attempt, so that payments recognises the repeat', () => {
+  it('repeats the amount that was left at the first attempt, so that payments recognises the retry', () => {
     expect(changeOf('refund').call(shownTransaction({ limits: { refund: 0 } }), { amount: '50' })).toEqual({
       method: 'POST',
       path: `/operator/transactions/${ID}/refunds`,

@@ -23,7 +23,7 @@ export function messagesPath(filter: Readonly<Record<string, string>> = {}): str
 export const MESSAGE_TONES = { waiting: 'info', sent: 'good', failed: 'bad' } as const
 
 /** The messages that auth sends again while their cause lasts (console reference: Messages of operators). */
-const REPEATED: ReadonlySet<string> = new Set([
+const RESENDABLE: ReadonlySet<string> = new Set([
   'confirmation',
   'invite',
   'recovery',
@@ -34,8 +34,8 @@ const REPEATED: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a message of this purpose may be sent again. Auth judges the rest. */
-export function mayBeRepeated(purpose: string): boolean {
-  return REPEATED.has(purpose)
+export function mayBeResent(purpose: string): boolean {
+  return RESENDABLE.has(purpose)
 }
 
 /** The list of mails and SMS, with the reason of each failure. */
@@ -98,7 +98,7 @@ function messageColumns({ role }: Viewer): readonly Column<Message>[] {
     {
       label: '',
       cell: (message) =>
-        html`${mayDo(role, 'messages.resend') && mayBeRepeated(message.purpose) ? askLink(resendPath(message), 'Send again…') : undefined}`,
+        html`${mayDo(role, 'messages.resend') && mayBeResent(message.purpose) ? askLink(resendPath(message), 'Send again…') : undefined}`,
     },
   ]
 }

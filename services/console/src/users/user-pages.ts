@@ -19,7 +19,7 @@ import {
 } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { answerWith } from '../service-calls/service-call.ts'
-import { MESSAGE_TONES, mayBeRepeated, messagesPath } from './message-list.ts'
+import { MESSAGE_TONES, mayBeResent, messagesPath } from './message-list.ts'
 import { userChanges } from './user-changes.ts'
 import {
   nameOf,
@@ -214,7 +214,7 @@ function messagesCard(shown: ShownUser, viewer: Viewer): Html {
     html`<strong>${purpose}</strong> ${badge(status, MESSAGE_TONES[status])}${error ? html`<p class="hint">${error}</p>` : undefined}`,
     html`<span class="long">${kind} to ${to}</span>`,
     time(at),
-    html`${mayBeRepeated(purpose) ? partChangeLink(userChanges, { name: 'resend', shown, given: { message: id } }, viewer) : undefined}`,
+    html`${mayBeResent(purpose) ? partChangeLink(userChanges, { name: 'resend', shown, given: { message: id } }, viewer) : undefined}`,
   ])
   const heads = ['Message', { label: 'To', kind: 'bare' }, { label: 'At', kind: 'when' }, ''] as const
   return card('Messages', smallTable('Messages', heads, rows), all)

@@ -42,7 +42,7 @@ describe('POST /products/:productId/edit', () => {
     ])
   })
 
-  it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {
+  it('503: says that the answer to a change was lost, and a retry finds the version that it made', async () => {
     const id = await createProduct(inventory, 'LOST', '{"a":1}')
     const lossy = await openLossyConsole(auth, inventory, await test.signedIn('admin'))
     const { browser } = lossy

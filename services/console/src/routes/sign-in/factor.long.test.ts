@@ -115,7 +115,7 @@ describe('POST /sign-in/factor', () => {
     await lenient.stop()
   })
 
-  it('303: opens the console in each of several processes that take turns', async () => {
+  it('303: opens the console in each of several alternating processes', async () => {
     const second = await openTestConsole([auth], { CONSOLE_REQUIRE_MFA: 'yes' })
     const [here, there] = [test.browser(), second.browser()]
     const { email } = await createUser(auth, 'turns@example.com', 'viewer')

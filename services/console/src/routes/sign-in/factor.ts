@@ -27,9 +27,9 @@ export const factorRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 async function askForFactor(request: FastifyRequest, reply: FastifyReply, next: string): Promise<FastifyReply> {
-  const { auth, seal, generateIdempotencyKey } = request.server.deps
+  const { auth, sessionCipher, generateIdempotencyKey } = request.server.deps
   const { session, tokens } = await requireTokens(request)
-  const proof = { csrf: seal.formToken(session.id), key: generateIdempotencyKey() }
+  const proof = { csrf: sessionCipher.formToken(session.id), key: generateIdempotencyKey() }
   const factor = await auth.findFactor(tokens.accessToken, request.ip)
   if (factor?.kind === 'other') return sendSignInPage(reply, otherFactorPage())
   return sendSignInPage(reply, (factor === undefined ? beginFactorPage : codePage)({ proof, next }))

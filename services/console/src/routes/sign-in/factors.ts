@@ -17,7 +17,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     const known = await app.deps.auth.findFactor(tokens.accessToken, request.ip)
     if (known !== undefined) return reply.redirect(PATHS.signInFactor, 303)
     const newFactor = await app.deps.auth.enrolFactor(tokens.accessToken, request.ip)
-    const proof = { csrf: app.deps.seal.formToken(session.id), key: app.deps.generateIdempotencyKey() }
+    const proof = { csrf: app.deps.sessionCipher.formToken(session.id), key: app.deps.generateIdempotencyKey() }
     return sendSignInPage(reply, codePage({ proof, next: ownPath(request.body.next), newFactor }))
   })
 }

@@ -32,7 +32,7 @@ describe('POST /users/new', () => {
     expect(wayTo(await signIn(test.browser(), typed.email))).toEqual([303, '/'])
   })
 
-  it('503: a lost answer asks for the same password again, and the repeat makes the user once', async () => {
+  it('503: a lost answer asks for the same password again, and the retry makes the user once', async () => {
     const lossy = await openLossyConsole(auth, auth, await test.signedIn('admin'))
     const typed = { email: 'lost@example.com', password: PASSWORD, confirmed: 'yes' }
     await lossy.browser.open('/users/new')

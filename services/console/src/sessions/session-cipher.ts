@@ -50,10 +50,10 @@ function cutNotice(text: string): string {
 }
 
 /** Encrypts cookies, and proves that a form came from a page of its session. */
-export interface SessionSeal {
-  seal(session: Session): Promise<string>
+export interface SessionCipher {
+  encrypt(session: Session): Promise<string>
   /** Undefined for a text that none of the secrets has encrypted. */
-  open(text: string): Promise<Session | undefined>
+  decrypt(text: string): Promise<Session | undefined>
   /** The value of the field `_csrf` of each form of a session. */
   formToken(sessionId: string): string
   isFormToken(sessionId: string, token: string): boolean
@@ -67,19 +67,20 @@ const KEY_BYTES = 32
  * @param secrets at least 32 random bytes each
  * @throws Error without a secret
  */
-export function createSessionSeal(secrets: readonly Buffer[]): SessionSeal {
+export function createSessionCipher(secrets: readonly Buffer[]): SessionCipher {
   const derive = (purpose: string) => secrets.map((secret) => deriveKey(secret, purpose))
   const [cookieKeys, formKeys] = [derive('trestle console cookie'), derive('trestle console form')]
   const [cookieKey] = cookieKeys
   const [formKey] = formKeys
-  if (cookieKey === undefined || formKey === undefined) throw new Error('a session cannot be sealed without a secret')
+  if (cookieKey === undefined || formKey === undefined)
+    throw new Error('a session cannot be encrypted without a secret')
   const macOf = (key: Uint8Array, sessionId: string) => createHmac('sha256', key).update(sessionId).digest()
   return {
-    seal: (session) =>
+    encrypt: (session) =>
       new CompactEncrypt(new TextEncoder().encode(JSON.stringify(Session.parse(session))))
         .setProtectedHeader(ENCRYPTION)
         .encrypt(cookieKey),
-    open: (text) => openWith(cookieKeys, text),
+    decrypt: (text) => openWith(cookieKeys, text),
     formToken: (sessionId) => macOf(formKey, sessionId).toString('base64url'),
     isFormToken: (sessionId, token) => {
       const given = Buffer.from(token, 'base64url')

@@ -13,7 +13,7 @@ import { idOf, seedTransactions } from './transactions.ts'
 // The work of operators without a mouse: each step presses keys, and a step that leads to a page waits for what it shows.
 
 removeFoldersAtEnd()
-/** Many times what a journey needs on an idle machine. */
+/** Many times the time that a scenario needs on an idle machine. */
 const TIMEOUT_MS = 240_000
 /** More stops than any page of the tests has. */
 const STOPS_MAX = 120
@@ -300,7 +300,7 @@ describe.runIf(canTestWith('chromium'))('the work of operators, in Chromium', ()
       const context = await chromium.newContext()
       const page = await context.newPage()
       await page.goto(`${test.origin}/sign-in`)
-      await walk(page, [
+      await play(page, [
         ['see', 'Password'],
         ['reach', 'Email'],
         ['type', `${role}@example.com`],
@@ -324,7 +324,7 @@ describe.runIf(canTestWith('chromium'))('the work of operators, in Chromium', ()
       // some time after, so one that comes with the key press is too late on a busy machine.
       page.on('filechooser', () => undefined)
       await page.goto(test.origin)
-      await walk(page, [['see', 'Overview'], ...steps])
+      await play(page, [['see', 'Overview'], ...steps])
       await page.close()
     },
     TIMEOUT_MS,
@@ -344,7 +344,7 @@ describe.runIf(canTestWith('chromium'))('the work of operators, in Chromium', ()
       asked.length = 0
       await page.keyboard.down('Enter')
       await page.keyboard.up('Enter')
-      await walk(page, ask('Refund…', 'This cannot be undone.'))
+      await play(page, ask('Refund…', 'This cannot be undone.'))
       const heading = await page.locator(':focus').textContent()
       await page.keyboard.press('Enter')
       expect([heading, asked, await page.locator('form[aria-busy]').count()]).toEqual([
@@ -359,7 +359,7 @@ describe.runIf(canTestWith('chromium'))('the work of operators, in Chromium', ()
 })
 
 /** Takes the steps in turn. Fails where Tab leads to no such element, or a page shows no such text. */
-async function walk(page: Page, steps: readonly Step[]): Promise<void> {
+async function play(page: Page, steps: readonly Step[]): Promise<void> {
   for (const [act, ...words] of steps) {
     const [text = '', content = ''] = words
     if (act === 'press') for (const key of words) await page.keyboard.press(key)
