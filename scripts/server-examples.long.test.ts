@@ -34,7 +34,7 @@ describe('the SQL of documents, on a database of auth', () => {
     database = await createEmptyDatabase()
     const { directUrl: url } = database
     const settings = { url, migrationUrl: url, namespace: '', schema: 'auth', role: undefined }
-    await migrateUp(migrateOptions({ database: settings, behaviours: { makesPgcrypto: true } }))
+    await migrateUp(migrateOptions({ database: settings, compatibility: { makesPgcrypto: true } }))
     superuser = new pg.Client(url)
     await superuser.connect()
   })

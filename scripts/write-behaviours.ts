@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { BEHAVIOURS_BY_SUBJECT, KEPT_BEHAVIOURS, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
+import { KEPT_DIFFERENCES, OPTIONS_BY_SUBJECT, SETTING_DEFAULTS } from '../services/auth/src/config/compatibility.ts'
 import { SETTINGS_WITHOUT_EFFECT } from '../services/auth/src/config/profile.ts'
 
 const BEGIN = '<!-- Written by `pnpm behaviours` -->'
@@ -20,7 +20,7 @@ export function withBehaviours(page: string): string {
 }
 
 function tables(): string {
-  const behaviours = Object.entries(BEHAVIOURS_BY_SUBJECT).flatMap(([title, rows]) => [
+  const behaviours = Object.entries(OPTIONS_BY_SUBJECT).flatMap(([title, rows]) => [
     `#### ${title}`,
     table(
       ['Subject', '`compatible`', '`supabase`', 'Why'],
@@ -38,7 +38,7 @@ function tables(): string {
     `\`${supabase}\``,
     reason,
   ])
-  const kept = KEPT_BEHAVIOURS.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
+  const kept = KEPT_DIFFERENCES.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
   return [
     '### Behaviours',
     ...behaviours,

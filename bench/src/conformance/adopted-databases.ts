@@ -56,7 +56,7 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
   'services/auth/test/auth-js/sign-in.long.test.ts': {
     'signInWithOtp creates a user for a new email once the code is verified': AT_ONCE,
   },
-  'services/auth/test/behaviours/behaviours.long.test.ts': {
+  'services/auth/test/compatibility/compatibility.long.test.ts': {
     'AUTH_PROFILE=compatible createUserOnCodeRequest: behaves as the table says': AT_ONCE,
     'AUTH_PROFILE=compatible showErrorsOfTriggers: behaves as the table says': REPORTED,
   },

@@ -117,7 +117,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     meter: deps.meter,
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES_MAX,
-    headBytesMax: config.behaviours.headBytesMax,
+    headBytesMax: config.compatibility.headBytesMax,
     handlerTimeoutMs: config.server.handlerTimeoutMs,
     trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
@@ -129,9 +129,9 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(httpTelemetry, { meter: deps.meter })
   await app.register(headers, {
     corsAllowedHeaders: config.server.corsAllowedHeaders,
-    errorCode: config.behaviours.sendErrorCodeHeader,
+    errorCode: config.compatibility.sendErrorCodeHeader,
   })
-  await app.register(upstreamAnswers, { behaviours: config.behaviours })
+  await app.register(upstreamAnswers, { compatibility: config.compatibility })
   await app.register(clientAddress, { config })
   await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)

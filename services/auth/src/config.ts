@@ -10,7 +10,7 @@ import {
   type SettingPrefixes,
 } from '@trestle/common/config/unknown-settings.ts'
 import { largePoolWarnings, removedDatabaseSettings } from '@trestle/service/database-settings.ts'
-import { type BehaviourProfile, type Behaviours, behavioursOf } from './config/behaviours.ts'
+import { type CompatibilityOptions, type CompatibilityProfile, compatibilityOf } from './config/compatibility.ts'
 import {
   dangerousSettings,
   mailRules,
@@ -71,9 +71,9 @@ import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
-  /** For people to read. The code asks `behaviours`. */
-  readonly profile: BehaviourProfile
-  readonly behaviours: Behaviours
+  /** For people to read. The code asks `compatibility`. */
+  readonly profile: CompatibilityProfile
+  readonly compatibility: CompatibilityOptions
   readonly server: ServerConfig
   readonly database: AuthDatabaseSettings
   readonly signup: SignupConfig
@@ -131,13 +131,13 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     isExpected: isExpectedInStrict,
     rules: RULES,
   })
-  const [behaviours, aliases] = [behavioursOf(values.PROFILE), listAliases(source)]
+  const [compatibility, aliases] = [compatibilityOf(values.PROFILE), listAliases(source)]
   return {
     profile: values.PROFILE,
-    behaviours,
-    server: toServerConfig(values, behaviours),
+    compatibility,
+    server: toServerConfig(values, compatibility),
     database: toDatabaseConfig(values),
-    signup: toSignupConfig(values, behaviours),
+    signup: toSignupConfig(values, compatibility),
     jwt: toJwtConfig(values),
     security: toSecurityConfig(values),
     rateLimits: toRateLimitConfig(values),
@@ -148,8 +148,8 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     webauthn: toWebauthnConfig(values),
     hooks: toHooksConfig(values),
     external: toExternalConfig(values),
-    mail: toMailConfig(values, behaviours),
-    sms: toSmsConfig(values, behaviours),
+    mail: toMailConfig(values, compatibility),
+    sms: toSmsConfig(values, compatibility),
     aliases,
     templateProblems: templateProblems(values),
     warnings: [
@@ -170,7 +170,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     ].map((warning) => namedAsSet(warning, aliases)),
     notes: [
       ...profileNotes(choice.selectedBy),
-      ...(values.TRUSTED_PROXIES === undefined && behaviours.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),
+      ...(values.TRUSTED_PROXIES === undefined && compatibility.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),
     ],
   }
 }

@@ -152,7 +152,7 @@ export async function createDeps(
     sms: config.sms.gateway && (await createSmsGateway(config.sms.gateway, outbound)),
     outbound,
     keySets: createKeySets(outbound, now),
-    hooks: createHooks(config.hooks, { outbound, logger, behaviours: config.behaviours, now }),
+    hooks: createHooks(config.hooks, { outbound, logger, compatibility: config.compatibility, now }),
     close: async () => {
       mailer.close()
       limiters.close()
@@ -163,10 +163,10 @@ export async function createDeps(
 }
 
 function openKeyRing(
-  { jwt, behaviours }: AuthConfig,
+  { jwt, compatibility }: AuthConfig,
   rest: Pick<AuthDeps, 'db' | 'logger' | 'encryptionKeys'>,
 ): KeyRing {
-  return createKeyRing({ ...rest, jwt, tokenRules: behaviours, randomBytes })
+  return createKeyRing({ ...rest, jwt, tokenRules: compatibility, randomBytes })
 }
 
 /** The writes of sign-ins, which go to the database in batches. */
@@ -189,11 +189,11 @@ interface HasherParts {
 
 function createHasher(
   { runTasks, meter, encryptionKeys }: HasherParts,
-  { passwords, behaviours }: AuthConfig,
+  { passwords, compatibility }: AuthConfig,
 ): PasswordHasher {
   return createPasswordHasher({
     runTasks,
-    scheme: { algorithm: passwords.algorithm, replacesOthers: !behaviours.keepOutdatedHashes },
+    scheme: { algorithm: passwords.algorithm, replacesOthers: !compatibility.keepOutdatedHashes },
     concurrency: availableParallelism(),
     clock: () => performance.now(),
     readHash: (userId, hash) => readUpstreamSecret(encryptionKeys, userId, hash),

@@ -190,13 +190,13 @@ function toUnexpected(cause: unknown): HttpError {
 function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
   if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined
   const { config, names } = request.server.deps
-  const report = config.behaviours.showErrorsOfTriggers ? reportOfNeighbour(cause, names) : undefined
+  const report = config.compatibility.showErrorsOfTriggers ? reportOfNeighbour(cause, names) : undefined
   return report && new NeighbourError(report, cause)
 }
 
 function oauthNamesOf(request: FastifyRequest | undefined): ErrorBodyContext['oauthNames'] {
   if (!request?.routeOptions.config.oauthNames) return 'none'
-  return request.server.deps.config.behaviours.showOAuthErrorMembers
+  return request.server.deps.config.compatibility.showOAuthErrorMembers
 }
 
 function apiVersionOf(request: FastifyRequest | undefined): string | undefined {

@@ -9,7 +9,7 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import type { Behaviours } from './config/behaviours.ts'
+import type { CompatibilityOptions } from './config/compatibility.ts'
 import type { AuthDatabaseSettings } from './config/process.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
 import { mailTask } from './messages/mail-job.ts'
@@ -46,7 +46,7 @@ const policyCallers: Callers = {
 interface DatabaseConfig {
   readonly database: Pick<AuthDatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'schema' | 'url'> &
     Partial<Pick<AuthDatabaseSettings, 'isProduction'>>
-  readonly behaviours?: Pick<Behaviours, 'makesPgcrypto'>
+  readonly compatibility?: Pick<CompatibilityOptions, 'makesPgcrypto'>
 }
 
 export function authNames({
@@ -74,7 +74,7 @@ export function serviceFunctions({
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
   const { migrationUrl: url, role, url: serviceUrl } = config.database
-  const makesPgcrypto = config.behaviours?.makesPgcrypto === true
+  const makesPgcrypto = config.compatibility?.makesPgcrypto === true
   return {
     url,
     names,

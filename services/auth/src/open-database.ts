@@ -57,7 +57,10 @@ export async function fitToDatabase(config: AuthConfig, { db, names }: Database<
   // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside the tables of others.
   const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
   if (!isAdopted) return config
-  return { ...config, behaviours: { ...config.behaviours, createUserOnCodeRequest: true, showErrorsOfTriggers: true } }
+  return {
+    ...config,
+    compatibility: { ...config.compatibility, createUserOnCodeRequest: true, showErrorsOfTriggers: true },
+  }
 }
 
 /**

@@ -13,10 +13,10 @@ const SCHEMA = 'auth'
  * the owner of the tables, and the database keeps its neighbours: a table that a trigger of `users` fills, policies and a view.
  */
 export async function createAdoptedDatabase(load: (url: string) => AuthConfig = loadLeast): Promise<TemporaryDatabase> {
-  const { database, behaviours } = load('postgres://nowhere')
+  const { database, compatibility } = load('postgres://nowhere')
   const { schema } = database
   const copy = await createTemporaryDatabase({
-    template: `auth adopted ${schema} ${behaviours.makesPgcrypto} ${Object.keys(authMigrations).join(' ')}`,
+    template: `auth adopted ${schema} ${compatibility.makesPgcrypto} ${Object.keys(authMigrations).join(' ')}`,
     migrate: async (superuserUrl) => {
       await loadDump(superuserUrl, 'v2.196.0')
       await runSql(superuserUrl, EMPTY)

@@ -3,7 +3,7 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { Behaviours } from '../src/config/behaviours.ts'
+import type { CompatibilityOptions } from '../src/config/compatibility.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
@@ -315,8 +315,8 @@ describe('pgcrypto', () => {
     )
     const given = Object.assign(new URL(url), { username: role, password: 'secret' }).href
     const settings = { url: given, migrationUrl: given, namespace: '', schema: 'auth', role: undefined }
-    const optionsFor = (behaviours: Pick<Behaviours, 'makesPgcrypto'>) =>
-      migrateOptions({ database: settings, behaviours })
+    const optionsFor = (compatibility: Pick<CompatibilityOptions, 'makesPgcrypto'>) =>
+      migrateOptions({ database: settings, compatibility })
     return { admin, optionsFor, forbid: () => admin.query(`REVOKE CREATE ON DATABASE ${name} FROM ${role}`) }
   }
 

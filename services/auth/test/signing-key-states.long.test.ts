@@ -29,7 +29,11 @@ it('a signing key goes through the arrows of its diagram, and through no others'
   const [own, other] = await Promise.all(['own', 'other'].map((kid) => generateSigningKey('EdDSA', kid)))
   const startWith = (key: typeof own, use: 'sign' | 'verify') => {
     const seedKeys = key === undefined ? [] : [{ ...key, key_ops: [use] }]
-    return createKeyRing({ ...deps, jwt: { ...deps.config.jwt, seedKeys }, tokenRules: deps.config.behaviours }).load()
+    return createKeyRing({
+      ...deps,
+      jwt: { ...deps.config.jwt, seedKeys },
+      tokenRules: deps.config.compatibility,
+    }).load()
   }
   const promote = (kid: string, ageSecondsMin: number) => promoteSigningKey(deps, { kid, ageSecondsMin }, runWorkAlone)
   const retire = (tokens: TokensOfRetired) => retireSigningKey(deps, { kid: 'own', tokens }, runWorkAlone)

@@ -85,7 +85,7 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   'a hook': (url) => {
     const hook = { url, keys: [Buffer.alloc(24)] }
     const { logger } = createLogger({ level: 'panic', stdout: false })
-    const deps = { outbound, now: () => new Date(), logger, behaviours: load({}).behaviours }
+    const deps = { outbound, now: () => new Date(), logger, compatibility: load({}).compatibility }
     const hooks = createHooks({ BEFORE_USER_CREATED: hook }, deps)
     return hooks.call('BEFORE_USER_CREATED', {})
   },

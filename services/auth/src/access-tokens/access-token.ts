@@ -1,4 +1,4 @@
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { JWT_PROBLEMS } from '../errors.ts'
 import type { SigningKey } from './signing-key.ts'
 
@@ -121,7 +121,7 @@ function decodePart(part: string): Buffer | undefined {
   return bytes.length > 0 && bytes.toString('base64url') === part ? bytes : undefined
 }
 
-export type TokenRules = Pick<Behaviours, 'headBytesMax'>
+export type TokenRules = Pick<CompatibilityOptions, 'headBytesMax'>
 
 /** Room for the request line and the other headers of a request. */
 const OTHER_BYTES = 2_048

@@ -1,5 +1,5 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { type NotifyDeps, notify } from '../messages/mail-job.ts'
@@ -10,7 +10,7 @@ import type { User } from '../users/user.ts'
 import { setOwnIdentity, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'mail' | 'signup'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'database' | 'mail' | 'signup'>
 }
 
 /**
@@ -93,7 +93,7 @@ export async function applyPhoneChange(
   })
   await upsertAddressChange(trx, user, { kind: 'phone', at })
   const owner = await setOwnIdentity(trx, updated, { identifier, isVerified: true, at })
-  const isLinked = user.phone === null && deps.config.behaviours.notifyFirstPhoneAsLinked
+  const isLinked = user.phone === null && deps.config.compatibility.notifyFirstPhoneAsLinked
   const linked = { name: 'IDENTITY_LINKED', variables: { Provider: 'phone' } } as const
   const changed = { name: 'PHONE_CHANGED', variables: { Phone: newPhone, OldPhone: user.phone } } as const
   await notify(trx, deps, owner, isLinked ? linked : changed)
@@ -114,13 +114,13 @@ type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 type EmailChangeRule = 'both' | 'new' | 'either'
 
 function emailChangeRule({
-  behaviours,
+  compatibility,
   mail,
 }: {
-  readonly behaviours: Pick<Behaviours, 'applyEmailChangeUnderAutoconfirm'>
+  readonly compatibility: Pick<CompatibilityOptions, 'applyEmailChangeUnderAutoconfirm'>
   readonly mail: Pick<AuthConfig['mail'], 'autoconfirm' | 'secureEmailChange'>
 }): EmailChangeRule {
-  if (mail.autoconfirm && behaviours.applyEmailChangeUnderAutoconfirm) return 'either'
+  if (mail.autoconfirm && compatibility.applyEmailChangeUnderAutoconfirm) return 'either'
   return mail.secureEmailChange ? 'both' : 'new'
 }
 

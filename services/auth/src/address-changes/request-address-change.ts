@@ -33,12 +33,12 @@ import {
 } from './apply-address-change.ts'
 
 export interface MessageAllowanceDeps extends SmsAllowanceDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'mail' | 'sms'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'mail' | 'sms'>
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 
 interface ChangeDeps extends ApplyDeps, EmailChangeDeps, PhoneChangeDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'mfa' | 'signup' | 'sms'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'database' | 'jwt' | 'mail' | 'mfa' | 'signup' | 'sms'>
 }
 
 /** Addresses that a user wants, normalised, and how they are to be confirmed. */
@@ -119,7 +119,7 @@ export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 
-type ResendDeps = PhoneChangeDeps & AuditDeps & { readonly config: Pick<AuthConfig, 'behaviours'> }
+type ResendDeps = PhoneChangeDeps & AuditDeps & { readonly config: Pick<AuthConfig, 'compatibility'> }
 
 /** The messages of a change of email: one to the new address, and one to the current address for a secure change. */
 interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
@@ -236,10 +236,10 @@ const YOUNG_MS = 86_400_000
 
 /** Whether a message that is sent again makes a change begin from the start: for an operator, and in the profile supabase. */
 function restartsChange(
-  { config }: { readonly config: Pick<AuthConfig, 'behaviours'> },
+  { config }: { readonly config: Pick<AuthConfig, 'compatibility'> },
   request: MessageRequest,
 ): boolean {
-  return request.restartsChange === true || config.behaviours.restartChangeAtResend
+  return request.restartsChange === true || config.compatibility.restartChangeAtResend
 }
 
 /**

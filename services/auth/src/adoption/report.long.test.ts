@@ -102,8 +102,8 @@ it('adopt --check and an import name users whose phones a profile does not look 
   const restored = await restore('v2.43.1')
   await storeOddPhones(restored)
   const { deps } = restored
-  const behaviours = { ...deps.config.behaviours, findUserByMalformedPhone: false }
-  const { losses } = await checkAdoption({ ...deps, config: { ...deps.config, behaviours } }, { force: false })
+  const compatibility = { ...deps.config.compatibility, findUserByMalformedPhone: false }
+  const { losses } = await checkAdoption({ ...deps, config: { ...deps.config, compatibility } }, { force: false })
   expect(losses.filter(({ what }) => what.includes('phone'))).toEqual([unfound(restored), lost(restored)])
   const imported = await (await openBeside(restored)).run()
   expect(imported.losses.filter(({ what }) => what.includes('phone'))).toEqual([unfound(restored)])

@@ -66,7 +66,7 @@ function isUsual(action: AuditAction): action is UsualAction {
 
 /** The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log. A profile may want both. */
 export interface AuditDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'database'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'database'>
   readonly logger: { info(line: object, text: string): void }
   readonly now: () => Date
 }
@@ -148,7 +148,7 @@ export function auditToLog(deps: Omit<AuditDeps, 'now'>, { action, actorId, ip }
 }
 
 function isLogged({ config }: Pick<AuditDeps, 'config'>): boolean {
-  return config.behaviours.logAllAuthEvents || !config.database.auditInPostgres
+  return config.compatibility.logAllAuthEvents || !config.database.auditInPostgres
 }
 
 /** The traits of an event in which an admin changed a user (reference: Users made and changed by admins). */

@@ -135,7 +135,7 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
 
 /** @throws Error when the data of phone numbers are old */
 async function describePhones({ config, db, now }: ProcessDeps): Promise<string> {
-  if (!config.behaviours.parsePhones) return 'taken as they are sent'
+  if (!config.compatibility.parsePhones) return 'taken as they are sent'
   for (const { name, asOf } of findOldData([PHONE_DATA], now()))
     throw new Error(`${name} of ${asOf}, older than a year`)
   const { count, first } = await countPhonePairs(db)

@@ -18,7 +18,7 @@ const signedUp = await createSignedUp(deps)
 /** Processes of one service: each reads the table for itself. */
 const replicas = await Promise.all(
   [1, 2].map(async () => {
-    const signingKeys = createKeyRing({ ...deps, jwt: deps.config.jwt, tokenRules: deps.config.behaviours })
+    const signingKeys = createKeyRing({ ...deps, jwt: deps.config.jwt, tokenRules: deps.config.compatibility })
     return { signingKeys, app: await buildApp({ ...deps, signingKeys }) }
   }),
 )

@@ -232,7 +232,7 @@ async function link(deps: OperatorDeps, { words: [email = ''], options, format }
     context,
   })
   return format === 'json'
-    ? viewGeneratedLink(generated, context.redirectTo, deps.config.behaviours)
+    ? viewGeneratedLink(generated, context.redirectTo, deps.config.compatibility)
     : describeLink(generated)
 }
 

@@ -126,7 +126,7 @@ async function runImport(
         : readForeign(() => openRepeatable(named, stdin), flags.from, {
             report,
             onUnread,
-            verified: noVerifiedAddresses(deps.config.behaviours),
+            verified: noVerifiedAddresses(deps.config.compatibility),
           }),
     mode: flags.dryRun ? 'judge' : 'store',
     firebase,

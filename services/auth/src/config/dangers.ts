@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net'
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/outbound/outbound.ts'
 import { MAIL_KINDS, templateProblem } from '../messages/mail-template.ts'
-import { behavioursOf } from './behaviours.ts'
+import { compatibilityOf } from './compatibility.ts'
 import { type externalSettings, PROVIDERS, toUpperCase } from './external.ts'
 import { isElsewhere, type MailValues, type mailSettings } from './mail.ts'
 import type { serverSettings } from './process.ts'
@@ -131,7 +131,7 @@ type WithHook = MailValues & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
 type JudgedMailValues = WithHook & ProfileValues & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
 
 const isMailNeeded = (values: JudgedMailValues): boolean =>
-  behavioursOf(values.PROFILE).refuseStartWithoutMailServer &&
+  compatibilityOf(values.PROFILE).refuseStartWithoutMailServer &&
   values.EXTERNAL_EMAIL_ENABLED &&
   !values.MAILER_AUTOCONFIRM &&
   !values.HOOK_SEND_EMAIL_ENABLED

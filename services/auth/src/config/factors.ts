@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 import { parseOr, type Template } from '../messages/mail-template.ts'
 import type { RelyingParty } from '../passkeys/ceremony.ts'
-import { behavioursOf } from './behaviours.ts'
+import { compatibilityOf } from './compatibility.ts'
 import { codeLength, limit, type ProfileValues, templateText } from './rules.ts'
 import { DEFAULT_SMS_TEXT } from './sms.ts'
 
@@ -166,7 +166,7 @@ const isOn = (values: WebauthnValues): boolean =>
 /** Passkeys and WebAuthn factors need the name and the origins of the relying party. */
 export const webauthnRules: readonly Rule<WebauthnValues & ProfileValues>[] = PARTS.map(
   (part) => (values) =>
-    isMissing(values, part) && isOn(values) && behavioursOf(values.PROFILE).refuseStartWithoutRelyingParty
+    isMissing(values, part) && isOn(values) && compatibilityOf(values.PROFILE).refuseStartWithoutRelyingParty
       ? `AUTH_${part} is required when passkeys or WebAuthn factors are on`
       : undefined,
 )

@@ -3,7 +3,7 @@ import { commaList, integer, secret, text } from '@trestle/common/config/setting
 import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { importSigningKey, PrivateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
-import { behavioursOf } from './behaviours.ts'
+import { compatibilityOf } from './compatibility.ts'
 import type { ProfileValues } from './rules.ts'
 
 export const jwtSettings = group('Tokens', {
@@ -69,7 +69,7 @@ export interface JwtConfig {
 }
 
 export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_EXTERNAL_URL: string }): JwtConfig {
-  const { useExternalUrlAsIssuer } = behavioursOf(values.PROFILE)
+  const { useExternalUrlAsIssuer } = compatibilityOf(values.PROFILE)
   return {
     secret: values.JWT_SECRET,
     lifetimeSeconds: values.JWT_EXP,

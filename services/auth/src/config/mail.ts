@@ -13,7 +13,7 @@ import {
   type Template,
 } from '../messages/mail-template.ts'
 import { isEmail } from '../requests/fields.ts'
-import type { Behaviours } from './behaviours.ts'
+import type { CompatibilityOptions } from './compatibility.ts'
 import {
   codeLength,
   lifetimeSeconds,
@@ -174,10 +174,10 @@ const SECOND_MS = 1_000
 /** Returns the settings of mails. Paths of templates become URLs under SITE_URL. */
 export function toMailConfig(
   values: MailValues & ProfileValues & { readonly SITE_URL: string; readonly API_EXTERNAL_URL: string },
-  behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>,
+  compatibility: Pick<CompatibilityOptions, 'treatZeroFrequencyAsUnset'>,
 ): MailConfig {
   const { SMTP_MAX_FREQUENCY: frequency } = values
-  const intervalMs = frequency === undefined ? undefined : messageIntervalMs(frequency, behaviours)
+  const intervalMs = frequency === undefined ? undefined : messageIntervalMs(frequency, compatibility)
   return {
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,

@@ -28,7 +28,7 @@ import {
   toConnectTimeoutMs,
   toPoolSize,
 } from '@trestle/service/database-settings.ts'
-import type { Behaviours } from './behaviours.ts'
+import type { CompatibilityOptions } from './compatibility.ts'
 import { absoluteUri, globList, retention } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
@@ -132,7 +132,10 @@ export interface ServerConfig extends TelemetryConfig {
   readonly serviceName: string
 }
 
-export function toServerConfig(values: ServerValues, { trustedPeer }: Pick<Behaviours, 'trustedPeer'>): ServerConfig {
+export function toServerConfig(
+  values: ServerValues,
+  { trustedPeer }: Pick<CompatibilityOptions, 'trustedPeer'>,
+): ServerConfig {
   return {
     host: values.API_HOST,
     port: values.API_PORT,

@@ -235,22 +235,22 @@ describe('an environment of supabase/auth', () => {
       'AUTH_PROFILE is unset and GOTRUE_API_HOST is set: the profile is supabase',
       'AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network',
     ])
-    expect(config.behaviours.healthName).toBe('GoTrue')
+    expect(config.compatibility.healthName).toBe('GoTrue')
   })
 
   it('selects the profile supabase by any name, unless AUTH_PROFILE is set', () => {
-    const compatible = own().behaviours
-    expect(own({ GOTRUE_DB_ADVISOR_ENABLED: 'true' }).behaviours.healthName).toBe('GoTrue')
-    expect(load({ AUTH_PROFILE: 'compatible' }).behaviours).toEqual(compatible)
+    const compatible = own().compatibility
+    expect(own({ GOTRUE_DB_ADVISOR_ENABLED: 'true' }).compatibility.healthName).toBe('GoTrue')
+    expect(load({ AUTH_PROFILE: 'compatible' }).compatibility).toEqual(compatible)
     expect(load({ AUTH_PROFILE: 'compatible' }).notes).toEqual([])
-    expect(own({ GOTRUE_SITE_URL: '' }).behaviours).toEqual(compatible)
+    expect(own({ GOTRUE_SITE_URL: '' }).compatibility).toEqual(compatible)
     // Kubernetes sets these for a Service called gotrue.
     const service = {
       GOTRUE_SERVICE_HOST: '10.0.0.1',
       GOTRUE_PORT: 'tcp://10.0.0.1:9999',
       GOTRUE_PORT_9999_TCP_PORT: '9999',
     }
-    expect(own(service).behaviours).toEqual(compatible)
+    expect(own(service).compatibility).toEqual(compatible)
   })
 
   it('has names that were renamed', () => {

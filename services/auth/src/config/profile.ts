@@ -13,7 +13,7 @@ import {
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { isSetByKubernetes } from '@trestle/common/config/unknown-settings.ts'
 import { z } from 'zod'
-import { PROFILES, SETTING_DEFAULTS } from './behaviours.ts'
+import { PROFILES, SETTING_DEFAULTS } from './compatibility.ts'
 import { externalSettings, PROVIDERS, toUpperCase } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { mailSettings, NOTIFICATIONS } from './mail.ts'

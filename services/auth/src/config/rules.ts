@@ -3,11 +3,11 @@ import { parseDuration } from '@trestle/common/config/duration.ts'
 import { commaList, integer, parsed } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
-import type { BehaviourProfile, Behaviours } from './behaviours.ts'
+import type { CompatibilityOptions, CompatibilityProfile } from './compatibility.ts'
 
 /** The profile, which decides the meaning of further settings. */
 export interface ProfileValues {
-  readonly PROFILE: BehaviourProfile
+  readonly PROFILE: CompatibilityProfile
 }
 
 /** How many messages may be sent: `points` in each window of `windowMs`. With 0 points, none. */
@@ -44,7 +44,7 @@ const MINUTE_MS = 60_000
 /** The least time between two messages, as a setting has it. */
 export function messageIntervalMs(
   ms: number,
-  { treatZeroFrequencyAsUnset }: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>,
+  { treatZeroFrequencyAsUnset }: Pick<CompatibilityOptions, 'treatZeroFrequencyAsUnset'>,
 ): number {
   return ms === 0 && treatZeroFrequencyAsUnset ? MINUTE_MS : ms
 }

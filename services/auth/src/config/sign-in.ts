@@ -7,7 +7,7 @@ import type { RedirectPolicy } from '../flows/redirect-allow-list.ts'
 import type { BreachRules } from '../passwords/hash-new-password.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
 import { PASSWORD_ALGORITHMS, type PasswordAlgorithm } from '../passwords/stored-hash.ts'
-import type { Behaviours } from './behaviours.ts'
+import type { CompatibilityOptions } from './compatibility.ts'
 import type { serverSettings } from './process.ts'
 import type { ProfileValues } from './rules.ts'
 
@@ -193,7 +193,7 @@ export interface SignupConfig {
 
 export function toSignupConfig(
   values: SignupValues,
-  { compareSiteRedirectsBy }: Pick<Behaviours, 'compareSiteRedirectsBy'>,
+  { compareSiteRedirectsBy }: Pick<CompatibilityOptions, 'compareSiteRedirectsBy'>,
 ): SignupConfig {
   const isStrict = values.PROFILE === 'strict'
   return {

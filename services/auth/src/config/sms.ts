@@ -9,7 +9,7 @@ import { vonage } from '../messages/gateways/vonage.ts'
 import { parseOr, type Template } from '../messages/mail-template.ts'
 import type { GatewayProtocol, LibraryGateway } from '../messages/sms-gateway.ts'
 import { normalisePhone } from '../requests/fields.ts'
-import type { Behaviours } from './behaviours.ts'
+import type { CompatibilityOptions } from './compatibility.ts'
 import { codeLength, lifetimeSeconds, messageIntervalMs, templateText } from './rules.ts'
 
 /** The gateways that can send SMS, of which SMS_PROVIDER names one (reference: SMS). */
@@ -87,10 +87,13 @@ export interface SmsConfig {
   readonly gateway: GatewayProtocol | LibraryGateway | undefined
 }
 
-export function toSmsConfig(values: SmsValues, behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>): SmsConfig {
+export function toSmsConfig(
+  values: SmsValues,
+  compatibility: Pick<CompatibilityOptions, 'treatZeroFrequencyAsUnset'>,
+): SmsConfig {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
-    intervalMs: messageIntervalMs(values.SMS_MAX_FREQUENCY, behaviours),
+    intervalMs: messageIntervalMs(values.SMS_MAX_FREQUENCY, compatibility),
     codeLifetimeSeconds: values.SMS_OTP_EXP,
     codeLength: values.SMS_OTP_LENGTH,
     template: parseOr(DEFAULT_SMS_TEXT, values.SMS_TEMPLATE),

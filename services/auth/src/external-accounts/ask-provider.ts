@@ -37,7 +37,7 @@ import { type EncryptionKeys, equalSecrets, openSecret } from '../secrets/sealed
 import { buildUnconfirmedUser } from '../users/claim-identifier.ts'
 
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'security'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'security'>
   readonly encryptionKeys: EncryptionKeys
 }
 

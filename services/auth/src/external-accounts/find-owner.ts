@@ -56,7 +56,7 @@ export interface ExternalOwner {
 }
 
 export interface FindOwnerDeps extends AuditDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'signup'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'database' | 'jwt' | 'mail' | 'signup'>
   readonly hooks: Pick<Hooks, 'isOn'>
   readonly jobs: Jobs
 }
@@ -123,7 +123,7 @@ export function refuseForeignIdentity(): never {
 
 /** Refuses an external account whose address several users have: none of them may get it. */
 function refuseSeveralOwners({ config }: Pick<FindOwnerDeps, 'config'>): never {
-  if (config.behaviours.refuseSharedEmailAsTaken) refuseTakenEmail()
+  if (config.compatibility.refuseSharedEmailAsTaken) refuseTakenEmail()
   throw severalOwners()
 }
 
@@ -224,7 +224,7 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
  */
 export async function adoptProfile(
   trx: Trx,
-  deps: Pick<FindOwnerDeps, 'logger' | 'now'> & { readonly config: Pick<AuthConfig, 'behaviours'> },
+  deps: Pick<FindOwnerDeps, 'logger' | 'now'> & { readonly config: Pick<AuthConfig, 'compatibility'> },
   user: User,
   { provider, data }: Pick<ExternalAccount, 'data' | 'provider'>,
 ): Promise<User> {

@@ -206,7 +206,7 @@ const CLEARED_WAYS_IN = {
 const CLEARED_PROFILE = { ...CLEARED_VALUES, phone: null } as const
 
 interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
 }
 
 interface ExternalLink {
@@ -251,7 +251,7 @@ export async function linkExternalIdentity(
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await deleteAnonymousChanges(trx, deps.config, owner, await adoptEmail(trx, deps, owner, account))
-  const user = deps.config.behaviours.mergeProfileOnLinking
+  const user = deps.config.compatibility.mergeProfileOnLinking
     ? await adoptProfile(trx, deps, adopted, account)
     : await updateProviders(trx, adopted)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }

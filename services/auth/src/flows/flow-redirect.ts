@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { breakable, escapeHtml } from '@trestle/common/documents/html.ts'
 import { PAGE_ICON, PAGE_STYLE, renderTitle } from '@trestle/common/documents/page-style.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { externalEmailUnverified } from '../external-errors.ts'
 import type { FlowKind } from './pkce.ts'
@@ -104,7 +104,7 @@ const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.co
 export function callbackFailureRedirect(
   redirectTo: string,
   error: HttpError,
-  { showProviderRefusalCode }: Pick<Behaviours, 'showProviderRefusalCode'>,
+  { showProviderRefusalCode }: Pick<CompatibilityOptions, 'showProviderRefusalCode'>,
 ): string {
   const parameters = failureParameters(error, { showProviderRefusalCode })
   return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
@@ -118,7 +118,7 @@ export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
 /** `showProviderRefusalCode`: whether a refusal by the provider has a code. */
 function failureParameters(
   { status, code, message, details }: HttpError,
-  { showProviderRefusalCode }: Pick<Behaviours, 'showProviderRefusalCode'>,
+  { showProviderRefusalCode }: Pick<CompatibilityOptions, 'showProviderRefusalCode'>,
 ): RedirectParameters {
   const name = DENIALS.has(code) ? 'access_denied' : (oauthErrorName(status) ?? 'server_error')
   // If the provider refused, `details.error` is its name for the reason.
@@ -136,7 +136,7 @@ function failureParameters(
  * takes the `/` away.
  */
 export function withPathOf(
-  { addSlashToEmptyPath }: Pick<Behaviours, 'addSlashToEmptyPath'>,
+  { addSlashToEmptyPath }: Pick<CompatibilityOptions, 'addSlashToEmptyPath'>,
   redirectTo: string,
   address: string,
 ): string {

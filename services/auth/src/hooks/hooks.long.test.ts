@@ -37,7 +37,7 @@ const hooks = createHooks(config.hooks, {
   outbound: createOutbound([]),
   now: () => new Date(),
   logger,
-  behaviours: config.behaviours,
+  compatibility: config.compatibility,
 })
 const payload = { user_id: randomUUID(), valid: true }
 const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', payload)

@@ -20,10 +20,10 @@ const SPEAKING = HOOK_NAMES.filter((name) => CONSENT[name])
 const SILENT = HOOK_NAMES.filter((name) => !CONSENT[name])
 
 /** The members that are read, or the status, code and message of the error. */
-function read(name: HookName, answer: unknown, behaviours: typeof STRICT | typeof LENIENT, status = 200): unknown {
+function read(name: HookName, answer: unknown, compatibility: typeof STRICT | typeof LENIENT, status = 200): unknown {
   const body = answer === '' ? '' : JSON.stringify(answer)
   try {
-    return readHookAnswer(name, { status, body, contentType: 'application/json' }, behaviours)
+    return readHookAnswer(name, { status, body, contentType: 'application/json' }, compatibility)
   } catch (error) {
     return error instanceof HttpError ? [error.status, error.code, error.message] : error
   }
@@ -73,8 +73,8 @@ describe('readHookAnswer', () => {
 
   const FAILURES = [{ message: 'no' }, { http_code: 200, message: 'no' }, { http_code: 500, message: 'no' }]
   it.each(everyHook(FAILURES))('fails %s in each profile for the error %s', (name, _, error) => {
-    for (const behaviours of [STRICT, LENIENT]) {
-      expect(read(name, { ...CONSENT[name], error }, behaviours)).toEqual(FAILED)
+    for (const compatibility of [STRICT, LENIENT]) {
+      expect(read(name, { ...CONSENT[name], error }, compatibility)).toEqual(FAILED)
     }
   })
 
@@ -86,8 +86,8 @@ describe('readHookAnswer', () => {
 
   it('fails for a status that is null, which counts as none where the profile is lenient', () => {
     const answer = { error: { http_code: null, message: 'no' } }
-    for (const behaviours of [STRICT, LENIENT]) {
-      expect(read('BEFORE_USER_CREATED', answer, behaviours)).toEqual(FAILED)
+    for (const compatibility of [STRICT, LENIENT]) {
+      expect(read('BEFORE_USER_CREATED', answer, compatibility)).toEqual(FAILED)
     }
   })
 

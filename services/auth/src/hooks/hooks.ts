@@ -6,7 +6,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { AddressRefused, AnswerNotUtf8, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
 import {
   hookAnswerNoJson,
@@ -33,9 +33,9 @@ interface HookDeps {
   readonly outbound: Pick<Outbound, 'send'>
   readonly now: () => Date
   readonly logger: ServiceLogger['logger']
-  readonly behaviours: Pick<
-    Behaviours,
-    | keyof AnswerBehaviours
+  readonly compatibility: Pick<
+    CompatibilityOptions,
+    | keyof AnswerOptions
     | 'sendMetadataToAllHooks'
     | 'callMessageHooks'
     | 'callUserHooks'
@@ -62,8 +62,8 @@ const PAUSE_MS = 200
 
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
-  const { sendMetadataToAllHooks, callMessageHooks, callUserHooks } = deps.behaviours
-  const toForm = upstreamForm(deps.behaviours) ?? ((payload: unknown) => payload)
+  const { sendMetadataToAllHooks, callMessageHooks, callUserHooks } = deps.compatibility
+  const toForm = upstreamForm(deps.compatibility) ?? ((payload: unknown) => payload)
   // Hooks are called deep within use cases, most of which need no address.
   const addresses = new AsyncLocalStorage<string>()
   const withMetadata = (name: HookName, payload: object): object => {
@@ -85,7 +85,7 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
       if (!hook) throw new Error(`the hook ${name} is off`)
       try {
         const body = JSON.stringify(toForm(sendMetadataToAllHooks ? withMetadata(name, payload) : payload))
-        return readHookAnswer(name, await deliver(deps, hook, body), deps.behaviours)
+        return readHookAnswer(name, await deliver(deps, hook, body), deps.compatibility)
       } catch (error) {
         logRefusal(deps, name, error)
         throw error
@@ -206,7 +206,7 @@ function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
 const SILENT: readonly HookName[] = ['SEND_EMAIL', 'SEND_SMS', 'BEFORE_USER_CREATED', 'AFTER_USER_CREATED']
 
 /** The options that decide the meaning of an answer. */
-type AnswerBehaviours = Pick<Behaviours, 'hookRefusalCode' | 'ignoreUnknownHookAnswers'>
+type AnswerOptions = Pick<CompatibilityOptions, 'hookRefusalCode' | 'ignoreUnknownHookAnswers'>
 
 /**
  * Reads the answer of a hook (reference: Hooks). An empty body is an empty object. An answer that is neither in form nor a
@@ -215,7 +215,7 @@ type AnswerBehaviours = Pick<Behaviours, 'hookRefusalCode' | 'ignoreUnknownHookA
 export function readHookAnswer(
   name: HookName,
   { status, body, contentType }: OutboundAnswer,
-  { hookRefusalCode, ignoreUnknownHookAnswers: isLenient }: AnswerBehaviours,
+  { hookRefusalCode, ignoreUnknownHookAnswers: isLenient }: AnswerOptions,
 ): HookAnswer {
   if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()
   const answer = body === '' ? {} : parse(body, contentType)
@@ -247,7 +247,7 @@ function parse(body: string, contentType: string): HookAnswer | null {
 /** A hook refuses with a client error. Any other status is a failure of the hook itself. */
 function refuse(
   { http_code, message }: z.output<typeof LenientRefusal>['error'],
-  code: AnswerBehaviours['hookRefusalCode'],
+  code: AnswerOptions['hookRefusalCode'],
 ): never {
   const status = http_code ?? 500
   if (status < 400 || status > 499) failHook(new Error(`the hook reports ${status}`))

@@ -58,7 +58,7 @@ const read = (profile: Partial<ExternalProfile>, security = { assumesVerified: t
   toExternalAccount(
     configured,
     { subject: '7', emails: [], ...profile },
-    { security, behaviours: { showEmptyCustomClaims: false } },
+    { security, compatibility: { showEmptyCustomClaims: false } },
   )
 const ADA = { email: 'ada@example.com', isVerified: true, isPrimary: false }
 const EVE = { email: 'eve@example.com', isVerified: false, isPrimary: false }

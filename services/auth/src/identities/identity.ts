@@ -1,4 +1,4 @@
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { SecurityConfig } from '../config/security.ts'
 import type { AnyConfiguredProvider, Subjects } from '../external-providers/custom-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../external-providers/provider.ts'
@@ -125,7 +125,7 @@ export const SUBJECT_LENGTH_MAX = 512
 
 interface AccountConfig {
   readonly security: Pick<SecurityConfig, 'assumesVerified'>
-  readonly behaviours: Pick<Behaviours, 'showEmptyCustomClaims'>
+  readonly compatibility: Pick<CompatibilityOptions, 'showEmptyCustomClaims'>
 }
 
 /**
@@ -142,7 +142,7 @@ export function toExternalAccount(
     subjects,
   }: Pick<AnyConfiguredProvider, 'name' | 'provider' | 'emailOptional' | 'subjects'>,
   profile: ExternalProfile,
-  { security: { assumesVerified }, behaviours }: AccountConfig,
+  { security: { assumesVerified }, compatibility }: AccountConfig,
 ): ExternalAccount {
   const { subject } = profile
   if (subject === '' || subject.length > SUBJECT_LENGTH_MAX || subject !== removeUnstorable(subject)) {
@@ -155,7 +155,7 @@ export function toExternalAccount(
   }))
   const primary = listed.findIndex(({ isPrimary }) => isPrimary)
   const email = emails.at(primary)
-  const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email, behaviours)
+  const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email, compatibility)
   return { provider: name, subject, ...(subjects && { subjects }), emails, email, emailOptional, data }
 }
 
@@ -175,7 +175,7 @@ function isUsable(listed: ListedEmail): listed is ListedEmail & { readonly email
 function toData(
   profile: ExternalProfile,
   email: ExternalEmail | undefined,
-  { showEmptyCustomClaims }: AccountConfig['behaviours'],
+  { showEmptyCustomClaims }: AccountConfig['compatibility'],
 ): Record<string, unknown> {
   const { subject, name, picture, customClaims = {} } = profile
   const custom = withoutEmpty(customClaims)

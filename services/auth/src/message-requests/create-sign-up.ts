@@ -188,12 +188,14 @@ async function answerSignUp(
 
 /** Whether the status alone reveals that an identifier is taken (reference: Duplicate sign-ups). */
 function revealsTakenIdentifier(deps: Pick<CreateSignUpDeps, 'config'>, identifier: UserIdentifier): boolean {
-  const { mail, sms, behaviours } = deps.config
-  return isAutoconfirmed(deps, identifier) || (behaviours.revealTakenAddress && (mail.autoconfirm || sms.autoconfirm))
+  const { mail, sms, compatibility } = deps.config
+  return (
+    isAutoconfirmed(deps, identifier) || (compatibility.revealTakenAddress && (mail.autoconfirm || sms.autoconfirm))
+  )
 }
 
 function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {
-  throw config.behaviours.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
+  throw config.compatibility.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
 }
 
 async function answerDuplicate(
@@ -202,7 +204,7 @@ async function answerDuplicate(
   { verdict, actorId }: SignUpOutcome,
   fresh: UnconfirmedUser,
 ): Promise<UnconfirmedUser> {
-  const { revealTakenAddress, revealRepeatedSignUp } = deps.config.behaviours
+  const { revealTakenAddress, revealRepeatedSignUp } = deps.config.compatibility
   const concealed = { ...fresh.user, role: '', userMetadata: data }
   if (verdict === 'taken') return revealTakenAddress ? { user: concealed, identities: [] } : fresh
   if (!revealRepeatedSignUp) return fresh

@@ -86,9 +86,9 @@ async function reserveUnrevealedInterval(
   deps: CreateSignUpDeps,
   { identifier, context }: Pick<NewSignUp, 'identifier' | 'context'>,
 ): Promise<readonly ReservedInterval[]> {
-  const { behaviours, mail } = deps.config
-  if (identifier.kind !== 'email' || mail.autoconfirm || behaviours.revealRepeatedSignUp) return []
-  const key = magicLinkInterval(behaviours, { identifier: identifier.value, audience: context.audience })
+  const { compatibility, mail } = deps.config
+  if (identifier.kind !== 'email' || mail.autoconfirm || compatibility.revealRepeatedSignUp) return []
+  const key = magicLinkInterval(compatibility, { identifier: identifier.value, audience: context.audience })
   return [await reserveInterval(deps.db, deps, key)]
 }
 
@@ -102,7 +102,7 @@ interface WantedMagicLink extends WantedCode {
 export async function mailMagicLink(deps: MagicLinkDeps, { pkce, ...wanted }: WantedMagicLink): Promise<void> {
   const { identifier, context } = wanted
   const stage = await decidePendingSignUp(deps, wanted)
-  const { createUserOnCodeRequest } = deps.config.behaviours
+  const { createUserOnCodeRequest } = deps.config.compatibility
   if (createUserOnCodeRequest && (await signUpUnlessKnown(deps, { ...wanted, pkce, channel: 'sms' })) !== 'known')
     return
   const request = { purpose: 'magiclink', identifier, pkce, context } as const

@@ -84,7 +84,7 @@ export async function requestMessage(deps: MessageRequestDeps, input: RequestMes
  * sends one takes longer, so an interval would hide nothing.
  */
 function isFree({ config }: MessageRequestDeps, request: MessageRequest): boolean {
-  return messageMedium(request) === 'sms' && config.behaviours.sendSms === 'in the request'
+  return messageMedium(request) === 'sms' && config.compatibility.sendSms === 'in the request'
 }
 
 /** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */
@@ -133,11 +133,11 @@ interface RequestIntervals {
  * hold off a message without sending one, and a refusal would reveal whether one was sent.
  */
 function requestIntervals(
-  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  { compatibility }: Pick<AuthConfig, 'compatibility'>,
   { purpose, identifier: { kind, value }, audience }: MessageRequest,
 ): RequestIntervals {
   const key = { identifier: value, audience }
-  if (purpose === 'magiclink') return { own: magicLinkInterval(behaviours, key) }
+  if (purpose === 'magiclink') return { own: magicLinkInterval(compatibility, key) }
   if (purpose === 'recovery') return { own: { ...key, kind: 'recovery' } }
   if (purpose === 'email_change') return { own: { ...key, kind: 'email_change', scope: 'resend' } }
   if (purpose === 'phone_change') return { own: { ...key, kind: 'sms', scope: 'resend' } }

@@ -25,7 +25,7 @@ import type { SmsGateway } from './sms-gateway.ts'
 import { type DeliverSmsDeps, type DropReason, type SmsJob, sendSmsInRequest, smsTask } from './sms-job.ts'
 
 export interface HookedDeps extends IntervalDeps {
-  readonly config: IntervalConfig & Pick<AuthConfig, 'behaviours' | 'server'>
+  readonly config: IntervalConfig & Pick<AuthConfig, 'compatibility' | 'server'>
   readonly db: Db
   readonly hooks: Hooks
   readonly jobs: Jobs
@@ -80,12 +80,12 @@ export function isSentInRequest(
 ): boolean {
   if (medium === 'email') return hooks.isInRequest('SEND_EMAIL')
   if (hooks.isOn('SEND_SMS')) return hooks.isInRequest('SEND_SMS')
-  return sms !== undefined && config.behaviours.sendSms === 'in the request'
+  return sms !== undefined && config.compatibility.sendSms === 'in the request'
 }
 
 /** Whether the request would send an SMS itself, and has neither hook nor gateway. The queue drops the SMS then. */
 export function isSmsUnsendable({ config, hooks, sms }: Pick<HookedDeps, 'config' | 'hooks' | 'sms'>): boolean {
-  return sms === undefined && !hooks.isOn('SEND_SMS') && config.behaviours.sendSms === 'in the request'
+  return sms === undefined && !hooks.isOn('SEND_SMS') && config.compatibility.sendSms === 'in the request'
 }
 
 /**

@@ -58,7 +58,7 @@ export async function queueMail(
 }
 
 interface MessagePayloadDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'server'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'server'>
   readonly db: Db
 }
 
@@ -128,7 +128,8 @@ export async function buildMailPayload(
   const { config } = deps
   const user = await findUserView(deps, mails[0].userId)
   if (!user) return undefined
-  if (config.behaviours.messageHookPayload === 'all members') return { user, email_data: toAllMembers(config, mails) }
+  if (config.compatibility.messageHookPayload === 'all members')
+    return { user, email_data: toAllMembers(config, mails) }
   const { kind, to, variables } = mails[0]
   const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
   return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
@@ -142,7 +143,7 @@ export async function buildSmsPayload(
   const user = await findUserView(deps, userId)
   if (!user) return undefined
   const sms = { otp: code, phone: to }
-  if (deps.config.behaviours.messageHookPayload === 'all members')
+  if (deps.config.compatibility.messageHookPayload === 'all members')
     return { user, sms: purpose === 'second_factor' ? { ...sms, sms_type: 'mfa' } : sms }
   return { user, sms: { ...sms, channel, message: text } }
 }
@@ -176,7 +177,7 @@ function toActionType(kind: Mail['kind']): string {
 
 async function findUserView({ config, db }: MessagePayloadDeps, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
-  return profile && viewUser(profile, config.behaviours)
+  return profile && viewUser(profile, config.compatibility)
 }
 
 /** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */

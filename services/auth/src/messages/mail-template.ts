@@ -1,4 +1,4 @@
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { createHtmlPlaces, type HtmlPlaces } from './html-places.ts'
 
 /** The values that a template may name: texts, and under `Data` the user's own metadata. */
@@ -190,12 +190,12 @@ const PATHS = {
 /** The path of a link that an admin gets (reference: Generated links). */
 export function generatedLinkPath(
   config: {
-    readonly behaviours: Pick<Behaviours, 'generatedLinkPath'>
+    readonly compatibility: Pick<CompatibilityOptions, 'generatedLinkPath'>
     readonly mail: { readonly linkPaths: Readonly<Record<(typeof PATHS)[keyof typeof PATHS], string>> }
   },
   linkType: keyof typeof PATHS,
 ): string {
-  return config.behaviours.generatedLinkPath === 'own' ? OWN_LINK_PATH : config.mail.linkPaths[PATHS[linkType]]
+  return config.compatibility.generatedLinkPath === 'own' ? OWN_LINK_PATH : config.mail.linkPaths[PATHS[linkType]]
 }
 
 /** The kinds of mail, each a `<KIND>` of MAILER_SUBJECTS_<KIND> and MAILER_TEMPLATES_<KIND>. */

@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { GeneratedTimestamp, Timestamp } from '../records/timestamp.ts'
 import type { MailKind } from './mail-template.ts'
 import type { SmsChannel } from './sms-gateway.ts'
@@ -114,7 +114,7 @@ interface SentMessage {
 
 /** The member `message_id` of the answer of an endpoint that sends a message, where the answer has it. */
 export function showMessageId(
-  { showMessageIdOf }: Pick<Behaviours, 'showMessageIdOf'>,
+  { showMessageIdOf }: Pick<CompatibilityOptions, 'showMessageIdOf'>,
   { endpoint, medium, messageId }: SentMessage,
 ): SentMessageAnswer {
   const isShown = showMessageIdOf === 'SMS' ? medium === 'sms' : endpoint === 'resend'

@@ -1,6 +1,6 @@
 import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { AuthConfig } from '../config.ts'
 import { emailMessagesDisabled, emailSignInsDisabled, phoneCodesDisabled, phoneMessagesDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
@@ -79,13 +79,16 @@ export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, conf
 }
 
 interface CountConfig {
-  readonly behaviours: Pick<Behaviours, 'mailsPerEmailChange'>
+  readonly compatibility: Pick<CompatibilityOptions, 'mailsPerEmailChange'>
   readonly mail: { readonly secureEmailChange: boolean }
 }
 
 /** How many mails a change of email counts as, by the addresses that confirm it (reference: Message limits). */
-export function countEmailChange({ behaviours }: Pick<CountConfig, 'behaviours'>, confirmedBy: 'both' | 'new'): number {
-  return confirmedBy === 'both' ? behaviours.mailsPerEmailChange : 1
+export function countEmailChange(
+  { compatibility }: Pick<CountConfig, 'compatibility'>,
+  confirmedBy: 'both' | 'new',
+): number {
+  return confirmedBy === 'both' ? compatibility.mailsPerEmailChange : 1
 }
 
 export function messageMedium({

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Db, OneTimeTokensTable, Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind } from '../requests/fields.ts'
@@ -258,11 +258,11 @@ export async function deleteEmailChangeTokens(trx: Trx, userId: string): Promise
  */
 export async function deleteAnonymousChanges<After extends Pick<User, 'id' | 'isAnonymous'>>(
   trx: Trx,
-  { behaviours }: { readonly behaviours: Pick<Behaviours, 'confirmerOwnsAnonymousAccount'> },
+  { compatibility }: { readonly compatibility: Pick<CompatibilityOptions, 'confirmerOwnsAnonymousAccount'> },
   before: Pick<User, 'isAnonymous'>,
   after: After,
 ): Promise<After | User> {
-  if (!before.isAnonymous || after.isAnonymous || !behaviours.confirmerOwnsAnonymousAccount) return after
+  if (!before.isAnonymous || after.isAnonymous || !compatibility.confirmerOwnsAnonymousAccount) return after
   await deleteTokensOfKinds(trx, after.id, ['email_change_new', 'email_change_current', 'phone_change'])
   return updateUser(trx, after.id, { email_change: '', email_change_confirm_status: 0, phone_change: '' })
 }

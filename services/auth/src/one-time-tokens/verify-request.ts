@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { AuditAction } from '../audit/audit-log.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { linkWithoutPkce } from '../errors.ts'
 import type { FlowKind } from '../flows/pkce.ts'
 import {
@@ -252,10 +252,10 @@ export const GeneratedLinkView = UserView.extend({
 export function viewGeneratedLink(
   link: GeneratedLink,
   redirectTo: string,
-  behaviours: Pick<Behaviours, 'keepSentTimesOfChanges' | 'showGeneratedLinkToken'>,
+  compatibility: Pick<CompatibilityOptions, 'keepSentTimesOfChanges' | 'showGeneratedLinkToken'>,
 ): z.output<typeof GeneratedLinkView> {
   const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
   const secrets = { action_link, email_otp, hashed_token: token, verification_type }
-  const tokenMembers = behaviours.showGeneratedLinkToken ? { token, type } : {}
-  return { ...viewUser(link, behaviours), ...secrets, redirect_to: redirectTo, ...tokenMembers }
+  const tokenMembers = compatibility.showGeneratedLinkToken ? { token, type } : {}
+  return { ...viewUser(link, compatibility), ...secrets, redirect_to: redirectTo, ...tokenMembers }
 }

@@ -3,7 +3,7 @@ import cors from '@fastify/cors'
 import type { FastifyInstance, FastifyReply, FastifySerializerCompiler } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { API_VERSION, isVersioned } from '../error-body.ts'
 import { upstreamForm } from '../records/timestamp.ts'
 import { sessionHeaders } from '../sessions/session.ts'
@@ -94,13 +94,13 @@ interface Tokens {
 const Claims = z.object({ sub: z.string(), session_id: z.string() })
 
 interface SessionDeps {
-  readonly config: { readonly behaviours: Pick<Behaviours, 'sendSessionHeaders'> }
+  readonly config: { readonly compatibility: Pick<CompatibilityOptions, 'sendSessionHeaders'> }
 }
 
 /** Gives answers the form and the headers that clients of supabase/auth know, as far as the profile has them. */
-export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
-  async (app: FastifyInstance, { behaviours }) => {
-    const toForm = upstreamForm(behaviours)
+export const upstreamAnswers = fp<{ readonly compatibility: CompatibilityOptions }>(
+  async (app: FastifyInstance, { compatibility }) => {
+    const toForm = upstreamForm(compatibility)
     if (toForm) {
       app.addHook('preSerialization', ({ routeOptions }, _reply, payload, done) => {
         // Only clients of supabase/auth know its form. The console reads one form, whatever the profile.
@@ -108,7 +108,7 @@ export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
         done(null, isForOperators ? payload : toForm(payload))
       })
     }
-    if (!behaviours.sendSessionHeaders) return
+    if (!compatibility.sendSessionHeaders) return
     app.addHook('preSerialization', (_request, reply, payload, done) => {
       if (isSession(payload)) reply.headers(toHeaders(payload))
       done(null, payload)
@@ -119,7 +119,7 @@ export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
 
 /** Names the session that a redirect hands out, as answers in JSON name theirs. */
 export function nameSession({ config }: SessionDeps, reply: FastifyReply, session: Tokens): void {
-  if (config.behaviours.sendSessionHeaders) reply.headers(toHeaders(session))
+  if (config.compatibility.sendSessionHeaders) reply.headers(toHeaders(session))
 }
 
 /** A schema would make an error for each answer that is no session, which takes longer than to write the answer. */

@@ -14,8 +14,8 @@ export const SMALL_BODY_BYTES_MAX = 65_536
 const METADATA_BODY_BYTES_MIN = 262_144
 
 /** The limit of a body with metadata: larger than the metadata may be, so that metadata that is too large is refused by name. */
-export function metadataBodyBytesMax({ behaviours }: MetadataRules): number {
-  return Math.min(Math.max(4 * behaviours.metadataBytesMax, METADATA_BODY_BYTES_MIN), BODY_BYTES_MAX)
+export function metadataBodyBytesMax({ compatibility }: MetadataRules): number {
+  return Math.min(Math.max(4 * compatibility.metadataBytesMax, METADATA_BODY_BYTES_MIN), BODY_BYTES_MAX)
 }
 
 /** The media types of routes that take forms too, for the API document. */

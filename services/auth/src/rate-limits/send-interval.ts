@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { UserIdentifier } from '../requests/fields.ts'
@@ -60,7 +60,7 @@ export async function requireIntervalOver(trx: Trx, deps: IntervalDeps, key: Int
 }
 
 export function magicLinkInterval(
-  { shareRecoveryInterval }: Pick<Behaviours, 'shareRecoveryInterval'>,
+  { shareRecoveryInterval }: Pick<CompatibilityOptions, 'shareRecoveryInterval'>,
   key: Pick<IntervalKey, 'identifier' | 'audience'>,
 ): IntervalKey {
   return shareRecoveryInterval ? { ...key, kind: 'recovery' } : { ...key, kind: 'recovery', scope: 'magiclink' }
@@ -203,7 +203,9 @@ export function hashIntervalKey(
 }
 
 interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
-  readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'startIntervalAtGeneratedLink'> }
+  readonly config: IntervalConfig & {
+    readonly compatibility: Pick<CompatibilityOptions, 'startIntervalAtGeneratedLink'>
+  }
   readonly db: Db
 }
 
@@ -227,7 +229,7 @@ const INTERVALS_OF_LINKS = {
  * sign-up locks the interval before its user, and the caller has locked the user first.
  */
 export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
-  if (!deps.config.behaviours.startIntervalAtGeneratedLink) return
+  if (!deps.config.compatibility.startIntervalAtGeneratedLink) return
   const kind = INTERVALS_OF_LINKS[link.kind]
   const { identifier, audience } = link
   const keys: IntervalKey[] =

@@ -1,5 +1,5 @@
 import type { ColumnType } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 
 /**
  * A moment as answers and rules carry it: RFC 3339 in UTC, with six fractional digits and a numeric offset, for example
@@ -47,7 +47,7 @@ const UTC_OFFSET = '+00:00'
 export function upstreamForm({
   endTimesInZ,
   showSignInOfOwnIdentities,
-}: Pick<Behaviours, 'endTimesInZ' | 'showSignInOfOwnIdentities'>): ToUpstreamForm | undefined {
+}: Pick<CompatibilityOptions, 'endTimesInZ' | 'showSignInOfOwnIdentities'>): ToUpstreamForm | undefined {
   if (!endTimesInZ && !showSignInOfOwnIdentities) return undefined
   const toForm = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(toForm)

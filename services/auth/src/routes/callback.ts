@@ -131,8 +131,8 @@ async function redirectAfter(
       address: unknownFlowRedirect(siteUrl, toNotedError(thrown)),
       status: 303,
     }))
-  const { behaviours } = deps.config
-  return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), status)
+  const { compatibility } = deps.config
+  return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(compatibility, redirectTo, address), status)
 }
 
 /** The answer in a query. An empty `iss` is one that was sent, though an empty parameter counts as absent elsewhere. */
@@ -160,11 +160,11 @@ function addressAfter(
     case 'session':
       return externalSessionRedirect(finished.redirectTo, {
         ...finished,
-        provider: config.behaviours.showProviderInFragment ? finished.provider : undefined,
+        provider: config.compatibility.showProviderInFragment ? finished.provider : undefined,
       })
     case 'auth-code':
       return codeRedirect(finished.redirectTo, finished.code)
     case 'failed':
-      return callbackFailureRedirect(finished.redirectTo, toNotedError(finished.thrown), config.behaviours)
+      return callbackFailureRedirect(finished.redirectTo, toNotedError(finished.thrown), config.compatibility)
   }
 }

@@ -61,7 +61,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
       const enrolled = await enrolFactor(deps, { caller, wanted, ip: clientAddress.ip })
-      const phone = deps.config.behaviours.showEnrolledPhoneAsSent ? wanted.phone : enrolled.phone
+      const phone = deps.config.compatibility.showEnrolledPhoneAsSent ? wanted.phone : enrolled.phone
       return viewEnrolledFactor({ ...wanted, ...enrolled, phone, issuer })
     },
   )

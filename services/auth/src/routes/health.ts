@@ -7,7 +7,7 @@ const HealthAnswer = z.object({ version: z.string(), name: z.string(), descripti
 
 /** `GET /health`: the process answers. It asks nothing of the database. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
-  const name = app.deps.config.behaviours.healthName
+  const name = app.deps.config.compatibility.healthName
   const answer = {
     version: name === 'GoTrue' ? SUPABASE_AUTH_VERSION : VERSION,
     name,

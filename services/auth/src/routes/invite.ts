@@ -38,7 +38,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
       const email = requireEmail(body.email ?? '')
       const data = requireMetadata(deps.config, body.data)
       const context = await readContext(deps, request, reply)
-      return viewUser(await inviteUser(deps, { admin, email, data, context }, runWorkAlone), deps.config.behaviours)
+      return viewUser(await inviteUser(deps, { admin, email, data, context }, runWorkAlone), deps.config.compatibility)
     },
   )
 }

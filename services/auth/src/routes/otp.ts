@@ -50,7 +50,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { body: fields } = request
       const sent = await requestOneTimeCode(deps, { fields, readContext: () => readContext(deps, request, reply) })
-      return sent.medium === 'sms' ? showMessageId(deps.config.behaviours, { endpoint: 'other', ...sent }) : {}
+      return sent.medium === 'sms' ? showMessageId(deps.config.compatibility, { endpoint: 'other', ...sent }) : {}
     },
   )
 }

@@ -23,7 +23,7 @@ export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, clientAddress }) => {
       const { ip, limitKey } = clientAddress
       const sent = await reauthenticate(app.deps, { caller, ip, limitKey })
-      return showMessageId(app.deps.config.behaviours, { endpoint: 'other', ...sent })
+      return showMessageId(app.deps.config.compatibility, { endpoint: 'other', ...sent })
     },
   )
 }

@@ -46,7 +46,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
       const { body: fields } = request
       const sent = await resendMessage(deps, { fields, readContext: () => readContext(deps, request, reply) })
       request.logFields = { ...request.logFields, message_id: sent.messageId }
-      return showMessageId(deps.config.behaviours, { endpoint: 'resend', ...sent })
+      return showMessageId(deps.config.compatibility, { endpoint: 'resend', ...sent })
     },
   )
 }

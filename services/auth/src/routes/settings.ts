@@ -41,7 +41,7 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 function viewSettings(config: AuthConfig): z.output<typeof SettingsAnswer> {
-  const { external, signup, mail, sms, webauthn, behaviours } = config
+  const { external, signup, mail, sms, webauthn, compatibility } = config
   const providers = Object.fromEntries([...external.providers].map(([name, { enabled }]) => [name, enabled]))
   const common = {
     disable_signup: signup.disabled,
@@ -51,7 +51,7 @@ function viewSettings(config: AuthConfig): z.output<typeof SettingsAnswer> {
     saml_enabled: false,
     passkeys_enabled: webauthn.passkeysEnabled,
   }
-  if (!behaviours.showUpstreamSettings) {
+  if (!compatibility.showUpstreamSettings) {
     return {
       external: providers,
       ...common,

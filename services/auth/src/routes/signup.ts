@@ -65,7 +65,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       const { body: fields, clientAddress } = request
       const contextOf = () => readContext(deps, request, reply)
       const toSignedIn = (view: SessionView): SignedIn | SessionView =>
-        deps.config.behaviours.showUserBesideSession ? { ...view, ...view.user } : view
+        deps.config.compatibility.showUserBesideSession ? { ...view, ...view.user } : view
       if (!fields.email && !fields.phone) {
         const { limitKey } = clientAddress
         return toSignedIn(await signInAnonymously(deps, { data: fields.data, limitKey, readContext: contextOf }))

@@ -155,7 +155,7 @@ async function grantByRefreshToken(
 ): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
   const refreshed = await grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
-  reply.headers(refreshHeaders(deps.config.behaviours, refreshed))
+  reply.headers(refreshHeaders(deps.config.compatibility, refreshed))
   return refreshed.session
 }
 

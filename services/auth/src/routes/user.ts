@@ -87,7 +87,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       const changes = parseChanges(deps, request.body)
       const context = await readContext(deps, request, reply)
       const user = await changeOwnUser(deps, { caller: request.caller, changes, context })
-      return viewUser(user, deps.config.behaviours)
+      return viewUser(user, deps.config.compatibility)
     },
   )
 }
@@ -96,7 +96,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
 function parseChanges({ config }: { readonly config: AuthConfig }, body: z.output<typeof UserBody>): OwnChanges {
   return {
     ...parseAddresses(config, body),
-    password: config.behaviours.treatEmptyPasswordAsWeak ? (body.password ?? undefined) : body.password || undefined,
+    password: config.compatibility.treatEmptyPasswordAsWeak ? (body.password ?? undefined) : body.password || undefined,
     currentPassword: body.current_password || undefined,
     nonce: body.nonce || undefined,
     userMetadata: body.data && requireMetadata(config, body.data),

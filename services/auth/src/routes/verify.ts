@@ -127,10 +127,10 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
 
 /** The session, with the type of its message where the profile shows it (reference: POST /verify). */
 function viewVerified(
-  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  { compatibility }: Pick<AuthConfig, 'compatibility'>,
   { session, type }: VerifiedSession,
 ): z.output<typeof VerifiedAnswer> {
-  return type !== undefined && behaviours.showVerifiedType ? { ...session, type } : session
+  return type !== undefined && compatibility.showVerifiedType ? { ...session, type } : session
 }
 
 /** The page of a link of which a part is missing. The page cannot know who was sent the link. */
@@ -172,6 +172,6 @@ async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: 
     .catch((thrown: unknown) =>
       failureRedirect(redirectTo, logThrown(redirectVocabulary, thrown, request), flowOfLink(link)),
     )
-  const { behaviours } = deps.config
-  return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), 303)
+  const { compatibility } = deps.config
+  return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(compatibility, redirectTo, address), 303)
 }

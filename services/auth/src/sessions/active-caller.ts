@@ -2,7 +2,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { signInTooOld } from '../errors.ts'
@@ -38,8 +38,8 @@ export interface ActiveCaller {
 export interface ActiveCallerDeps {
   readonly config: {
     readonly jwt: { readonly audience: string }
-    readonly behaviours: Pick<
-      Behaviours,
+    readonly compatibility: Pick<
+      CompatibilityOptions,
       'acceptTokenAudience' | 'reportDeletedUserAsMissing' | 'takeAssuranceLevelFrom'
     >
   }
@@ -74,7 +74,7 @@ export async function lockLinkingUser(trx: Trx, deps: ActiveCallerDeps, linking:
 
 /** Whether a token is meant for this service. A token for another service that shares the secret speaks for none of our users. */
 function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: TokenUser, user: User | undefined): boolean {
-  if (config.behaviours.acceptTokenAudience === 'any' || caller.isAdmin) return true
+  if (config.compatibility.acceptTokenAudience === 'any' || caller.isAdmin) return true
   return user?.audience === callerAudience(caller, undefined, config.jwt.audience)
 }
 
@@ -93,7 +93,7 @@ async function requireActive(
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
   // The session may have been stepped up after this token was made. A thief of the token has not shown the second factor.
-  const countsAsSession = aal === 'aal2' || config.behaviours.takeAssuranceLevelFrom === 'session'
+  const countsAsSession = aal === 'aal2' || config.compatibility.takeAssuranceLevelFrom === 'session'
   return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
 }
 
@@ -115,8 +115,8 @@ function refuseUser(
 }
 
 /** Whether a softly deleted user is reported as an ended session: the row exists, but has no session. */
-function reportsSession({ behaviours }: ActiveCallerDeps['config'], sessionId: string | null): boolean {
-  return behaviours.reportDeletedUserAsMissing === 'session' && sessionId !== null
+function reportsSession({ compatibility }: ActiveCallerDeps['config'], sessionId: string | null): boolean {
+  return compatibility.reportDeletedUserAsMissing === 'session' && sessionId !== null
 }
 
 /** The dependencies of the check of a fresh sign-in. Undefined `freshForMs`: no sign-in has to be fresh. */

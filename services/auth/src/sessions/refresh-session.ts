@@ -6,7 +6,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { batchCalls } from './batch-calls.ts'
 import { deriveChildToken, hashRefreshToken, type SessionOrigin, type StoredSession } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
@@ -37,13 +37,13 @@ interface RefreshConfig {
     readonly singlePerUser: boolean
   }
   readonly database: { readonly auditInPostgres: boolean }
-  readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed' | 'branchOnAncestorReuse'>
+  readonly compatibility: Pick<CompatibilityOptions, 'acceptSpentParentUntilChildIsUsed' | 'branchOnAncestorReuse'>
 }
 
 /** The rules of a refresh, in the units of the SQL function: seconds, and null for no limit. */
-export function toRefreshRules({ sessions, database, behaviours }: RefreshConfig): RefreshRules {
+export function toRefreshRules({ sessions, database, compatibility }: RefreshConfig): RefreshRules {
   // Otherwise `reuseRefreshToken` decides on spent tokens: the refresh itself refuses them and revokes nothing.
-  const judgesReuse = !behaviours.acceptSpentParentUntilChildIsUsed
+  const judgesReuse = !compatibility.acceptSpentParentUntilChildIsUsed
   return {
     revokeFamily: sessions.revokeFamilyOnReuse && judgesReuse,
     // Without rotation no spent token is exchanged again (reference: Refresh tokens).
@@ -224,14 +224,14 @@ const reuseQuery: PreparedQuery<ReuseParameters, ReuseRow> = prepare(
 
 /** Undefined where the lock was not had in time. */
 async function callReuse(
-  { config: { sessions, behaviours, database }, pools }: ReuseDeps,
+  { config: { sessions, compatibility, database }, pools }: ReuseDeps,
   { token, ...spent }: SpentToken & Pick<ReuseParameters, 'childHash' | 'childNumber'>,
 ): Promise<ReuseRow | undefined> {
   try {
     return await pools.write.one(reuseQuery, {
       ...spent,
       tokenHash: hashRefreshToken(token),
-      branchOnAncestorReuse: behaviours.branchOnAncestorReuse,
+      branchOnAncestorReuse: compatibility.branchOnAncestorReuse,
       revokeFamily: sessions.revokeFamilyOnReuse,
       reuseSeconds: sessions.reuseIntervalMs / 1_000,
       audit: database.auditInPostgres,

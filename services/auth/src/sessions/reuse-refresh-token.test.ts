@@ -46,7 +46,7 @@ async function reuse(token: string, sessions = {}) {
       ...sessions,
     },
     database: { auditInPostgres: true },
-    behaviours: { acceptSpentParentUntilChildIsUsed: true, branchOnAncestorReuse: true },
+    compatibility: { acceptSpentParentUntilChildIsUsed: true, branchOnAncestorReuse: true },
   }
   const { result, child } = await reuseRefreshToken(
     { config, pools: database.pools, refreshTokenKey },

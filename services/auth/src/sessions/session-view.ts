@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type AccessTokenClaims, canFit } from '../access-tokens/access-token.ts'
 import { type AuditActor, type AuditDeps, type AuditEvent, recordAudit } from '../audit/audit-log.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sign-in.ts'
 import type { Db } from '../database.ts'
@@ -43,8 +43,8 @@ export type SessionView = z.output<typeof SessionView>
 
 export interface SessionViewDeps {
   readonly config: {
-    readonly behaviours: Pick<
-      Behaviours,
+    readonly compatibility: Pick<
+      CompatibilityOptions,
       'keepSentTimesOfChanges' | 'expireTokensAtTimebox' | 'sendSessionHeaders' | 'headBytesMax'
     >
     readonly jwt: JwtConfig
@@ -96,7 +96,7 @@ export async function signNewSession(
     return await signSessionView(deps, session)
   } catch (error) {
     await deleteSession(deps.db, session.sessionId)
-    throw nameInError(deps.config.behaviours, error, { ...session, userId: session.user.id })
+    throw nameInError(deps.config.compatibility, error, { ...session, userId: session.user.id })
   }
 }
 
@@ -114,7 +114,7 @@ export async function signFirstSession(
     return view
   } catch (error) {
     await deleteSession(deps.db, session.sessionId)
-    throw nameInError(deps.config.behaviours, error, { ...session, userId: session.user.id })
+    throw nameInError(deps.config.compatibility, error, { ...session, userId: session.user.id })
   }
 }
 
@@ -131,7 +131,7 @@ export async function signSessionView(
     expires_in: expiresAtSeconds - issuedAtSeconds,
     expires_at: expiresAtSeconds,
     refresh_token: session.refreshToken,
-    user: viewUser(session, deps.config.behaviours),
+    user: viewUser(session, deps.config.compatibility),
   }
 }
 
@@ -142,9 +142,9 @@ function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: Sto
 }
 
 /** When a session ends whose access tokens end with it, in epoch seconds. */
-function timeboxEnd({ behaviours, sessions }: SessionViewDeps['config'], { startedAt }: StoredSession): number {
+function timeboxEnd({ compatibility, sessions }: SessionViewDeps['config'], { startedAt }: StoredSession): number {
   const { enforceOnAccessToken, timeboxMs } = sessions
-  if (!behaviours.expireTokensAtTimebox || !enforceOnAccessToken || timeboxMs === undefined) return Infinity
+  if (!compatibility.expireTokensAtTimebox || !enforceOnAccessToken || timeboxMs === undefined) return Infinity
   return Math.floor((Date.parse(startedAt) + timeboxMs) / 1_000)
 }
 
@@ -191,7 +191,8 @@ async function customiseClaims(
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     failHook(new Error('the hook names another user or session'))
   }
-  if (!canFit(config.behaviours, wanted)) failHook(new Error('with the claims of the hook no token fits into a header'))
+  if (!canFit(config.compatibility, wanted))
+    failHook(new Error('with the claims of the hook no token fits into a header'))
   // Services for which the email is an identity must see that nobody has confirmed it.
   const { email_verified } = claims
   return { ...keepConsoleRole(wanted, claims), ...(email_verified === false && { email_verified }) }
@@ -288,7 +289,7 @@ async function askHook(
   { isRight, failure }: ComparedAttempt,
   call: () => Promise<HookAnswer>,
 ): Promise<z.output<typeof AttemptVerdict>> {
-  const verdict = deps.config.behaviours.continueWithoutHookDecision ? LenientVerdict : AttemptVerdict
+  const verdict = deps.config.compatibility.continueWithoutHookDecision ? LenientVerdict : AttemptVerdict
   let isStopped = true
   try {
     const answer = requireHookAnswer(verdict, await call())

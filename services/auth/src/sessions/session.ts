@@ -1,7 +1,7 @@
 import { createHash, createHmac, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto'
 import { HttpError, withHeaders } from '@trestle/common/errors/define-error.ts'
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { listedSessionNotFound, sessionNotFound, tokenUserNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { type EncryptionKeys, equalSecrets, readUpstreamSecret } from '../secrets/sealed-secret.ts'
@@ -120,7 +120,7 @@ export function sessionHeaders({ userId, sessionId, refreshToken }: AnsweredSess
  * could have already.
  */
 export function refreshHeaders(
-  { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
+  { sendSessionHeaders: areSent }: Pick<CompatibilityOptions, 'sendSessionHeaders'>,
   { isNewToken }: { readonly isNewToken: boolean },
 ): Record<string, string> {
   return areSent && isNewToken ? { 'sb-auth-refresh-token-reuse': 'false' } : {}
@@ -128,7 +128,7 @@ export function refreshHeaders(
 
 /** Names in an error the session that a request had found, or begun, when it was refused. Only the profile supabase names it. */
 export function nameInError(
-  { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
+  { sendSessionHeaders: areSent }: Pick<CompatibilityOptions, 'sendSessionHeaders'>,
   error: unknown,
   named: AnsweredSession,
 ): unknown {

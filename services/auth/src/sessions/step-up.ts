@@ -1,6 +1,6 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import { sql } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
@@ -33,7 +33,7 @@ interface ShownFactor extends SessionOrigin {
 
 export interface StepUpDeps {
   readonly randomBytes: RandomBytes
-  readonly config: { readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed'> }
+  readonly config: { readonly compatibility: Pick<CompatibilityOptions, 'acceptSpentParentUntilChildIsUsed'> }
 }
 
 /**
@@ -49,7 +49,7 @@ export async function stepUpSession(
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('raise_session')}(
     ${shown.userId}, ${shown.sessionId}, ${shown.factorId}, ${shown.method}, ${hashRefreshToken(refreshToken)},
-    ${shown.userAgent}, ${shown.ip}, ${!config.behaviours.acceptSpentParentUntilChildIsUsed}) AS r`.execute(trx)
+    ${shown.userAgent}, ${shown.ip}, ${!config.compatibility.acceptSpentParentUntilChildIsUsed}) AS r`.execute(trx)
   const row = requireSession(rows.find(({ verdict }) => verdict === 'done'))
   await updateCredentialSince(trx, shown, shown.credentialSince)
   return { ...toStoredSession(row), refreshToken }

@@ -30,7 +30,7 @@ import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from '.
 
 /** A job calls the hook AFTER_USER_CREATED, for a pending sign-up once it is a user. */
 interface OwnUserDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'jwt'>
   readonly hooks: Pick<Hooks, 'isOn'>
   readonly jobs: Jobs
   readonly now: () => Date
@@ -92,12 +92,15 @@ export async function insertOwnUser(
 }
 
 /** The data of the identity of an invited email: the data of the invitation, or none, by profile. */
-function invitationData({ behaviours }: Pick<AuthConfig, 'behaviours'>, data: NewOwnUser['data']): NewOwnUser['data'] {
-  return behaviours.copyInvitationDataToIdentity ? data : {}
+function invitationData(
+  { compatibility }: Pick<AuthConfig, 'compatibility'>,
+  data: NewOwnUser['data'],
+): NewOwnUser['data'] {
+  return compatibility.copyInvitationDataToIdentity ? data : {}
 }
 
 export interface PendingSignUpDeps extends OwnUserDeps {
-  readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
+  readonly config: Pick<AuthConfig, 'compatibility' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
 }
 
@@ -135,7 +138,7 @@ async function lockOrAddOnce(
   if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
   if (owner && !isPendingSignUp(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
   if (!stage) return undefined
-  if (deps.config.behaviours.createUserOnCodeRequest) {
+  if (deps.config.compatibility.createUserOnCodeRequest) {
     if (owner) await deletePendingSignUp(trx, owner.id)
     const user = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
     return user ?? 'taken'

@@ -97,7 +97,7 @@ function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promi
   return updateUser(trx, user.id, {
     updated_at: at,
     keep_unconfirmed: true,
-    ...(wanted.audience === undefined || config.behaviours.ignoreNewAudience ? {} : { aud: wanted.audience }),
+    ...(wanted.audience === undefined || config.compatibility.ignoreNewAudience ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
     ...values,
     ...(confirmsEmail && {
@@ -109,11 +109,11 @@ function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promi
 
 async function updateIdentifiers(
   trx: Trx,
-  config: Pick<AuthConfig, 'behaviours'>,
+  config: Pick<AuthConfig, 'compatibility'>,
   updated: User,
   { wanted, at }: AdminChange,
 ): Promise<void> {
-  const staysConfirmed = config.behaviours.keepConfirmationOfChangedAddress
+  const staysConfirmed = config.compatibility.keepConfirmationOfChangedAddress
   const email = { kind: 'email', value: wanted.email, isConfirmed: wanted.emailConfirm, staysConfirmed, at } as const
   const phone = { kind: 'phone', value: wanted.phone, isConfirmed: wanted.phoneConfirm, staysConfirmed, at } as const
   const withEmail = await updateIdentifier(trx, updated, email)

@@ -83,7 +83,7 @@ async function insertWantedUser(
     await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { userId: undefined, refuse: refuseTakenForAdmin })
   }
   const at = deps.now()
-  const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.behaviours.inviteCreatedUsers
+  const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.compatibility.inviteCreatedUsers
   const values = changedColumns(
     deps.config,
     { userMetadata: {}, appMetadata: { provider: kinds[0], providers: kinds } },
@@ -120,7 +120,7 @@ async function insertWantedUser(
     // Identities are listed by the time of their creation, so each gets a time of its own.
     await insertOwnIdentity(trx, user, { kind, wanted, at: new Date(at.getTime() + order) })
   }
-  const provider = deps.config.behaviours.auditProviderOfNewUser ? { provider: kinds[0] } : {}
+  const provider = deps.config.compatibility.auditProviderOfNewUser ? { provider: kinds[0] } : {}
   const traits = { ...adminTraits(user), ...provider }
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
   // The mail limit counts only mails that users request.

@@ -75,7 +75,7 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
   if (!input.idToken) throw idTokenMissing()
   const source = await findIdTokenProvider(deps, input)
   const { name: provider } = source.configured
-  const { requireEmailInIdToken } = deps.config.behaviours
+  const { requireEmailInIdToken } = deps.config.compatibility
   const read = await readAccount(deps, input.idToken, { ...source, ...input })
   const needsNone = !requireEmailInIdToken && deps.config.mail.autoconfirm
   const account = { ...read, emailOptional: read.emailOptional || needsNone }
@@ -133,7 +133,7 @@ async function readAccount(
   try {
     return toExternalAccount(configured, rules.readProfile(claims), {
       security,
-      behaviours: { showEmptyCustomClaims: false },
+      compatibility: { showEmptyCustomClaims: false },
     })
   } catch (cause) {
     return refuseToken(cause)
@@ -182,9 +182,9 @@ async function findIdTokenProvider(
     return toIdTokenProvider(configured, configured.clientIds)
   }
   if (!issuer || !clientId) throw idTokenSourceMissing()
-  const { external, behaviours } = deps.config
+  const { external, compatibility } = deps.config
   const issuing = builtInProviders(external).find((candidate) => isIssuer(candidate, issuer))
-  if (issuing && behaviours.acceptIssuersOfEnabledProviders) return toIdTokenProvider(issuing, issuing.clientIds)
+  if (issuing && compatibility.acceptIssuersOfEnabledProviders) return toIdTokenProvider(issuing, issuing.clientIds)
   const isPermitted = external.idTokenIssuers.includes(issuer) && issuing?.clientIds.includes(clientId)
   if (issuing && isPermitted) return toIdTokenProvider(issuing, [clientId])
   return refuseProvider(
@@ -211,7 +211,7 @@ function refuseProvider(
   known: (typeof PROVIDERS)[number] | undefined,
 ): never {
   const isUnsupported = known === undefined || !takesIdTokens(known)
-  if (isUnsupported && config.behaviours.reportUnknownIssuerAsUnsupported) return refuseUnsupported(name)
+  if (isUnsupported && config.compatibility.reportUnknownIssuerAsUnsupported) return refuseUnsupported(name)
   throw providerDisabled({ issuer: known ? issuerOf(known) : name })
 }
 

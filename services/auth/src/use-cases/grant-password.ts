@@ -116,7 +116,7 @@ function signInFailure<Id extends string | null>(
 
 /** Refuses a banned user even for a wrong password, in a profile that shows the ban first. */
 function refuseBanFirst({ config, now }: Pick<GrantPasswordDeps, 'config' | 'now'>, user: PasswordUser): void {
-  if (config.behaviours.showBanBeforePassword && isBanned(user, now())) refuseBannedSignIn()
+  if (config.compatibility.showBanBeforePassword && isBanned(user, now())) refuseBannedSignIn()
 }
 
 /** @returns undefined where the user has got another password since this one was verified */
@@ -142,7 +142,7 @@ async function signInVerified(
   const view = await signNewSession(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
   if (policy.verdict !== 'weak')
-    return deps.config.behaviours.showNullWeakPassword ? { ...view, weak_password: null } : view
+    return deps.config.compatibility.showNullWeakPassword ? { ...view, weak_password: null } : view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
@@ -169,7 +169,7 @@ async function readSignInIdentifier(
   }
   if (!phone) throw addressMissingAtSignIn()
   if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
-  if (!config.behaviours.findUserByMalformedPhone) return { kind: 'phone', value: await requirePhone(deps, phone) }
+  if (!config.compatibility.findUserByMalformedPhone) return { kind: 'phone', value: await requirePhone(deps, phone) }
   const value = stripPhone(phone)
   // Users without a phone may have the empty text in its place.
   return value === '' ? refusePassword() : { kind: 'phone', value }

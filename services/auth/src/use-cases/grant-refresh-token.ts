@@ -91,7 +91,8 @@ async function exchangeToken(
   const refresh = () => deps.refreshSession({ userAgent, ip, ...hashes })
   let result = await refresh()
   if (result.verdict === 'token-not-found' && (await storeAncestor(deps, token))) result = await refresh()
-  if (result.verdict !== 'stolen' || !deps.config.behaviours.acceptSpentParentUntilChildIsUsed) return { result, child }
+  if (result.verdict !== 'stolen' || !deps.config.compatibility.acceptSpentParentUntilChildIsUsed)
+    return { result, child }
   return reuseRefreshToken(deps, { token, userAgent, ip })
 }
 
@@ -130,7 +131,7 @@ async function prepareClaims(
   const session = await findSessionOfToken(deps.pools, tokenHash)
   if (!session) return undefined
   return buildClaims(deps, session, METHOD).catch((error: unknown) => {
-    throw nameInError(deps.config.behaviours, error, { userId: session.user.id, sessionId: session.sessionId })
+    throw nameInError(deps.config.compatibility, error, { userId: session.user.id, sessionId: session.sessionId })
   })
 }
 
@@ -141,11 +142,11 @@ async function refuseRefresh(
   tokenHash: Buffer,
 ): Promise<never> {
   const refusal = refusalOf(verdict)
-  const isNamed = config.behaviours.sendSessionHeaders && verdict !== 'busy'
+  const isNamed = config.compatibility.sendSessionHeaders && verdict !== 'busy'
   const session = isNamed ? await findSessionOfToken(pools, tokenHash) : undefined
   if (!session) throw refusal
   const sessionId = verdict === 'user-banned' ? undefined : session.sessionId
-  throw nameInError(config.behaviours, refusal, { userId: session.user.id, sessionId })
+  throw nameInError(config.compatibility, refusal, { userId: session.user.id, sessionId })
 }
 
 function refusalOf(verdict: RefreshRefusal): HttpError {

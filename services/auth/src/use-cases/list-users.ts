@@ -80,7 +80,7 @@ export async function searchUsers(
   if (search === undefined) return listBriefProfiles(db, { ...list, filter: undefined })
   const typed = readSearchedPhone(search)
   const filter = typed?.digits ?? search
-  const parsed = config.behaviours.parsePhones ? typed?.parsed : undefined
+  const parsed = config.compatibility.parsePhones ? typed?.parsed : undefined
   const owner = parsed && (await findIdentifierOwner(db, { kind: 'phone', value: parsed }))
   const foundIds = [...(await findUserIdsByExactId(db, search)), ...(owner ? [owner.id] : [])]
   return listBriefProfiles(db, { ...list, filter, atBeginning: true, foundIds })

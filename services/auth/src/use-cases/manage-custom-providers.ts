@@ -44,7 +44,7 @@ export async function createCustomProvider(
 ): Promise<CustomProvider> {
   const { config, db } = deps
   const { identifier, client_secret: secret, ...wanted } = provider
-  const newCallback = config.behaviours.ownCallbackOfNewProviders ? 'own' : 'shared'
+  const newCallback = config.compatibility.ownCallbackOfNewProviders ? 'own' : 'shared'
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
   const settings = await completeSettings(deps, { callback: newCallback, ...wanted })
   // Before the lock, too: the search reads all identities.

@@ -197,7 +197,7 @@ export async function getOwnUser(
   requireSession(found.isSessionLive ? found : undefined)
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.
-  const isOurs = config.behaviours.acceptTokenAudience === 'any' || found.user.audience === wanted
+  const isOurs = config.compatibility.acceptTokenAudience === 'any' || found.user.audience === wanted
   if (!caller.audiences.includes(wanted) || !isOurs) throw audienceMismatch()
-  return viewUser(found, config.behaviours)
+  return viewUser(found, config.compatibility)
 }

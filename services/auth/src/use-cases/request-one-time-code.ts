@@ -81,7 +81,7 @@ interface WantedSms extends WantedCode {
 async function sendSms(deps: OneTimeCodeDeps, { channel, ...wanted }: WantedSms): Promise<string> {
   const messageId = randomUUID()
   const stage = await decidePendingSignUp(deps, wanted)
-  if (deps.config.behaviours.createUserOnCodeRequest) {
+  if (deps.config.compatibility.createUserOnCodeRequest) {
     if (deps.config.sms.autoconfirm) await signUpUnlessKnown(deps, { ...wanted, pkce: undefined, channel })
     else if (stage) await askBeforeOwnUser(deps, wanted)
   }

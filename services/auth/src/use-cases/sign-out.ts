@@ -27,11 +27,11 @@ export async function signOut(
 ): Promise<void> {
   const known = SCOPES.find((candidate) => candidate === scope)
   if (known === undefined) throw logoutScopeUnsupported({ scope })
-  const { behaviours } = deps.config
+  const { compatibility } = deps.config
   const verdict = await deleteSessionsInScope(deps.pools, {
     userId: caller.userId,
     audience:
-      caller.isAdmin || behaviours.acceptTokenAudience === 'any'
+      caller.isAdmin || compatibility.acceptTokenAudience === 'any'
         ? null
         : callerAudience(caller, undefined, deps.config.jwt.audience),
     sessionId: caller.sessionId,

@@ -98,14 +98,14 @@ describe('createSignUp', () => {
 
   it('answers as for a free address when the user of the address is deleted meanwhile', async () => {
     const free = await request('gone@example.com', deps)
-    const behaviours = { ...deps.config.behaviours, revealRepeatedSignUp: true }
+    const compatibility = { ...deps.config.compatibility, revealRepeatedSignUp: true }
     const insertSignUp: typeof deps.insertSignUp = async (signUp) => {
       const outcome = await deps.insertSignUp(signUp)
       await deps.db.deleteFrom('users').where('email', '=', 'gone@example.com').execute()
       await deps.db.deleteFrom('send_throttle').execute()
       return outcome
     }
-    const told = { ...deps, config: { ...deps.config, behaviours }, insertSignUp }
+    const told = { ...deps, config: { ...deps.config, compatibility }, insertSignUp }
     const repeated = await request('gone@example.com', told)
     expect(withoutDraws(repeated)).toEqual(withoutDraws(free))
   })

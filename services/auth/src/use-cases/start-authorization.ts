@@ -36,7 +36,7 @@ export async function startAuthorization(
   input: StartAuthorizationInput,
 ): Promise<string> {
   const { scopes, query, pkce, linking } = input
-  const provider = deps.config.behaviours.acceptProviderNameInAnyCase ? input.provider.toLowerCase() : input.provider
+  const provider = deps.config.compatibility.acceptProviderNameInAnyCase ? input.provider.toLowerCase() : input.provider
   const configured = await findProvider(deps, provider)
   if (!configured) throw provider === '' ? providerUnnamed() : providerUnknown()
   const id = randomUUID()

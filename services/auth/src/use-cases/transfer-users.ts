@@ -92,8 +92,8 @@ export async function importUsers(deps: ImportUsersDeps, input: ImportUsersInput
   }
   const summary = (): ImportSummary => ({ ...counts, ignored: [...ignored] })
   const { audience, defaultRole: role, adminRoles } = deps.config.jwt
-  const { behaviours } = deps.config
-  const defaults = { ...input, audience, role, generateId: randomUUID, behaviours }
+  const { compatibility } = deps.config
+  const defaults = { ...input, audience, role, generateId: randomUUID, compatibility }
   for await (const line of input.lines) {
     try {
       const read = readUserLine(decodeLine(line))

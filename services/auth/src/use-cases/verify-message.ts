@@ -103,7 +103,7 @@ function mayRepeatTestCode(
   { config, now }: Pick<VerifyMessageDeps, 'config' | 'now'>,
   { identifier: { kind, value }, code }: VerifyCodeInput,
 ): boolean {
-  if (!config.behaviours.acceptTestCodesRepeatedly || kind !== 'phone') return false
+  if (!config.compatibility.acceptTestCodesRepeatedly || kind !== 'phone') return false
   const testCode = findTestCode(config.sms, value, now())
   return testCode !== undefined && equalSecrets(testCode, code)
 }

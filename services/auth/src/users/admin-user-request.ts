@@ -1,6 +1,6 @@
 import { parseDuration } from '@trestle/common/config/duration.ts'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import {
   type Cursor,
@@ -146,11 +146,11 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
  * as the profile says (reference: Profiles).
  */
 export function parseAdminChange(
-  rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'treatEmptyPasswordAsWeak'> },
+  rules: MetadataRules & { readonly compatibility: Pick<CompatibilityOptions, 'treatEmptyPasswordAsWeak'> },
   fields: AdminUserFields,
 ): AdminUser {
   const wanted = parseAdminUser(rules, fields)
-  return rules.behaviours.treatEmptyPasswordAsWeak && fields.password === '' ? { ...wanted, password: '' } : wanted
+  return rules.compatibility.treatEmptyPasswordAsWeak && fields.password === '' ? { ...wanted, password: '' } : wanted
 }
 
 function requireRole(role: string): string {

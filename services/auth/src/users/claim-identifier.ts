@@ -1,7 +1,7 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { violates } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
@@ -218,7 +218,7 @@ async function retryRaces<Result>(
 export interface ConfirmerDeps {
   readonly config: {
     readonly signup: { readonly confirmerOwnsAccount: boolean }
-    readonly behaviours: Pick<Behaviours, 'confirmerOwnsAnonymousAccount'>
+    readonly compatibility: Pick<CompatibilityOptions, 'confirmerOwnsAnonymousAccount'>
   }
   readonly db: Db
 }
@@ -256,9 +256,9 @@ export async function takeOverAccount(
  */
 export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
   const { email, phone, isAnonymous } = user
-  const { signup, behaviours } = config
+  const { signup, compatibility } = config
   const mayBeOpen = isAnonymous
-    ? behaviours.confirmerOwnsAnonymousAccount
+    ? compatibility.confirmerOwnsAnonymousAccount
     : signup.confirmerOwnsAccount && (email !== null || phone !== null)
   return mayBeOpen && isUnclaimed(db, user)
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { toUuid } from '../records/ids.ts'
 import { normaliseEmail, normalisePhone, readTypedPhone } from '../requests/fields.ts'
@@ -154,7 +154,7 @@ export interface VerifiedAddresses {
 }
 
 /** The verified addresses before the first user of an export. */
-export function noVerifiedAddresses({ parsePhones }: Pick<Behaviours, 'parsePhones'>): VerifiedAddresses {
+export function noVerifiedAddresses({ parsePhones }: Pick<CompatibilityOptions, 'parsePhones'>): VerifiedAddresses {
   return { email: new Set(), phone: new Set(), parsesPhones: parsePhones }
 }
 

@@ -7,7 +7,7 @@ const defaults = {
   audience: 'a',
   role: 'r',
   firebase: undefined,
-  behaviours: { metadataBytesMax: 8_192 as const },
+  compatibility: { metadataBytesMax: 8_192 as const },
   now: new Date(0),
   generateId: () => `new-${++count}`,
 }

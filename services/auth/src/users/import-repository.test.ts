@@ -16,7 +16,7 @@ const defaults: ImportDefaults = {
   audience: 'authenticated',
   role: 'authenticated',
   firebase: undefined,
-  behaviours: { metadataBytesMax: 8_192 },
+  compatibility: { metadataBytesMax: 8_192 },
   now: new Date('2026-01-02T03:04:05.678Z'),
   generateId: randomUUID,
 }

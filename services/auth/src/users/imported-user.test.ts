@@ -9,7 +9,7 @@ const defaults: ImportDefaults = {
   audience: 'authenticated',
   role: 'member',
   firebase: undefined,
-  behaviours: { metadataBytesMax: 8_192 },
+  compatibility: { metadataBytesMax: 8_192 },
   now,
   generateId: () => NEW_ID,
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { getOrCreateInvited, lockOrAddPendingSignUp } from '../sign-ups/insert-own-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 
@@ -24,10 +24,10 @@ const identifier = { kind: 'email', value: email } as const
 const link = { email, newEmail: '', password: undefined, data: {}, admin: SERVICE, context: CONTEXT }
 
 /** Asks for the user of a code, with another value of `createUserOnCodeRequest`. */
-function addPending(changes: Pick<Behaviours, 'createUserOnCodeRequest'>) {
+function addPending(changes: Pick<CompatibilityOptions, 'createUserOnCodeRequest'>) {
   const { deps } = raced
-  const behaviours = { ...deps.config.behaviours, ...changes }
-  const changed = { ...deps, config: { ...deps.config, behaviours } }
+  const compatibility = { ...deps.config.compatibility, ...changes }
+  const changed = { ...deps, config: { ...deps.config, compatibility } }
   const wanted = { identifier, audience: 'authenticated', stage: { data: {} } }
   return deps.db.transaction().execute((trx) => lockOrAddPendingSignUp(trx, changed, wanted))
 }

@@ -1,7 +1,7 @@
 import { storedJsonBytes } from '@trestle/common/documents/stored-json.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { consoleRoleReserved } from '../errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/fields.ts'
@@ -13,7 +13,7 @@ export type Metadata = Readonly<z.output<typeof Metadata>>
 
 /** The part of the configuration that bounds metadata, in bytes of JSON with numbers written out. */
 export interface MetadataRules {
-  readonly behaviours: Pick<Behaviours, 'metadataBytesMax'>
+  readonly compatibility: Pick<CompatibilityOptions, 'metadataBytesMax'>
 }
 
 export interface UserMetadata {
@@ -26,7 +26,7 @@ export const NO_METADATA: UserMetadata = { userMetadata: {}, appMetadata: {} }
 
 /** Metadata enters the access token, so its size is bounded. @param beside the other metadata of the user, where it is known */
 export function requireMetadata(
-  { behaviours: { metadataBytesMax: max } }: MetadataRules,
+  { compatibility: { metadataBytesMax: max } }: MetadataRules,
   data: Metadata | undefined,
   beside: Metadata = {},
 ): Metadata {
@@ -40,7 +40,7 @@ export function requireMetadata(
  * @param stored the metadata of the user, of a new user none
  */
 export function mergeMetadata(
-  { behaviours: { metadataBytesMax: max } }: MetadataRules,
+  { compatibility: { metadataBytesMax: max } }: MetadataRules,
   stored: UserMetadata,
   { userMetadata, appMetadata }: { readonly [Name in keyof UserMetadata]?: Metadata | undefined },
 ): Record<keyof UserMetadata, Record<string, unknown>> {
@@ -57,7 +57,7 @@ export function mergeMetadata(
  * Claims that do not fit are left out, the longest first, so that the sign-in goes on.
  */
 export function mergeClaims(
-  { behaviours: { metadataBytesMax: max } }: MetadataRules,
+  { compatibility: { metadataBytesMax: max } }: MetadataRules,
   stored: UserMetadata,
   claims: Metadata,
 ): { readonly merged: Record<string, unknown>; readonly leftOut: readonly string[] } {
@@ -112,7 +112,7 @@ export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRo
 
 /** The settings that decide whether the service writes into the metadata of users. */
 export interface AddressMetadataConfig {
-  readonly behaviours: Pick<Behaviours, 'copyAddressToUserMetadata'>
+  readonly compatibility: Pick<CompatibilityOptions, 'copyAddressToUserMetadata'>
 }
 
 interface SignUpAddress {
@@ -127,22 +127,22 @@ interface SignUpAddress {
  * request. That a phone is verified is never written.
  */
 export function signUpMetadata(
-  { behaviours }: AddressMetadataConfig,
+  { compatibility }: AddressMetadataConfig,
   data: Readonly<Record<string, unknown>>,
   { kind, value, userId, isVerified }: SignUpAddress,
 ): Readonly<Record<string, unknown>> {
-  if (!behaviours.copyAddressToUserMetadata) return data
+  if (!compatibility.copyAddressToUserMetadata) return data
   const email = kind === 'email' ? { email: value } : {}
   return { ...data, sub: userId, ...email, email_verified: kind === 'email' && isVerified, phone_verified: false }
 }
 
 /** The metadata of a user after the confirmation of an address. */
 export function confirmedMetadata(
-  { behaviours }: AddressMetadataConfig,
+  { compatibility }: AddressMetadataConfig,
   metadata: Readonly<Record<string, unknown>>,
   kind: IdentifierKind,
 ): Record<string, unknown> {
-  return behaviours.copyAddressToUserMetadata && kind === 'email'
+  return compatibility.copyAddressToUserMetadata && kind === 'email'
     ? { ...metadata, email_verified: true }
     : { ...metadata }
 }

@@ -1,4 +1,4 @@
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { SmsConfig } from '../config/sms.ts'
 import type { Db } from '../database.ts'
 import { phoneMalformed } from '../request-errors.ts'
@@ -7,7 +7,7 @@ import { hasFactorPhone, isPhoneStored } from './user-repository.ts'
 
 export interface PhoneDeps {
   readonly config: {
-    readonly behaviours: Pick<Behaviours, 'parsePhones'>
+    readonly compatibility: Pick<CompatibilityOptions, 'parsePhones'>
     readonly sms: Pick<SmsConfig, 'testCodes'>
   }
   readonly db: Db
@@ -57,7 +57,7 @@ async function chooseForm(
   text: string,
   isStored: (digits: string) => Promise<boolean>,
 ): Promise<string | undefined> {
-  if (!config.behaviours.parsePhones) return normalisePhone(text)
+  if (!config.compatibility.parsePhones) return normalisePhone(text)
   const typed = readTypedPhone(text)
   if (typed === undefined || typed.digits === typed.parsed) return typed?.digits
   const isKnown = config.sms.testCodes.has(typed.digits) || (await isStored(typed.digits))

@@ -1,5 +1,5 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Db, Trx } from '../database.ts'
 import { CLAIM_NAMES, ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
@@ -13,7 +13,7 @@ type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
 
 /** The setting for the effects of a new password on its row. */
 export interface PasswordRules {
-  readonly behaviours: Pick<Behaviours, 'clearSentTimesOnNewPassword'>
+  readonly compatibility: Pick<CompatibilityOptions, 'clearSentTimesOnNewPassword'>
 }
 
 /** The columns of `users` that a new password changes: the hash, and the times of messages where the profile clears them. */
@@ -22,8 +22,8 @@ export function passwordChange(config: PasswordRules, hash: string): Updateable<
 }
 
 /** The times of messages that are cleared with a new password, and when an invitation is accepted. */
-export function clearedTimes({ behaviours }: PasswordRules): Updateable<UsersTable> {
-  return behaviours.clearSentTimesOnNewPassword ? NOTHING_SENT : {}
+export function clearedTimes({ compatibility }: PasswordRules): Updateable<UsersTable> {
+  return compatibility.clearSentTimesOnNewPassword ? NOTHING_SENT : {}
 }
 
 const NOTHING_SENT = {
@@ -172,11 +172,11 @@ export async function rememberChosen(trx: Trx, userId: string, sent: SentMetadat
 /** The claims of a provider without those that the user or an admin has chosen. In the profile supabase they are all there. */
 export async function getUnchosenClaims(
   trx: Trx,
-  { behaviours }: { readonly behaviours: Pick<Behaviours, 'keepChosenMetadata'> },
+  { compatibility }: { readonly compatibility: Pick<CompatibilityOptions, 'keepChosenMetadata'> },
   userId: string,
   claims: SentMetadata,
 ): Promise<SentMetadata> {
-  if (!behaviours.keepChosenMetadata) return claims
+  if (!compatibility.keepChosenMetadata) return claims
   const user = await trx.selectFrom('users').select('chosen_metadata').where('id', '=', userId).executeTakeFirst()
   const chosen = new Set(user?.chosen_metadata)
   return Object.fromEntries(Object.entries(claims).filter(([name]) => !chosen.has(name)))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Behaviours } from '../config/behaviours.ts'
+import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
 import { Metadata } from './metadata.ts'
@@ -94,10 +94,10 @@ export type UserView = z.output<typeof UserView>
 /** A user in a list of operators (console reference: Users in lists). */
 export type ListedUserView = z.output<typeof ListedUserView>
 
-/** An absent member is undefined, which JSON leaves out. @param behaviours of the profile; by default as in `compatible` */
+/** An absent member is undefined, which JSON leaves out. @param compatibility options of the profile; by default as in `compatible` */
 export function viewUser(
   { user, identities, factors }: Profile,
-  { keepSentTimesOfChanges }: Pick<Behaviours, 'keepSentTimesOfChanges'> = { keepSentTimesOfChanges: false },
+  { keepSentTimesOfChanges }: Pick<CompatibilityOptions, 'keepSentTimesOfChanges'> = { keepSentTimesOfChanges: false },
 ): UserView {
   const hasEmailChange = user.emailChange !== null || keepSentTimesOfChanges
   const hasPhoneChange = user.phoneChange !== null || keepSentTimesOfChanges

@@ -142,7 +142,7 @@ export async function checkAdoption(
         ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
         ...(await listBrokenValues(db, places)),
-        ...(await listMalformedPhones(db, places, { areFound: config.behaviours.findUserByMalformedPhone })),
+        ...(await listMalformedPhones(db, places, { areFound: config.compatibility.findUserByMalformedPhone })),
         ...(await listClientSessions(db, places, 'they go on only after adopt --undo')),
         ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),

@@ -82,7 +82,7 @@ export async function importDatabase(deps: AdoptionDeps, input: ImportDatabaseIn
 }
 
 async function describeSource(
-  { config: { jwt, behaviours }, encryptionKeys }: AdoptionDeps,
+  { config: { jwt, compatibility }, encryptionKeys }: AdoptionDeps,
   source: Source,
 ): Promise<Omit<DatabaseImport, 'version' | Exclude<keyof SnapshotImport, 'losses'>>> {
   const { db } = source
@@ -97,7 +97,7 @@ async function describeSource(
       ...(await listBrokenValues(db, source)),
       ...(await listClientSessions(db, source, 'they are not copied')),
       ...describeTokensWithoutSession(await countTokensWithoutSession(db, source)),
-      ...(await listMalformedPhones(db, source, { areFound: behaviours.findUserByMalformedPhone })),
+      ...(await listMalformedPhones(db, source, { areFound: compatibility.findUserByMalformedPhone })),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),

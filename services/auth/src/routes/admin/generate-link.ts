@@ -68,7 +68,7 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
       const type = requireLinkType(body.type)
       const context = await readContext(deps, request, reply, body.redirect_to)
       const link = await generateLink(deps, { admin, ...readWanted(deps.config, type, body), context })
-      return viewGeneratedLink(link, context.redirectTo, deps.config.behaviours)
+      return viewGeneratedLink(link, context.redirectTo, deps.config.compatibility)
     },
   )
 }

@@ -99,8 +99,8 @@ const deleteSchema = {
 
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
-  const { userListRowsMax: rowsMax, acceptPageZero: zeroIsFirst } = deps.config.behaviours
-  const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
+  const { userListRowsMax: rowsMax, acceptPageZero: zeroIsFirst } = deps.config.compatibility
+  const view = (profile: Profile) => viewUser(profile, deps.config.compatibility)
 
   app.get('/admin/users', { schema: listSchema, serializerCompiler: plainJson }, async (request, reply) => {
     const { query } = request
@@ -169,12 +169,12 @@ async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): P
 
 /** Writes the answer of a list piece by piece, since a long list would fill the memory. */
 async function* writeUsers(
-  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  { compatibility }: Pick<AuthConfig, 'compatibility'>,
   { users, rest }: ListedUsers,
   aud: string,
 ): AsyncGenerator<string> {
-  const toForm = upstreamForm(behaviours) ?? ((user: unknown) => user)
-  const writeUser = (profile: Profile) => JSON.stringify(toForm(viewUser(profile, behaviours)))
+  const toForm = upstreamForm(compatibility) ?? ((user: unknown) => user)
+  const writeUser = (profile: Profile) => JSON.stringify(toForm(viewUser(profile, compatibility)))
   const write = (profiles: readonly Profile[]) => profiles.map(writeUser).join(',')
   yield `{"users":[${write(users)}`
   for await (const more of rest ?? []) if (more.length > 0) yield `,${write(more)}`

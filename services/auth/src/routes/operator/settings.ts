@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { PROFILES } from '../../config/behaviours.ts'
+import { PROFILES } from '../../config/compatibility.ts'
 import { HOOK_NAMES } from '../../config/hooks.ts'
 import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'

@@ -115,7 +115,7 @@ describe('GET /operator/users', () => {
 
   it('200: parses no phone in a profile that parses none', async () => {
     const { config } = test.deps
-    const asWritten = { ...config, behaviours: { ...config.behaviours, parsePhones: false } }
+    const asWritten = { ...config, compatibility: { ...config.compatibility, parsePhones: false } }
     const page = { direction: 'asc', limit: 10, after: undefined } as const
     const find = (text: string) => searchUsers({ ...test.deps, config: asWritten }, { ...page, search: text })
     expect(await find('+44 (0) 7418 084106')).toEqual([])

@@ -1,5 +1,5 @@
 import type { MailApp } from '../mail-app.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 /** Opens a dead link. @returns where it sends a browser */
 async function followDeadLink({ app }: MailApp, redirectTo: string) {
@@ -35,4 +35,4 @@ export const redirectCases = {
     compatible: ['myapp://callback/', 'http://localhost:3000/', 'http://localhost:3000/'],
     supabase: ['myapp://callback', 'http://localhost:3000', 'http://localhost:3000'],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

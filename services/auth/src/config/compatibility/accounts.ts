@@ -1,6 +1,6 @@
-import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+import { is, type KeptDifference, type OptionRows } from './option.ts'
 
-export const signUpBehaviours = {
+export const signUpOptions = {
   confirmedDuplicateStatus: {
     subject: 'A sign-up with a taken address under autoconfirm',
     compatible: is(400, '400 `user_already_exists`'),
@@ -52,9 +52,9 @@ export const signUpBehaviours = {
     supabase: is(true, 'told: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),
     reason: 'Applications refuse sign-ups by RAISE EXCEPTION in a trigger, and read the text.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
+export const keptSignUpDifferences: readonly KeptDifference[] = [
   {
     subject: 'Password and `data` of an account that is confirmed by a message',
     ours: 'Those of the request that sent the message; after a code of `POST /otp` no password',
@@ -81,7 +81,7 @@ export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-export const signInBehaviours = {
+export const signInOptions = {
   keepOutdatedHashes: {
     subject: 'A right password whose hash has another algorithm or cost than new ones',
     compatible: is(false, 'is hashed again'),
@@ -130,9 +130,9 @@ export const signInBehaviours = {
     supabase: is(true, 'as it was sent'),
     reason: 'Applications show the number that the user has typed.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptSignInBehaviours: readonly KeptBehaviour[] = [
+export const keptSignInDifferences: readonly KeptDifference[] = [
   {
     subject: 'Wrong codes and passwords',
     ours: 'Counted; after `OTP_MAX_ATTEMPTS` and `FAILED_ATTEMPTS` the right one is refused too',
@@ -178,7 +178,7 @@ export const keptSignInBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-export const userBehaviours = {
+export const userOptions = {
   copyAddressToUserMetadata: {
     subject: '`user_metadata`',
     compatible: is(false, 'holds what was sent'),
@@ -242,9 +242,9 @@ export const userBehaviours = {
     supabase: is(true, '`email` or `phone`'),
     reason: 'Queries of the log count new users by it.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptUserBehaviours: readonly KeptBehaviour[] = [
+export const keptUserDifferences: readonly KeptDifference[] = [
   {
     subject: 'Taken addresses and ids, bad hashes and long passwords in the admin API',
     ours: '400, 409 or 422 with an error code',
@@ -277,7 +277,7 @@ export const keptUserBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-export const sessionBehaviours = {
+export const sessionOptions = {
   acceptSpentParentUntilChildIsUsed: {
     subject: 'The parent of the newest live refresh token, used again; that from before `aal2` too',
     compatible: is(
@@ -342,4 +342,4 @@ export const sessionBehaviours = {
     ),
     reason: 'Clients take an error for one of OAuth by these members.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows

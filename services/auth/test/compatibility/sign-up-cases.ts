@@ -1,7 +1,7 @@
 import { claimsOf } from '../authenticator-app.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
@@ -117,4 +117,4 @@ export const signUpCases = {
     compatible: [200, 'refresh_token_not_found', 'invalid_credentials'],
     supabase: [200, 200, 200],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

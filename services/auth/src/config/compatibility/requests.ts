@@ -1,6 +1,6 @@
-import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+import { is, type KeptDifference, type OptionRows } from './option.ts'
 
-export const requestBehaviours = {
+export const requestOptions = {
   sendErrorCodeHeader: {
     subject: 'The header `x-sb-error-code` of errors',
     compatible: is(false, 'not sent'),
@@ -44,9 +44,9 @@ export const requestBehaviours = {
     supabase: is(false, 'stays as written: `myapp://callback#…`'),
     reason: 'Apps compare their own address as a text.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptRequestBehaviours: readonly KeptBehaviour[] = [
+export const keptRequestDifferences: readonly KeptDifference[] = [
   {
     subject: 'Redirects with dot segments, or to a port that is none',
     ours: 'Refused',
@@ -97,7 +97,7 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-export const messageBehaviours = {
+export const messageOptions = {
   inviteCreatedUsers: {
     subject: 'A user whom an admin makes with an email that the call does not confirm',
     compatible: is(true, 'is invited by mail'),
@@ -195,9 +195,9 @@ export const messageBehaviours = {
     supabase: is(false, 'absent'),
     reason: 'The answer is a session and nothing else.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptMessageBehaviours: readonly KeptBehaviour[] = [
+export const keptMessageDifferences: readonly KeptDifference[] = [
   {
     subject: 'A mail server that is away',
     ours: 'The mail is sent by the queue, later',
@@ -218,7 +218,7 @@ export const keptMessageBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-export const hookBehaviours = {
+export const hookOptions = {
   hookRefusalCode: {
     subject: 'The error code of a refusal by a hook',
     compatible: is('hook_rejected', '`hook_rejected`'),
@@ -270,9 +270,9 @@ export const hookBehaviours = {
     ),
     reason: 'Applications read at once what the hook writes for a new user.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptHookBehaviours: readonly KeptBehaviour[] = [
+export const keptHookDifferences: readonly KeptDifference[] = [
   {
     subject: 'The user in the payload of hooks',
     ours: 'Filled',
@@ -317,7 +317,7 @@ export const keptHookBehaviours: readonly KeptBehaviour[] = [
   },
 ]
 
-export const operationBehaviours = {
+export const operationOptions = {
   makesPgcrypto: {
     subject: '`migrate`',
     compatible: is(false, 'makes no extension'),
@@ -358,4 +358,4 @@ export const operationBehaviours = {
     supabase: is(true, 'always: one line for each event of the audit log'),
     reason: 'Queries of logs read `auth_event`.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows

@@ -7,7 +7,7 @@ import { OPERATOR } from '../forged-token.ts'
 import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 const tokenHook = await startHookStub()
 afterAll(() => tokenHook.close())
@@ -337,4 +337,4 @@ export const memberCases = {
       ['sms_provider', 'saml_private_key_next_configured', 'saml_enabled', 'passkeys_enabled'],
     ],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

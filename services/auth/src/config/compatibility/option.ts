@@ -4,8 +4,8 @@ export interface Choice {
   readonly words: string
 }
 
-/** One behaviour. The strict profile behaves as the compatible one, unless it has a value of its own. */
-export interface Behaviour {
+/** One compatibility option. The strict profile behaves as the compatible one, unless it has a value of its own. */
+export interface CompatibilityOption {
   readonly subject: string
   readonly compatible: Choice
   readonly supabase: Choice
@@ -14,10 +14,10 @@ export interface Behaviour {
   readonly reason: string
 }
 
-export type BehaviourRows = Readonly<Record<string, Behaviour>>
+export type OptionRows = Readonly<Record<string, CompatibilityOption>>
 
-/** A behaviour of supabase/auth that this service does not follow in any profile. */
-export interface KeptBehaviour {
+/** A trait of supabase/auth that this service does not follow in any profile. */
+export interface KeptDifference {
   readonly subject: string
   readonly ours: string
   readonly theirs: string

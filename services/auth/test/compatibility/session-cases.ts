@@ -5,7 +5,7 @@ import { addApp } from '../authenticator-app.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 /** Refreshes, and returns what a client goes on with. */
 async function refresh({ post }: MailApp, token: string) {
@@ -177,4 +177,4 @@ export const sessionCases = {
       [403, 'session_not_found'],
     ],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

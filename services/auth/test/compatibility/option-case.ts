@@ -1,8 +1,8 @@
-import type { BehaviourName, SETTING_DEFAULTS } from '../../src/config/behaviours.ts'
+import type { OptionName, SETTING_DEFAULTS } from '../../src/config/compatibility.ts'
 import type { MailApp } from '../mail-app.ts'
 
 /** A request to both profiles, and the answer that each of them must give. */
-export interface BehaviourCase {
+export interface OptionCase {
   /** Settings over those of all cases. Cases with the same settings share a service. */
   readonly settings?: Readonly<Record<string, string>>
   /** Sends requests, and returns what shows the behaviour. Cases share a database, so each makes users of its own. */
@@ -12,4 +12,4 @@ export interface BehaviourCase {
 }
 
 /** The cases of some rows of the table. */
-export type BehaviourCases = Readonly<Partial<Record<BehaviourName | keyof typeof SETTING_DEFAULTS, BehaviourCase>>>
+export type OptionCases = Readonly<Partial<Record<OptionName | keyof typeof SETTING_DEFAULTS, OptionCase>>>

@@ -1,6 +1,6 @@
-import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+import { is, type KeptDifference, type OptionRows } from './option.ts'
 
-export const providerBehaviours = {
+export const providerOptions = {
   acceptProviderNameInAnyCase: {
     subject: '`GET /authorize?provider=KeyCloak`',
     compatible: is(false, '400 `validation_failed`'),
@@ -70,9 +70,9 @@ export const providerBehaviours = {
     supabase: is(false, '`/callback`'),
     reason: 'Admins register the address that they know at the provider.',
   },
-} as const satisfies BehaviourRows
+} as const satisfies OptionRows
 
-export const keptProviderBehaviours: readonly KeptBehaviour[] = [
+export const keptProviderDifferences: readonly KeptDifference[] = [
   {
     subject: 'PKCE towards providers, and what is passed on to them',
     ours: 'S256; only what the provider needs',

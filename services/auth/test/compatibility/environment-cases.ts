@@ -1,5 +1,5 @@
 import { createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 /** The cases about gateways, which stand around the service. */
 export const environmentCases = {
@@ -19,4 +19,4 @@ export const environmentCases = {
     compatible: '127.0.0.1',
     supabase: '198.51.100.7',
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

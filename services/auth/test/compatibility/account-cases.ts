@@ -3,7 +3,7 @@ import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
 /** The hash that `crypt()` makes of the password. */
@@ -120,4 +120,4 @@ export const accountCases = {
     compatible: ['http://localhost:8081', 200],
     supabase: [undefined, 200],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

@@ -10,7 +10,7 @@ import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSecondOwner, createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 const KEYCLOAK = 'https://keycloak.example.com/realms/test'
 const settings = {
@@ -224,4 +224,4 @@ export const providerCases = {
     compatible: '/callback/custom:compatible',
     supabase: '/callback',
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

@@ -1,20 +1,20 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { BEHAVIOURS, SETTING_DEFAULTS } from '../../src/config/behaviours.ts'
+import { COMPATIBILITY_OPTIONS, SETTING_DEFAULTS } from '../../src/config/compatibility.ts'
 import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
 import { accountCases } from './account-cases.ts'
-import type { BehaviourCase } from './behaviour-case.ts'
 import { environmentCases } from './environment-cases.ts'
 import { hookCases } from './hook-cases.ts'
 import { memberCases } from './member-cases.ts'
 import { messageCases } from './message-cases.ts'
 import { operatorCases } from './operator-cases.ts'
+import type { OptionCase } from './option-case.ts'
 import { providerCases } from './provider-cases.ts'
 import { redirectCases } from './redirect-cases.ts'
 import { sessionCases } from './session-cases.ts'
 import { signUpCases } from './sign-up-cases.ts'
 
 // A row without a case does not pass the type check, and a case whose profiles agree shows nothing.
-const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFAULTS, BehaviourCase>> = {
+const cases: Readonly<Record<keyof typeof COMPATIBILITY_OPTIONS | keyof typeof SETTING_DEFAULTS, OptionCase>> = {
   ...signUpCases,
   ...sessionCases,
   ...accountCases,
@@ -31,7 +31,9 @@ const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USE
 const TIMEOUT_MS = 60_000
 
 it('has a case for each row, in which the profiles differ', () => {
-  expect(Object.keys(cases).sort()).toEqual([...Object.keys(BEHAVIOURS), ...Object.keys(SETTING_DEFAULTS)].sort())
+  expect(Object.keys(cases).sort()).toEqual(
+    [...Object.keys(COMPATIBILITY_OPTIONS), ...Object.keys(SETTING_DEFAULTS)].sort(),
+  )
   for (const { compatible, supabase } of Object.values(cases)) expect(compatible).not.toEqual(supabase)
 })
 

@@ -4,7 +4,7 @@ import { type MailApp, openBeside } from '../mail-app.ts'
 import { createSignedIn, signIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { SMS_TAKEN } from '../sms-stub.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
 
@@ -307,4 +307,4 @@ export const messageCases = {
     compatible: 'ConfigError: config: AUTH_SMTP_HOST is required',
     supabase: [200, ['mail is dropped, because AUTH_SMTP_HOST is not set']],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

@@ -7,7 +7,7 @@ import { anyId } from '../bodies.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { NOTHING, startHookStub } from '../hook-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 const stub = await startHookStub()
 afterAll(() => stub.close())
@@ -155,4 +155,4 @@ export const hookCases = {
     compatible: [200, undefined],
     supabase: [403, 'unknown'],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases

@@ -7,7 +7,7 @@ import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { openBeside } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
-import type { BehaviourCases } from './behaviour-case.ts'
+import type { OptionCases } from './option-case.ts'
 
 async function runSql(connectionString: string, statements: string): Promise<void> {
   const client = new pg.Client({ connectionString })
@@ -192,4 +192,4 @@ export const operatorCases = {
     compatible: [true, true, true],
     supabase: [false, false, false],
   },
-} as const satisfies BehaviourCases
+} as const satisfies OptionCases
