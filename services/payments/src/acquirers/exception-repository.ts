@@ -60,7 +60,7 @@ export async function countOpenExceptions(db: Db): Promise<number> {
   return count
 }
 
-export interface OperatedException {
+export interface ExceptionForOperator {
   readonly id: string
   readonly merchantId: string
   readonly created: Date
@@ -73,7 +73,7 @@ export interface OperatedException {
   readonly currency: string | null
 }
 
-interface PlacedException extends OperatedException {
+interface PlacedException extends ExceptionForOperator {
   readonly place: string
 }
 
@@ -93,15 +93,15 @@ const exceptions = listOfAll<PlacedException>('all_exceptions', {
 })
 
 /** Exceptions that wait for an operator, oldest first, at most `limit`. */
-export async function listOpenExceptions(db: Db, limit: number): Promise<readonly OperatedException[]> {
-  const { rows } = await sql<OperatedException>`
+export async function listOpenExceptions(db: Db, limit: number): Promise<readonly ExceptionForOperator[]> {
+  const { rows } = await sql<ExceptionForOperator>`
     SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r ${join}
     WHERE r.resolved IS NULL ORDER BY r.created, r.id LIMIT ${limit}`.execute(db)
   return rows
 }
 
 /** A page of the exceptions of all merchants, for an operator: either open or resolved ones. */
-export function listOperatedExceptions(
+export function listExceptionsForOperator(
   pools: Pools,
   { merchantId, open, ...page }: PageBounds & { readonly merchantId: string | undefined; readonly open: boolean },
 ): Promise<readonly PlacedException[]> {
@@ -109,23 +109,23 @@ export function listOperatedExceptions(
 }
 
 const exceptionQuery = prepare(
-  'operated_exception',
-  (p: { merchantId: string; id: string }) => sql<OperatedException>`
+  'exception_for_operator',
+  (p: { merchantId: string; id: string }) => sql<ExceptionForOperator>`
     SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r ${join}
     WHERE r.merchant_id = ${p.merchantId} AND r.id = ${p.id}`,
 )
 
 /** An exception of a merchant, open or resolved, for an operator. Undefined when there is no such exception. */
-export function findOperatedException(
+export function findExceptionForOperator(
   { read }: Pools,
   input: { readonly merchantId: string; readonly id: string },
-): Promise<OperatedException | undefined> {
+): Promise<ExceptionForOperator | undefined> {
   return read.first(exceptionQuery, input)
 }
 
 /** An exception after it was resolved, and whether it has waited until then. */
 interface ResolvedException {
-  readonly exception: OperatedException
+  readonly exception: ExceptionForOperator
   readonly waited: boolean
 }
 
@@ -134,7 +134,7 @@ export async function callResolveException(
   db: Db,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },
 ): Promise<ResolvedException | undefined> {
-  const { rows } = await sql<{ waited: boolean } & Omit<OperatedException, 'id' | 'merchantId'>>`
+  const { rows } = await sql<{ waited: boolean } & Omit<ExceptionForOperator, 'id' | 'merchantId'>>`
     SELECT * FROM ${sql.table('resolve_exception')}(${merchantId}, ${id})`.execute(db)
   const [row] = rows
   if (!row) return undefined

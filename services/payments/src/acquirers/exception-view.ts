@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { OperatedException } from './exception-repository.ts'
+import type { ExceptionForOperator } from './exception-repository.ts'
 
 /** The members that all payloads have. */
 const Payload = z.looseObject({ acquirer: z.string().nullish(), type: z.string().optional() })
@@ -21,7 +21,7 @@ export const ExceptionView = z.object({
   resolved: z.iso.datetime().optional(),
 })
 
-export function viewException(exception: OperatedException): z.infer<typeof ExceptionView> {
+export function viewException(exception: ExceptionForOperator): z.infer<typeof ExceptionView> {
   const { merchantId, id, created, payload, resolved } = exception
   const parsed = Payload.parse(payload)
   return {
@@ -40,7 +40,7 @@ export function viewException(exception: OperatedException): z.infer<typeof Exce
 export function viewHeldBack({
   reserved,
   currency,
-}: Pick<OperatedException, 'reserved' | 'currency'>): z.infer<typeof HeldBackView> | undefined {
+}: Pick<ExceptionForOperator, 'reserved' | 'currency'>): z.infer<typeof HeldBackView> | undefined {
   if (reserved === 0n || currency === null) return undefined
   return { currency, amount: reserved === null ? undefined : Number(reserved) }
 }

@@ -5,7 +5,7 @@ import { countRowsRead } from '../../test/rows-read.ts'
 import { listMembersOfMerchant } from '../members/member-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { listKeys } from './app-key-repository.ts'
-import { operatedApps } from './operator-app-repository.ts'
+import { appsForOperator } from './operator-app-repository.ts'
 
 const APPS = 3_000
 const KEYS = 3_000
@@ -32,7 +32,7 @@ it.each([
   ['what none has', 'x', []],
 ])('a search among many apps looks at few rows for %s', async (_which, search, expected) => {
   const { found, rows } = await countRowsRead(payments, 'apps', (pools) =>
-    operatedApps.page(pools, { ...PAGE, order: 'newest-first', search }),
+    appsForOperator.page(pools, { ...PAGE, order: 'newest-first', search }),
   )
   expect([found.rows.map(({ id }) => id), found.cutAt]).toEqual([expected, undefined])
   // What the index finds, the ids of a walk, and the page.
@@ -50,8 +50,8 @@ it('lists look at few keys of an app that has many, most of them revoked, and at
     FROM generate_series(1, ${KEYS}::int) n`.execute(db)
   await sql`ANALYZE payments.app_keys`.execute(db)
   const search = (wanted: string) => ({ ...PAGE, order: 'newest-first' as const, search: wanted })
-  const ofOther = await countRowsRead(payments, 'app_keys', (pools) => operatedApps.page(pools, search(idOf(1))))
-  const ofAll = await countRowsRead(payments, 'app_keys', (pools) => operatedApps.page(pools, search(id)))
+  const ofOther = await countRowsRead(payments, 'app_keys', (pools) => appsForOperator.page(pools, search(idOf(1))))
+  const ofAll = await countRowsRead(payments, 'app_keys', (pools) => appsForOperator.page(pools, search(id)))
   const own = await countRowsRead(payments, 'app_keys', (pools) => listKeys(pools, { ...PAGE, keyMac }, 'newest-first'))
   const members = await countRowsRead(payments, 'app_keys', (pools) => listMembersOfMerchant(pools, merchant.id))
   const counts = [ofOther.found.rows[0]?.keys, ofAll.found.rows[0]?.keys, own.found.keys, members.found.apps]

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type ListOfFound, listOfFound, type SearchPage } from '../pagination/list-of-found.ts'
 import { ID_FORM } from '../pagination/page-query.ts'
 
-export interface OperatedKey {
+export interface KeyForOperator {
   readonly id: string
   /** The last four characters of the key. */
   readonly hint: string
@@ -14,12 +14,12 @@ export interface OperatedKey {
   readonly revoked: string | null
 }
 
-export interface OperatedApp {
+export interface AppForOperator {
   readonly id: string
   readonly name: string | null
   readonly created: Date
   /** The newest 25, newest first, the revoked ones too. */
-  readonly keys: readonly OperatedKey[]
+  readonly keys: readonly KeyForOperator[]
 }
 
 export interface AppSearch extends SearchPage {
@@ -29,7 +29,7 @@ export interface AppSearch extends SearchPage {
 
 const KEYS_MAX = 25
 
-export const operatedApps: ListOfFound<AppSearch, OperatedApp> = listOfFound('page_of_apps', {
+export const appsForOperator: ListOfFound<AppSearch, AppForOperator> = listOfFound('page_of_apps', {
   table: 'apps',
   row: 'a',
   columns: sql`a.id, a.name, a.created, coalesce((

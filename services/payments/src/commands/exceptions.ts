@@ -1,5 +1,9 @@
 import type { Command } from 'commander'
-import { callResolveException, listOpenExceptions, type OperatedException } from '../acquirers/exception-repository.ts'
+import {
+  callResolveException,
+  type ExceptionForOperator,
+  listOpenExceptions,
+} from '../acquirers/exception-repository.ts'
 import { viewHeldBack } from '../acquirers/exception-view.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
@@ -31,7 +35,7 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-function toRow(exception: OperatedException): object {
+function toRow(exception: ExceptionForOperator): object {
   const { id, merchantId, created, payload } = exception
   return { id, merchantId, created, heldBack: viewHeldBack(exception), payload }
 }

@@ -6,7 +6,7 @@ import { type Claim, DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import {
   callMoveCurrency,
   findMerchant,
-  type OperatedMerchant,
+  type MerchantForOperator,
   updateOperatorSettings,
 } from '../merchants/operator-merchant-repository.ts'
 import { FLAT_FEES, type Pricing } from '../merchants/pricing.ts'
@@ -79,7 +79,7 @@ async function setAcquirer(
   return updateOperatorSettings(db, id, { acquirer: name })
 }
 
-async function getMerchant(db: Db, id: string): Promise<OperatedMerchant> {
+async function getMerchant(db: Db, id: string): Promise<MerchantForOperator> {
   const found = await findMerchant(db, id)
   if (!found) throw new Error(`there is no merchant ${id}`)
   return found

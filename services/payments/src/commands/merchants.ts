@@ -6,12 +6,12 @@ import {
   findMerchant,
   listAllMerchants,
   listMerchantApps,
-  type OperatedMerchant,
+  type MerchantForOperator,
 } from '../merchants/operator-merchant-repository.ts'
 import { describePricing } from '../merchants/pricing.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
-import { createOperatedMerchant } from '../use-cases/create-operated-merchant.ts'
+import { createMerchantForOperator } from '../use-cases/operator/create-merchant.ts'
 import { listMerchantWebhooks } from '../webhooks/webhook-repository.ts'
 import { viewWebhook } from '../webhooks/webhook-view.ts'
 import { merchantSettings } from './merchant-settings.ts'
@@ -36,7 +36,7 @@ const commands: readonly OperatorCommand[] = [
     run: async ({ db }, { options, format }) => {
       const filter = { ...readPage(options), test: readTest(options), search: textOf(options.search) }
       const merchants = await listAllMerchants(db, filter)
-      return format === 'json' ? merchants.map(viewOperated) : merchants.map(describeMerchant)
+      return format === 'json' ? merchants.map(viewForOperator) : merchants.map(describeMerchant)
     },
   },
   {
@@ -70,7 +70,7 @@ async function show({ db }: OperatorDeps, { words: [id = ''], format }: CommandI
   if (!found) throw new Error(`there is no merchant ${merchantId}`)
   const apps = await listMerchantApps(db, { merchantId, limit: APPS_MAX })
   const webhooks = (await listMerchantWebhooks(db, merchantId)).map(viewWebhook)
-  if (format === 'json') return { ...viewOperated(found), apps, webhooks }
+  if (format === 'json') return { ...viewForOperator(found), apps, webhooks }
   const { merchant, acquirer } = found
   const { key, email, website, descriptor, country, companyNumber, iban, holder, tdsMode, claim, pricing } = merchant
   const withheld = Object.entries(claim).filter(([, granted]) => !granted)
@@ -121,17 +121,17 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
     OPTION_NAMES,
   )
   const appId = options.app === undefined ? undefined : readId('--app', options.app)
-  const { merchant, app } = await createOperatedMerchant(deps, { merchant: toNewMerchant(body), appId })
+  const { merchant, app } = await createMerchantForOperator(deps, { merchant: toNewMerchant(body), appId })
   const created = { merchant, acquirer: null }
-  if (format === 'json') return { ...viewOperated(created), app }
+  if (format === 'json') return { ...viewForOperator(created), app }
   return { ...describeMerchant(created), key: merchant.key, app: app.id, ...(app.key ? { appKey: app.key } : {}) }
 }
 
 /** The members of the API, and the acquirer. */
-function viewOperated({ merchant, acquirer }: OperatedMerchant) {
+function viewForOperator({ merchant, acquirer }: MerchantForOperator) {
   return { ...viewMerchant(merchant), ...(acquirer === null ? {} : { acquirer }) }
 }
 
-function describeMerchant({ merchant: { id, name, test, currency, balance, email, created } }: OperatedMerchant) {
+function describeMerchant({ merchant: { id, name, test, currency, balance, email, created } }: MerchantForOperator) {
   return { id, name, mode: test ? 'test' : 'live', balance: formatMoney(currency, balance), email, created }
 }

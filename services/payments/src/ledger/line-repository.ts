@@ -71,7 +71,7 @@ const linesOfAll = listOfAll<LineColumns>('lines_of_all', {
 })
 
 /** A page of the lines of a merchant, for an operator. */
-export async function listOperatedLines(
+export async function listLinesForOperator(
   pools: Pools,
   { merchantId, ...page }: PageBounds & { readonly merchantId: string },
 ): Promise<readonly Line[]> {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { countRowsRead } from '../../test/rows-read.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
-import { findNewestMerchants, listOperatedMerchants, type MerchantSearch } from './operator-merchant-repository.ts'
+import { findNewestMerchants, listMerchantsForOperator, type MerchantSearch } from './operator-merchant-repository.ts'
 
 const MERCHANTS = 6_000
 const LIMIT = 25
@@ -41,7 +41,7 @@ afterAll(() => payments.close())
 async function find(asked: Partial<MerchantSearch>) {
   const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, test: undefined, search: undefined }
   const search = { ...page, order: 'newest-first' as const, ...asked }
-  const { found, rows } = await countRowsRead(payments, 'merchants', (pools) => listOperatedMerchants(pools, search))
+  const { found, rows } = await countRowsRead(payments, 'merchants', (pools) => listMerchantsForOperator(pools, search))
   return { ids: found.rows.map(({ merchant }) => merchant.id), cutAt: found.cutAt, rows }
 }
 

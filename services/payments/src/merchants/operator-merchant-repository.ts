@@ -14,13 +14,13 @@ import type { Claim, Merchant } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 import type { Pricing } from './pricing.ts'
 
-export interface OperatedMerchant {
+export interface MerchantForOperator {
   readonly merchant: Merchant
   /** The name of the acquirer in PAYMENTS_ACQUIRERS. Null: none. Test merchants have the simulator. */
   readonly acquirer: string | null
 }
 
-type OperatedColumns = MerchantColumns & { acquirer: string | null }
+type ColumnsForOperator = MerchantColumns & { acquirer: string | null }
 
 /** The filters of an operator's list of merchants. An undefined field filters nothing. */
 export interface MerchantFilter {
@@ -36,9 +36,9 @@ export interface MerchantFilter {
 export async function listAllMerchants(
   db: Db,
   { test, search, before, limit }: MerchantFilter,
-): Promise<readonly OperatedMerchant[]> {
+): Promise<readonly MerchantForOperator[]> {
   const part = search === undefined ? null : search.toLowerCase()
-  const { rows } = await sql<OperatedColumns>`
+  const { rows } = await sql<ColumnsForOperator>`
     SELECT ${merchantColumns}, m.acquirer
     FROM ${sql.table('merchants')} m
     JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
@@ -46,7 +46,7 @@ export async function listAllMerchants(
       AND (${before ?? null}::text IS NULL OR m.id < ${before ?? null})
       AND (${part}::text IS NULL OR strpos(lower(concat_ws(' ', m.name, m.email, m.website)), ${part}) > 0)
     ORDER BY m.id DESC LIMIT ${limit}`.execute(db)
-  return rows.map(toOperated)
+  return rows.map(toMerchantForOperator)
 }
 
 /** The filters and the page of an operator's list of merchants. An undefined field filters nothing. */
@@ -70,34 +70,34 @@ const MERCHANTS: ListOfFoundSource<FoundMerchants> = {
     )`,
   beginnings: ['name', 'email', 'website'],
 }
-const listFoundMerchants = listOfFound<FoundMerchants, OperatedColumns>('page_of_merchants', MERCHANTS)
+const listFoundMerchants = listOfFound<FoundMerchants, ColumnsForOperator>('page_of_merchants', MERCHANTS)
 // Statements of their own: a plan that fits both modes can use the index of neither.
-const listFoundTest = listOfFound<FoundMerchants, OperatedColumns>('page_of_test_merchants', {
+const listFoundTest = listOfFound<FoundMerchants, ColumnsForOperator>('page_of_test_merchants', {
   ...MERCHANTS,
   filter: () => sql`m.test`,
 })
-const listFoundLive = listOfFound<FoundMerchants, OperatedColumns>('page_of_live_merchants', {
+const listFoundLive = listOfFound<FoundMerchants, ColumnsForOperator>('page_of_live_merchants', {
   ...MERCHANTS,
   filter: () => sql`NOT m.test`,
 })
 
-export async function listOperatedMerchants(
+export async function listMerchantsForOperator(
   pools: Pools,
   search: MerchantSearch,
-): Promise<FoundPage<OperatedMerchant>> {
+): Promise<FoundPage<MerchantForOperator>> {
   const { rows, cutAt } = await listOfMode(search).page(pools, withKey(search))
-  return { rows: rows.map(toOperated), cutAt }
+  return { rows: rows.map(toMerchantForOperator), cutAt }
 }
 
 /** Merchants of everybody that a text finds, for an operator: the newest of those that the indexes find first. */
 export async function findNewestMerchants(
   pools: Pools,
   search: MerchantSearch & { readonly search: string },
-): Promise<readonly OperatedMerchant[]> {
-  return (await listOfMode(search).newest(pools, withKey(search))).map(toOperated)
+): Promise<readonly MerchantForOperator[]> {
+  return (await listOfMode(search).newest(pools, withKey(search))).map(toMerchantForOperator)
 }
 
-function listOfMode({ test }: MerchantSearch): ListOfFound<FoundMerchants, OperatedColumns> {
+function listOfMode({ test }: MerchantSearch): ListOfFound<FoundMerchants, ColumnsForOperator> {
   if (test === undefined) return listFoundMerchants
   return test ? listFoundTest : listFoundLive
 }
@@ -106,9 +106,9 @@ function withKey<Search extends MerchantSearch>(search: Search): Search & Pick<F
   return { ...search, key: search.search !== undefined && UUID.test(search.search) ? search.search : null }
 }
 
-const operatedQuery = prepareOnCoordinator(
-  'find_operated_merchant',
-  (p: { merchantId: string }) => sql<OperatedColumns>`
+const forOperatorQuery = prepareOnCoordinator(
+  'find_merchant_for_operator',
+  (p: { merchantId: string }) => sql<ColumnsForOperator>`
     SELECT ${merchantColumns}, m.acquirer
     FROM ${sql.table('merchants')} m
     JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
@@ -116,9 +116,12 @@ const operatedQuery = prepareOnCoordinator(
 )
 
 /** A merchant by its id, for an operator. Undefined for an unknown id. */
-export async function findOperatedMerchant({ read }: Pools, merchantId: string): Promise<OperatedMerchant | undefined> {
-  const row = await read.first(operatedQuery, { merchantId })
-  return row && toOperated(row)
+export async function findMerchantForOperator(
+  { read }: Pools,
+  merchantId: string,
+): Promise<MerchantForOperator | undefined> {
+  const row = await read.first(forOperatorQuery, { merchantId })
+  return row && toMerchantForOperator(row)
 }
 
 const modeQuery = prepareOnCoordinator(
@@ -162,16 +165,16 @@ export async function findHeldBack(
 }
 
 /** A merchant by its id. Undefined for an unknown id. */
-export async function findMerchant(db: Db, id: string): Promise<OperatedMerchant | undefined> {
-  const { rows } = await sql<OperatedColumns>`
+export async function findMerchant(db: Db, id: string): Promise<MerchantForOperator | undefined> {
+  const { rows } = await sql<ColumnsForOperator>`
     SELECT ${merchantColumns}, m.acquirer
     FROM ${sql.table('merchants')} m
     JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
     WHERE m.id = ${id}`.execute(db)
-  return rows.map(toOperated)[0]
+  return rows.map(toMerchantForOperator)[0]
 }
 
-function toOperated(row: OperatedColumns): OperatedMerchant {
+function toMerchantForOperator(row: ColumnsForOperator): MerchantForOperator {
   return { merchant: toMerchant(row), acquirer: row.acquirer }
 }
 

@@ -266,7 +266,7 @@ export async function listBatches(db: Db, limit: number): Promise<readonly Liste
 }
 
 /** A batch in a list of operators, with the sums of its payouts in minor units. `payouts` is their number. */
-interface OperatedBatch {
+interface BatchForOperator {
   readonly id: string
   readonly created: Date
   readonly payouts: number
@@ -296,7 +296,7 @@ const sumsQuery = prepareOnCoordinator(
     WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
 )
 
-export async function listOperatedBatches(pools: Pools, page: PageBounds): Promise<readonly OperatedBatch[]> {
+export async function listBatchesForOperator(pools: Pools, page: PageBounds): Promise<readonly BatchForOperator[]> {
   const rows = await batches(pools, { ...page, filters: {} })
   const named = rows.flatMap((row) => row.named)
   const input = { merchantIds: named.map(({ merchantId }) => merchantId), ids: named.map(({ id }) => id) }

@@ -4,8 +4,8 @@ import { amount, descriptor, pathId, reference, text } from '../requests/fields.
 import type { Operation } from '../transactions/operation-group.ts'
 import type { OperationKind } from '../transactions/transaction.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
+import { runOperationForOperator } from '../use-cases/operator/run-operation.ts'
 import { runOperation } from '../use-cases/run-operation.ts'
-import { runOperationAsOperator } from '../use-cases/run-operation-as-operator.ts'
 import { answerCreated } from './answers.ts'
 import { readOperatorChange, sendOperatorAnswer } from './authenticate-operator.ts'
 import { type Routes, requireValues } from './read-request.ts'
@@ -67,7 +67,7 @@ export function addOperatorOperationRoute(
     async (request, reply) => {
       const { transactionId } = request.params
       const input = { change: readOperatorChange(request), transactionId, kind, fields: requireValues(request.body) }
-      return sendOperatorAnswer(reply, await runOperationAsOperator(app.deps, input))
+      return sendOperatorAnswer(reply, await runOperationForOperator(app.deps, input))
     },
   )
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { OperatedAttempt } from './operator-attempt-repository.ts'
+import type { AttemptForOperator } from './operator-attempt-repository.ts'
 
 export const AttemptView = z.object({
   id: z.string(),
@@ -17,7 +17,7 @@ export function viewAttempt({
   acquirer,
   transactionId,
   ...attempt
-}: OperatedAttempt): z.infer<typeof AttemptView> {
+}: AttemptForOperator): z.infer<typeof AttemptView> {
   return {
     ...attempt,
     created: created.toISOString(),

@@ -4,7 +4,7 @@ import { listOfAll } from '../pagination/list-of-all.ts'
 import { ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
 
 /** An authorization at an acquirer as operators see it. `amount` is in minor units of `currency`. */
-export interface OperatedAttempt {
+export interface AttemptForOperator {
   readonly id: string
   readonly merchantId: string
   readonly created: Date
@@ -22,7 +22,7 @@ const columns = sql`r.id, r.merchant_id AS "merchantId", r.created, (r.request -
 const join = sql`LEFT JOIN ${sql.table('transactions')} t
   ON t.merchant_id = r.merchant_id AND t.session_id = r.request ->> 'sessionId'`
 
-const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
+const unknownAttempts = listOfAll<AttemptForOperator>('unknown_attempts', {
   table: 'attempts',
   columns,
   join,
@@ -31,11 +31,11 @@ const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
   flags: { unknown: sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'` },
 })
 
-export function listUnknownAttempts(pools: Pools, page: PageBounds): Promise<readonly OperatedAttempt[]> {
+export function listUnknownAttempts(pools: Pools, page: PageBounds): Promise<readonly AttemptForOperator[]> {
   return unknownAttempts(pools, { ...page, filters: {}, flags: { unknown: true } })
 }
 
-const attempts = listOfAll<OperatedAttempt>('attempts_by_id', {
+const attempts = listOfAll<AttemptForOperator>('attempts_by_id', {
   table: 'attempts',
   columns,
   join,
@@ -43,9 +43,9 @@ const attempts = listOfAll<OperatedAttempt>('attempts_by_id', {
 })
 
 /** An attempt of a merchant, whatever became of it. Undefined for an unknown one. */
-export async function findOperatedAttempt(
+export async function findAttemptForOperator(
   pools: Pools,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },
-): Promise<OperatedAttempt | undefined> {
+): Promise<AttemptForOperator | undefined> {
   return (await attempts(pools, { ...ONE_ROW, filters: { merchant_id: merchantId, id } }))[0]
 }

@@ -7,7 +7,7 @@ import { attemptSettled, notTakenBack } from '../operator-errors.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 import { type AttemptKey, findUnknownAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import { viewAttempt } from '../transactions/attempt-view.ts'
-import { findOperatedAttempt } from '../transactions/operator-attempt-repository.ts'
+import { findAttemptForOperator } from '../transactions/operator-attempt-repository.ts'
 import { findAttemptOwner } from '../transactions/transaction-repository.ts'
 
 type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorPools: Pools; readonly operatorDb: Db }
@@ -33,7 +33,7 @@ export async function resolveAttempt(
   if (outcome === 'approved') await giveBackUnknown(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
-    const attempt = (await findOperatedAttempt(deps.operatorPools, key)) ?? refuseMissing()
+    const attempt = (await findAttemptForOperator(deps.operatorPools, key)) ?? refuseMissing()
     const state = outcome === 'approved' ? 'reversed' : 'declined'
     if (!(await updateUnknownAttempt(trx, key, state))) throw attemptSettled()
     return {

@@ -4,7 +4,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { Db } from '../database.ts'
-import { findOperatedMerchant } from '../merchants/operator-merchant-repository.ts'
+import { findMerchantForOperator } from '../merchants/operator-merchant-repository.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 import { payoutRunTask } from '../payouts/payout-job.ts'
 import { type PayoutDeps, payOutAsJob } from './pay-out-merchants.ts'
@@ -24,7 +24,7 @@ export async function runPayouts(
     readonly merchantId: string | undefined
   },
 ): Promise<OperatorAnswer> {
-  if (merchantId !== undefined && !(await findOperatedMerchant(operatorPools, merchantId))) refuseMissing()
+  if (merchantId !== undefined && !(await findMerchantForOperator(operatorPools, merchantId))) refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const only = merchantId === undefined ? {} : { merchantId }
     const job = await jobs.send(trx, payoutRunTask, only)

@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { operatedApps } from '../apps/operator-app-repository.ts'
+import { appsForOperator } from '../apps/operator-app-repository.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import { findNewestMerchants } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
@@ -36,7 +36,7 @@ export async function searchEverything(
     findTransactionsOfAll(operatorPools, { ...page, search, merchantId: undefined }),
     isId ? listAllDisputes(operatorPools, byId) : [],
     isId ? listPayoutsOfAll(operatorPools, byId) : [],
-    operatedApps.newest(operatorPools, { ...page, search }),
+    appsForOperator.newest(operatorPools, { ...page, search }),
   ])
   const transactions = await listFoundFigures(operatorPools, found)
   return [

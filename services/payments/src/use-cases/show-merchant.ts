@@ -3,12 +3,16 @@ import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { AppMember, UserMember } from '../members/member.ts'
 import { listMembersOfMerchant } from '../members/member-repository.ts'
-import { findHeldBack, findOperatedMerchant, type OperatedMerchant } from '../merchants/operator-merchant-repository.ts'
+import {
+  findHeldBack,
+  findMerchantForOperator,
+  type MerchantForOperator,
+} from '../merchants/operator-merchant-repository.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { listShownWebhooks } from '../webhooks/webhook-repository.ts'
 
 /** A merchant as an operator sees it alone. Amounts are minor units of its currency. */
-export interface ShownMerchant extends OperatedMerchant {
+export interface ShownMerchant extends MerchantForOperator {
   /** The amount of a payout made now. */
   readonly available: number
   /** The amount that open disputes would take. */
@@ -23,7 +27,7 @@ export async function showMerchant(
   { operatorPools, config }: { readonly config: Pick<PaymentsConfig, 'payouts'>; readonly operatorPools: Pools },
   merchantId: string,
 ): Promise<ShownMerchant> {
-  const found = (await findOperatedMerchant(operatorPools, merchantId)) ?? refuseMissing()
+  const found = (await findMerchantForOperator(operatorPools, merchantId)) ?? refuseMissing()
   const delayDays = config.payouts.delayDays[found.merchant.test ? 'test' : 'live']
   const [{ reserve, notYetDue }, members, webhooks] = await Promise.all([
     findHeldBack(operatorPools, { merchantId, delayDays }),

@@ -9,18 +9,18 @@ import { listAllFrauds } from '../disputes/fraud-repository.ts'
 import { findShownAllowance, type ShownAllowance } from '../operators/allowance-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import {
-  getOperatedTransaction,
+  getTransactionForOperator,
   listJournals,
-  type OperatedTransaction,
+  type TransactionForOperator,
   type TransactionJournal,
-} from '../transactions/operated-transaction-repository.ts'
+} from '../transactions/operator-transaction-repository.ts'
 import { type AmountsLeft, amountsLeft } from '../transactions/trail-bounds.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import type { EventSummary } from '../webhooks/event.ts'
 import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
 
 /** A transaction with all that happened to it, as an operator sees it alone. */
-export interface ShownTransaction extends OperatedTransaction {
+export interface ShownTransaction extends TransactionForOperator {
   /** The newest 100, newest first, as disputes and fraud alerts. */
   readonly journals: readonly TransactionJournal[]
   readonly events: readonly EventSummary[]
@@ -41,7 +41,7 @@ export async function showTransaction(
   const { merchantId, currency } = (await findTransactionOwner(operatorPools, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }
   const [shown, journals, events, disputes, frauds, allowance] = await Promise.all([
-    getOperatedTransaction(operatorPools, { merchantId, id }),
+    getTransactionForOperator(operatorPools, { merchantId, id }),
     listJournals(operatorPools, { merchantId, id }),
     listEventsOfTransaction(operatorPools, { merchantId, id }),
     listAllDisputes(operatorPools, page),

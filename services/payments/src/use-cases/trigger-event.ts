@@ -22,9 +22,9 @@ import { addFraud } from './add-fraud.ts'
 import { advanceClock } from './advance-clock.ts'
 import { closeDispute } from './close-dispute.ts'
 import { createApp } from './create-app.ts'
-import { createOperatedMerchant } from './create-operated-merchant.ts'
 import { type CreateTransactionInput, chargeCard, createTransaction } from './create-transaction.ts'
 import { openDispute } from './open-dispute.ts'
+import { createMerchantForOperator } from './operator/create-merchant.ts'
 import { payOut } from './pay-out.ts'
 import { runOperation } from './run-operation.ts'
 import { sealSeed } from './seed.ts'
@@ -125,7 +125,7 @@ async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Prom
   const [newest] = await listAllMerchants(db, { test: true, search: undefined, before: undefined, limit: 1 })
   if (newest) return newest.merchant
   const values = { ...TEST_MERCHANT, test: true, companyNumber: null, holder: null }
-  return (await createOperatedMerchant(deps, { merchant: values, appId: undefined })).merchant
+  return (await createMerchantForOperator(deps, { merchant: values, appId: undefined })).merchant
 }
 
 const GOOD_CARD = '1000000000000000'

@@ -6,12 +6,12 @@ import type { EventSummary, EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 
 /** The filters of an operator's list of the events of a merchant. An undefined type: all. */
-export interface OperatedEventsInput extends PageBounds {
+export interface EventsForOperatorInput extends PageBounds {
   readonly merchantId: string
   readonly type: EventType | undefined
 }
 
-type PageColumns = Omit<OperatedEventsInput, 'order'>
+type PageColumns = Omit<EventsForOperatorInput, 'order'>
 
 const pageQueries = {
   'newest-first': pageQuery('events_of_merchant', sql`DESC`),
@@ -41,9 +41,9 @@ function pageQuery(name: string, order: RawBuilder<unknown>) {
  * A page of the events of a merchant in the last 30 days, for an operator. It is cut before the trails of its
  * objects are too long together.
  */
-export async function listOperatedEvents(
+export async function listEventsForOperator(
   { read }: Pools,
-  { order, ...input }: OperatedEventsInput,
+  { order, ...input }: EventsForOperatorInput,
 ): Promise<Piece<MerchantEvent>> {
   const rows = await read.all(pageQueries[order], input)
   return { rows: rows.map(({ found: _, ...row }) => toEvent(row)), isCut: rows.length < (rows[0]?.found ?? 0) }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppKeyView } from '../../apps/app.ts'
-import { type OperatedApp, operatedApps } from '../../apps/operator-app-repository.ts'
+import { type AppForOperator, appsForOperator } from '../../apps/operator-app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
@@ -15,7 +15,7 @@ const AppsQuery = operatorListQuery('apps').extend({
     .describe('A whole id, how a name begins, or the last four characters of a key'),
 })
 
-const OperatedAppView = z.object({
+const AppForOperatorView = z.object({
   id: z.string(),
   name: z.string().optional(),
   created: z.iso.datetime(),
@@ -32,19 +32,19 @@ export const operatorAppsRoutes: Routes = async (app) => {
         tags: ['Operators'],
         summary: 'List and search the apps of everybody',
         querystring: AppsQuery,
-        response: { 200: z.object({ apps: z.array(OperatedAppView) }), ...operatorAnswers(400) },
+        response: { 200: z.object({ apps: z.array(AppForOperatorView) }), ...operatorAnswers(400) },
       },
     },
     async ({ query }, reply) => {
       const { search, ...place } = requireValues(query)
       const page = readOperatorPage('apps', place)
-      const found = await operatedApps.page(app.deps.operatorPools, { ...page, search })
-      return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, ...found }).map(viewOperatedApp) }
+      const found = await appsForOperator.page(app.deps.operatorPools, { ...page, search })
+      return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, ...found }).map(viewAppForOperator) }
     },
   )
 }
 
-function viewOperatedApp({ id, name, created, keys }: OperatedApp): z.infer<typeof OperatedAppView> {
+function viewAppForOperator({ id, name, created, keys }: AppForOperator): z.infer<typeof AppForOperatorView> {
   return {
     id,
     name: name ?? undefined,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { refuseMissing } from '../../access/require-access.ts'
-import { findOperatedException, listOperatedExceptions } from '../../acquirers/exception-repository.ts'
+import { findExceptionForOperator, listExceptionsForOperator } from '../../acquirers/exception-repository.ts'
 import { ExceptionView, viewException } from '../../acquirers/exception-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
@@ -27,7 +27,7 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { merchant: merchantId, open, ...at } = requireValues(query)
-      const found = await listOperatedExceptions(app.deps.operatorPools, {
+      const found = await listExceptionsForOperator(app.deps.operatorPools, {
         ...readOperatorPage('exceptions', at),
         merchantId,
         open,
@@ -51,7 +51,7 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
       },
     },
     async ({ params: { merchantId, exceptionId: id } }) => {
-      const found = await findOperatedException(app.deps.operatorPools, { merchantId, id })
+      const found = await findExceptionForOperator(app.deps.operatorPools, { merchantId, id })
       return { exception: viewException(found ?? refuseMissing()) }
     },
   )

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { AppMemberView, UserMemberView, viewAppMember, viewUserMember } from '../../members/member.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant.ts'
-import { listOperatedMerchants } from '../../merchants/operator-merchant-repository.ts'
+import { listMerchantsForOperator } from '../../merchants/operator-merchant-repository.ts'
 import { ROWS_OF_LONG_READ } from '../../plugins/concurrency-limits.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
@@ -46,7 +46,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { limit, cursor, order, test, search } = requireValues(query)
       const page = readOperatorPage('merchants', { limit, cursor, order })
-      const { rows: found, cutAt } = await listOperatedMerchants(app.deps.operatorPools, { ...page, test, search })
+      const { rows: found, cutAt } = await listMerchantsForOperator(app.deps.operatorPools, { ...page, test, search })
       const rows = found.map(({ merchant }) => merchant)
       return { merchants: showOperatorPage(reply, 'merchants', { limit, rows, cutAt }).map(viewMerchant) }
     },

@@ -4,7 +4,7 @@ import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
-import { closeDisputeAsOperator } from '../../../use-cases/close-dispute-as-operator.ts'
+import { closeDisputeForOperator } from '../../../use-cases/operator/close-dispute.ts'
 
 export const operatorDisputeOutcomeRoutes: Routes = async (app) => {
   app.post(
@@ -23,7 +23,7 @@ export const operatorDisputeOutcomeRoutes: Routes = async (app) => {
     async (request, reply) => {
       const { outcome } = requireValues(request.body)
       const input = { change: readOperatorChange(request), disputeId: request.params.disputeId, outcome }
-      return sendOperatorAnswer(reply, await closeDisputeAsOperator(app.deps, input))
+      return sendOperatorAnswer(reply, await closeDisputeForOperator(app.deps, input))
     },
   )
 }

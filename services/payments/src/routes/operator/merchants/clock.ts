@@ -4,7 +4,7 @@ import { CLOCK_SECONDS_MAX } from '../../../merchants/merchant-repository.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
-import { advanceClockAsOperator } from '../../../use-cases/advance-clock-as-operator.ts'
+import { advanceClockForOperator } from '../../../use-cases/operator/advance-clock.ts'
 
 export const operatorClockRoutes: Routes = async (app) => {
   app.post(
@@ -28,7 +28,7 @@ export const operatorClockRoutes: Routes = async (app) => {
       const { merchantId } = request.params
       const { advance } = requireValues(request.body)
       const input = { change: readOperatorChange(request), merchantId, advance }
-      return sendOperatorAnswer(reply, await advanceClockAsOperator(app.deps, input))
+      return sendOperatorAnswer(reply, await advanceClockForOperator(app.deps, input))
     },
   )
 }

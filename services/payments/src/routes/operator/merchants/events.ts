@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { refuseMissing } from '../../../access/require-access.ts'
 import { operatorAnswers } from '../../../error-body.ts'
-import { findOperatedMerchant } from '../../../merchants/operator-merchant-repository.ts'
+import { findMerchantForOperator } from '../../../merchants/operator-merchant-repository.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { EVENT_TYPES } from '../../../webhooks/event.ts'
 import { EventView, viewEvent } from '../../../webhooks/event-view.ts'
-import { listOperatedEvents } from '../../../webhooks/operator-event-repository.ts'
+import { listEventsForOperator } from '../../../webhooks/operator-event-repository.ts'
 
 const EventsQuery = operatorListQuery('events').extend({
   type: z.enum(EVENT_TYPES).optional().describe('Only events of this type'),
@@ -29,9 +29,9 @@ export const operatorEventsRoutes: Routes = async (app) => {
     },
     async ({ params: { merchantId: id }, query }, reply) => {
       const { type, ...place } = requireValues(query)
-      const { merchant } = (await findOperatedMerchant(app.deps.operatorPools, id)) ?? refuseMissing()
+      const { merchant } = (await findMerchantForOperator(app.deps.operatorPools, id)) ?? refuseMissing()
       const input = { ...readOperatorPage('events', place), merchantId: merchant.id, type }
-      const { rows, isCut } = await listOperatedEvents(app.deps.operatorPools, input)
+      const { rows, isCut } = await listEventsForOperator(app.deps.operatorPools, input)
       const cutAt = isCut ? rows.at(-1)?.id : undefined
       return { events: showOperatorPage(reply, 'events', { limit: place.limit, rows, cutAt }).map(viewEvent) }
     },

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { refuseMissing } from '../../../access/require-access.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { LineView, viewLine } from '../../../ledger/line.ts'
-import { listOperatedLines } from '../../../ledger/line-repository.ts'
-import { findOperatedMerchant } from '../../../merchants/operator-merchant-repository.ts'
+import { listLinesForOperator } from '../../../ledger/line-repository.ts'
+import { findMerchantForOperator } from '../../../merchants/operator-merchant-repository.ts'
 import type { PageBounds } from '../../../pagination/page-query.ts'
 import {
   answerAsCsv,
@@ -49,10 +49,10 @@ export const operatorLinesRoutes: Routes = async (app) => {
     async (request, reply) => {
       const place = requireValues(request.query)
       const { merchantId } = request.params
-      const { merchant } = (await findOperatedMerchant(app.deps.operatorPools, merchantId)) ?? refuseMissing()
+      const { merchant } = (await findMerchantForOperator(app.deps.operatorPools, merchantId)) ?? refuseMissing()
       const page = readOperatorPage('lines', place)
       const read = (bounds: PageBounds) =>
-        listOperatedLines(app.deps.operatorPools, { ...bounds, merchantId: merchant.id })
+        listLinesForOperator(app.deps.operatorPools, { ...bounds, merchantId: merchant.id })
       if (await answerAsCsv(request, reply, { page, read, view: viewLine, columns: CSV_COLUMNS })) return reply
       const rows = await read(page)
       return { lines: showOperatorPage(reply, 'lines', { limit: place.limit, rows }).map(viewLine) }

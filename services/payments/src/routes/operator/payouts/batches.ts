@@ -3,7 +3,7 @@ import { operatorAnswers } from '../../../error-body.ts'
 import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { BankFilesView, BatchView, HeldPayoutsView } from '../../../payouts/bank-files.ts'
 import { BIC, toHolderName } from '../../../payouts/pain-001.ts'
-import { listOperatedBatches } from '../../../payouts/payout-batch-repository.ts'
+import { listBatchesForOperator } from '../../../payouts/payout-batch-repository.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
@@ -38,7 +38,7 @@ export const operatorBatchesRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const place = requireValues(query)
-      const rows = await listOperatedBatches(app.deps.operatorPools, readOperatorPage('batches', place))
+      const rows = await listBatchesForOperator(app.deps.operatorPools, readOperatorPage('batches', place))
       const batches = showOperatorPage(reply, 'batches', { limit: place.limit, rows })
       return { batches: batches.map(({ created, ...batch }) => ({ ...batch, created: created.toISOString() })) }
     },

@@ -4,7 +4,7 @@ import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId, reference } from '../../../requests/fields.ts'
-import { openDisputeAsOperator } from '../../../use-cases/open-dispute-as-operator.ts'
+import { openDisputeForOperator } from '../../../use-cases/operator/open-dispute.ts'
 
 export const operatorTransactionDisputesRoutes: Routes = async (app) => {
   app.post(
@@ -33,7 +33,7 @@ export const operatorTransactionDisputesRoutes: Routes = async (app) => {
       const { reference: acquirerRef, ...asked } = requireValues(request.body)
       const dispute = { ...toNewDispute(asked), currency: asked.currency, acquirerRef }
       const input = { change: readOperatorChange(request), transactionId, dispute }
-      return sendOperatorAnswer(reply, await openDisputeAsOperator(app.deps, input))
+      return sendOperatorAnswer(reply, await openDisputeForOperator(app.deps, input))
     },
   )
 }

@@ -1,13 +1,13 @@
 import type { KeyObject } from 'node:crypto'
 import type { Pools } from '@trestle/database/pools.ts'
-import { valid } from '../access/require-access.ts'
-import { findAppKey } from '../apps/app-key-repository.ts'
-import type { PaymentsConfig } from '../config.ts'
-import type { Db } from '../database.ts'
-import type { Merchant, NewMerchant } from '../merchants/merchant.ts'
-import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
-import { createApp } from './create-app.ts'
-import { createMerchant } from './create-merchant.ts'
+import { valid } from '../../access/require-access.ts'
+import { findAppKey } from '../../apps/app-key-repository.ts'
+import type { PaymentsConfig } from '../../config.ts'
+import type { Db } from '../../database.ts'
+import type { Merchant, NewMerchant } from '../../merchants/merchant.ts'
+import { insertOperatorAudit } from '../../operators/operator-audit-repository.ts'
+import { createApp } from '../create-app.ts'
+import { createMerchant } from '../create-merchant.ts'
 
 /** The merchant, and its first member. The key is there only if the app is new. */
 export interface CreatedMerchant {
@@ -28,7 +28,7 @@ type CreateDeps = {
  * Makes a merchant as POST /merchants does, and records that an operator did.
  * @throws Error when no app has the id, or none of its keys is good
  */
-export async function createOperatedMerchant(
+export async function createMerchantForOperator(
   deps: CreateDeps,
   {
     merchant: values,

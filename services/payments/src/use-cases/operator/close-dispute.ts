@@ -1,14 +1,18 @@
 import { type Pools, transactionPools } from '@trestle/database/pools.ts'
-import { NOBODY } from '../access/caller.ts'
-import { refuseMissing, valid } from '../access/require-access.ts'
-import type { Db } from '../database.ts'
-import { viewDispute } from '../disputes/dispute.ts'
-import { findDisputeOfAll } from '../disputes/dispute-repository.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
-import { closeDispute } from './close-dispute.ts'
+import { NOBODY } from '../../access/caller.ts'
+import { refuseMissing, valid } from '../../access/require-access.ts'
+import type { Db } from '../../database.ts'
+import { viewDispute } from '../../disputes/dispute.ts'
+import { findDisputeOfAll } from '../../disputes/dispute-repository.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  runOperatorChange,
+} from '../../operators/operator-change-repository.ts'
+import { closeDispute } from '../close-dispute.ts'
 
 /** Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing. */
-export async function closeDisputeAsOperator(
+export async function closeDisputeForOperator(
   { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },
   {
     change,

@@ -1,24 +1,24 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { NOBODY } from '../access/caller.ts'
-import { refuseMissing, refuseRunning, requireOutcome, valid } from '../access/require-access.ts'
-import type { PaymentsConfig } from '../config.ts'
-import type { Db, Trx } from '../database.ts'
-import { refundLimitExceeded, refundNotAllowed, trailReserved } from '../operator-errors.ts'
-import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
+import { NOBODY } from '../../access/caller.ts'
+import { refuseMissing, refuseRunning, requireOutcome, valid } from '../../access/require-access.ts'
+import type { PaymentsConfig } from '../../config.ts'
+import type { Db, Trx } from '../../database.ts'
+import { refundLimitExceeded, refundNotAllowed, trailReserved } from '../../operator-errors.ts'
+import { type AllowanceOutcome, runWithinAllowance } from '../../operators/allowance-repository.ts'
 import {
   type OperatorAnswer,
   type OperatorChange,
   type OperatorEffect,
   refuseReusedKey,
   runOperatorChange,
-} from '../operators/operator-change-repository.ts'
-import type { OperationGroup, OperatorOperation } from '../transactions/operation-group.ts'
-import { refuseEntry } from '../transactions/refuse-entry.ts'
-import { lastRefundOf } from '../transactions/trail-bounds.ts'
-import type { Transaction } from '../transactions/transaction.ts'
-import { findTransactionOwner } from '../transactions/transaction-repository.ts'
-import { viewTransaction } from '../transactions/transaction-view.ts'
+} from '../../operators/operator-change-repository.ts'
+import type { OperationGroup, OperatorOperation } from '../../transactions/operation-group.ts'
+import { refuseEntry } from '../../transactions/refuse-entry.ts'
+import { lastRefundOf } from '../../transactions/trail-bounds.ts'
+import type { Transaction } from '../../transactions/transaction.ts'
+import { findTransactionOwner } from '../../transactions/transaction-repository.ts'
+import { viewTransaction } from '../../transactions/transaction-view.ts'
 
 type OperationDeps = {
   readonly config: Pick<PaymentsConfig, 'refundLimits'>
@@ -32,7 +32,7 @@ type OperationDeps = {
  * allowance first (console reference: Refund allowance).
  * @throws conflict when another request with the same key gave the allowance back
  */
-export async function runOperationAsOperator(
+export async function runOperationForOperator(
   deps: OperationDeps,
   input: {
     readonly change: OperatorChange

@@ -1,13 +1,17 @@
 import { transactionPools } from '@trestle/database/pools.ts'
-import { NOBODY } from '../access/caller.ts'
-import { valid } from '../access/require-access.ts'
-import type { PaymentsConfig } from '../config.ts'
-import type { Db } from '../database.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
-import { advanceClock } from './advance-clock.ts'
+import { NOBODY } from '../../access/caller.ts'
+import { valid } from '../../access/require-access.ts'
+import type { PaymentsConfig } from '../../config.ts'
+import type { Db } from '../../database.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  runOperatorChange,
+} from '../../operators/operator-change-repository.ts'
+import { advanceClock } from '../advance-clock.ts'
 
 /** Moves the clock of any test merchant forward, for an operator (reference: Test clock). */
-export function advanceClockAsOperator(
+export function advanceClockForOperator(
   { operatorDb, config }: { readonly operatorDb: Db; readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   {
     change,

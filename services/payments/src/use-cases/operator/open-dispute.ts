@@ -1,17 +1,21 @@
 import { type Pools, transactionPools } from '@trestle/database/pools.ts'
-import { NOBODY } from '../access/caller.ts'
-import { refuseMissing, valid } from '../access/require-access.ts'
-import type { Db } from '../database.ts'
-import { type NewDispute, viewDispute } from '../disputes/dispute.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
-import { findTransactionOwner } from '../transactions/transaction-repository.ts'
-import { openDispute } from './open-dispute.ts'
+import { NOBODY } from '../../access/caller.ts'
+import { refuseMissing, valid } from '../../access/require-access.ts'
+import type { Db } from '../../database.ts'
+import { type NewDispute, viewDispute } from '../../disputes/dispute.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  runOperatorChange,
+} from '../../operators/operator-change-repository.ts'
+import { findTransactionOwner } from '../../transactions/transaction-repository.ts'
+import { openDispute } from '../open-dispute.ts'
 
 /**
  * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes), also of more than was
  * captured. A reference of the acquirer opens one dispute: a known reference is answered with its dispute.
  */
-export async function openDisputeAsOperator(
+export async function openDisputeForOperator(
   { operatorDb, operatorPools }: { readonly operatorDb: Db; readonly operatorPools: Pools },
   {
     change,
