@@ -2,7 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-text.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
+import { TRUSTED_COLUMNS } from '../src/access/caller.ts'
 import { callAddException } from '../src/acquirers/exception-repository.ts'
 import { callCloseOperation, findRejection } from '../src/acquirers/operation-repository.ts'
 import { merchantsCommand } from '../src/commands/merchants.ts'
@@ -57,15 +57,15 @@ async function booked(): Promise<readonly [balance: number, fee: number | undefi
 
 async function disputed(transactionId: string, amount: number): Promise<string> {
   const dispute = { amount, reasonCode: 4853, reasonTitle: 'Cardholder dispute', acquirerRef: `d-${transactionId}` }
-  const { outcome } = await callOpenDispute(payments.deps.pools, { ...OPERATOR, transactionId, dispute })
+  const { outcome } = await callOpenDispute(payments.deps.pools, { ...TRUSTED_COLUMNS, transactionId, dispute })
   if (outcome?.verdict !== 'opened') throw new Error(`not opened: ${outcome?.verdict}`)
   return outcome.dispute.id
 }
 const closeDispute = (disputeId: string, outcome: 'won' | 'lost') =>
-  callCloseDispute(payments.deps.pools, { ...OPERATOR, disputeId, outcome })
+  callCloseDispute(payments.deps.pools, { ...TRUSTED_COLUMNS, disputeId, outcome })
 
 const payOut = async (delayDays = 0) => {
-  const call = { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays }
+  const call = { ...TRUSTED_COLUMNS, merchantId: merchant.id, minimumMajorUnits: 1, delayDays }
   const { outcome } = await callPayOut(payments.deps.pools, call)
   return outcome?.verdict === 'paid' ? outcome.payout : undefined
 }
@@ -444,7 +444,11 @@ it('holds after any operations before and after it, with answers of the acquirer
             await callCloseOperation(pools, { merchantId: merchant.id, id: operation, outcome: answer, reason: null })
         } else if (act === 'dispute') {
           const body = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `${merchant.id}-${nth}` }
-          const { outcome: opened } = await callOpenDispute(pools, { ...OPERATOR, transactionId: id, dispute: body })
+          const { outcome: opened } = await callOpenDispute(pools, {
+            ...TRUSTED_COLUMNS,
+            transactionId: id,
+            dispute: body,
+          })
           if (opened?.verdict === 'opened') disputes.push(opened.dispute.id)
         } else if (act === 'outcome') {
           const disputeId = disputes[place % disputes.length]

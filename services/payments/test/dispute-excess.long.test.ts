@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
+import { TRUSTED_COLUMNS } from '../src/access/caller.ts'
 import { type AcquirerEvent, EVENTS_MAX } from '../src/acquirers/acquirer.ts'
 import { adjustCommand } from '../src/commands/adjust.ts'
 import { disputesCommand } from '../src/commands/disputes.ts'
@@ -90,7 +90,7 @@ const reserve = async (): Promise<bigint> => {
   return rows[0]?.reserve ?? -1n
 }
 const payOut = async () => {
-  const call = { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 }
+  const call = { ...TRUSTED_COLUMNS, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 }
   return (await callPayOut(payments.deps.pools, call)).outcome
 }
 const DISPUTE_FEE = 2_500

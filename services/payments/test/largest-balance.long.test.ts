@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
+import { TRUSTED_COLUMNS } from '../src/access/caller.ts'
 import { adjustCommand } from '../src/commands/adjust.ts'
 import { callPayOut } from '../src/payouts/payout-repository.ts'
 import { refusedField, statusAndBody } from './bodies.ts'
@@ -130,7 +130,7 @@ it('a payout is skipped where captures that are not due are worth more than bigi
     await turnOffTriggers(trx)
     await trx.updateTable('lines').set({ balance: LARGEST }).where('merchant_id', '=', merchantId).execute()
   })
-  const call = { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: 1 }
+  const call = { ...TRUSTED_COLUMNS, merchantId, minimumMajorUnits: 1, delayDays: 1 }
   const { outcome } = await callPayOut(payments.deps.pools, call)
   expect(outcome).toEqual({ verdict: 'skipped', reason: 'negative' })
 })

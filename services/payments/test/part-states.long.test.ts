@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
+import { TRUSTED_COLUMNS } from '../src/access/caller.ts'
 import { callCloseOperation } from '../src/acquirers/operation-repository.ts'
 import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
 import { callAddFraud } from '../src/disputes/fraud-repository.ts'
@@ -56,7 +56,7 @@ it('a part of a transaction goes through the arrows of its diagram, and through 
   }
   const close = (outcome: 'won' | 'lost') => async (part: Part) => {
     const { disputeId } = part
-    if (disputeId !== undefined) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome })
+    if (disputeId !== undefined) await callCloseDispute(pools, { ...TRUSTED_COLUMNS, disputeId, outcome })
   }
   const events: Readonly<Record<string, (part: Part) => Promise<void>>> = {
     'the acquirer refuses': authorize('declined'),
@@ -75,13 +75,13 @@ it('a part of a transaction goes through the arrows of its diagram, and through 
     'a dispute is opened': async (part: Part) => {
       if (part.id === undefined) return
       const dispute = { amount: 1, reasonCode: 4853, reasonTitle: 'x' }
-      const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId: part.id, dispute })
+      const { outcome } = await callOpenDispute(pools, { ...TRUSTED_COLUMNS, transactionId: part.id, dispute })
       if (outcome?.verdict === 'opened') part.disputeId = outcome.dispute.id
     },
     'the dispute is won': close('won'),
     'the dispute is lost': close('lost'),
     'a fraud alert comes': async (part: Part) => {
-      if (part.id !== undefined) await callAddFraud(pools, { ...OPERATOR, transactionId: part.id, fraud: {} })
+      if (part.id !== undefined) await callAddFraud(pools, { ...TRUSTED_COLUMNS, transactionId: part.id, fraud: {} })
     },
   }
   const authorized = ['the acquirer authorizes']

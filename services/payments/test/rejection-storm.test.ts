@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
+import { TRUSTED_COLUMNS } from '../src/access/caller.ts'
 import { callCloseOperation } from '../src/acquirers/operation-repository.ts'
 import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
 import { callPayOut } from '../src/payouts/payout-repository.ts'
@@ -65,13 +65,13 @@ async function take(transactionId: string, { act, place, share, outcome, dispute
     if (id !== undefined) await callCloseOperation(pools, { merchantId: merchant.id, id, outcome, reason: null })
   } else if (act === 'dispute') {
     const body = { amount: Math.ceil(amount / 4), reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${place}` }
-    const { outcome: opened } = await callOpenDispute(pools, { ...OPERATOR, transactionId, dispute: body })
+    const { outcome: opened } = await callOpenDispute(pools, { ...TRUSTED_COLUMNS, transactionId, dispute: body })
     if (opened?.verdict === 'opened') disputes.push(opened.dispute.id)
   } else if (act === 'outcome') {
     const disputeId = disputes[place % disputes.length]
-    if (disputeId !== undefined) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome: dispute })
+    if (disputeId !== undefined) await callCloseDispute(pools, { ...TRUSTED_COLUMNS, disputeId, outcome: dispute })
   } else if (act === 'payout') {
-    await callPayOut(pools, { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 })
+    await callPayOut(pools, { ...TRUSTED_COLUMNS, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 })
   } else {
     await setRate(CURRENCIES[1 + (place % 3)] ?? 'USD', 5 + share * 10)
   }
@@ -131,7 +131,7 @@ it(`keeps every invariant whatever the acquirer rejects, and in which order (see
   for (const id of operations) {
     await callCloseOperation(pools, { merchantId: merchant.id, id, outcome: 'accepted', reason: null })
   }
-  for (const disputeId of disputes) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome: 'won' })
+  for (const disputeId of disputes) await callCloseDispute(pools, { ...TRUSTED_COLUMNS, disputeId, outcome: 'won' })
   expect(await merchant.violations()).toEqual([])
   for (const id of transactions) await checkTransaction(id)
   const { rows } = await sql<{ deadlocks: bigint }>`

@@ -46,24 +46,18 @@ export interface CallerColumns extends Credentials {
   readonly fingerprint: Buffer | null
 }
 
-/** The caller of operators, jobs and acquirers. SQL functions judge no access for it. */
-export const OPERATOR: CallerColumns = {
-  keyMac: null,
-  userEmail: null,
-  method: null,
-  path: null,
-  idempotencyKey: null,
-  fingerprint: null,
-}
-
-/** The caller of a use case of members that an operator runs: the role of the operator has decided on the access. */
-export const NOBODY: Caller = { keyMac: null, userEmail: null, repeat: undefined }
-
 /** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
 export function callerColumns({ keyMac, userEmail, repeat }: Caller): CallerColumns {
   const { method = null, path = null, key = null, fingerprint = null } = repeat ?? {}
   return { keyMac, userEmail, method, path, idempotencyKey: key, fingerprint }
 }
+
+/**
+ * The trusted caller: operators, jobs and acquirers. SQL functions judge no access for it, because the role of the operator, or
+ * the service itself, has decided.
+ */
+export const TRUSTED_CALLER: Caller = { keyMac: null, userEmail: null, repeat: undefined }
+export const TRUSTED_COLUMNS: CallerColumns = callerColumns(TRUSTED_CALLER)
 
 /** The argument of type `caller` that SQL functions take. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {

@@ -6,7 +6,7 @@ import { operationException, trailEntry } from '../../test/bodies.ts'
 import { createLiveMerchant, type LiveMerchant } from '../../test/live-merchant.ts'
 import { createdOf, createTestApp, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
@@ -36,7 +36,7 @@ const amounts = async (id: string) => {
 }
 const pay = async () => {
   const { outcome } = await callPayOut(payments.deps.pools, {
-    ...OPERATOR,
+    ...TRUSTED_COLUMNS,
     merchantId: merchant.id,
     minimumMajorUnits: 1,
     delayDays: 2,
@@ -45,11 +45,11 @@ const pay = async () => {
 }
 const dispute = async (transactionId: string, amount: number) => {
   const body = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${transactionId}` }
-  const { outcome } = await callOpenDispute(payments.deps.pools, { ...OPERATOR, transactionId, dispute: body })
+  const { outcome } = await callOpenDispute(payments.deps.pools, { ...TRUSTED_COLUMNS, transactionId, dispute: body })
   return outcome?.verdict === 'opened' ? outcome.dispute.id : ''
 }
 const close = (disputeId: string, outcome: 'won' | 'lost') =>
-  callCloseDispute(payments.deps.pools, { ...OPERATOR, disputeId, outcome })
+  callCloseDispute(payments.deps.pools, { ...TRUSTED_COLUMNS, disputeId, outcome })
 /** Ends the wait for the answer of an operation. */
 const age = (id: string) =>
   sql`UPDATE ${sql.table('acquirer_operations')} SET created = now() - interval '4 days' WHERE id = ${id}`.execute(

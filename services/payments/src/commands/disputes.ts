@@ -1,7 +1,7 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { transactionPools } from '@trestle/database/pools.ts'
 import { type Command, Option } from 'commander'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON, DISPUTE_REASONS, type Dispute } from '../disputes/dispute.ts'
@@ -56,7 +56,7 @@ async function open({ db, pools }: OperatorDeps, { words, options }: CommandInpu
     (await findTransactionOwner(pools, transactionId)) ?? refuseMissing('transaction', transactionId)
   return db.transaction().execute(async (trx) => {
     const { outcome } = await callOpenDispute(transactionPools(trx, merchantId), {
-      ...OPERATOR,
+      ...TRUSTED_COLUMNS,
       transactionId,
       dispute,
     })
@@ -79,7 +79,7 @@ async function close({ db, pools }: OperatorDeps, disputeId: string, outcome: 'w
   const { merchantId } = (await findDisputeOfAll(pools, disputeId)) ?? refuseMissing('dispute', disputeId)
   return db.transaction().execute(async (trx) => {
     const { outcome: closed } = await callCloseDispute(transactionPools(trx, merchantId), {
-      ...OPERATOR,
+      ...TRUSTED_COLUMNS,
       disputeId,
       outcome,
     })

@@ -1,6 +1,6 @@
 import { transactionPools } from '@trestle/database/pools.ts'
 import { type Command, Option } from 'commander'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { instant } from '../requests/fields.ts'
@@ -33,7 +33,7 @@ const commands: readonly OperatorCommand[] = [
       if (!owner) throw new Error(`there is no transaction ${transactionId}`)
       const { merchantId } = owner
       return db.transaction().execute(async (trx) => {
-        const call = { ...OPERATOR, transactionId, fraud }
+        const call = { ...TRUSTED_COLUMNS, transactionId, fraud }
         const { fraud: added } = await callAddFraud(transactionPools(trx, merchantId), call)
         if (!added) throw new Error(`there is no transaction ${transactionId}`)
         await insertOperatorAudit(trx, { action: 'fraud.added', merchantId, payload: { fraudId: added.id } })

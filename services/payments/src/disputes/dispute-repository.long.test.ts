@@ -11,7 +11,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { type Amounts, authorized, runOperation } from '../transactions/amounts.model.ts'
 import type { Dispute } from './dispute.ts'
 import { closeDispute, openDispute } from './dispute-amounts.model.ts'
@@ -53,7 +53,7 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
   if (next.step === 'open') {
     const expected = openDispute(state.amounts, next.amount === undefined ? undefined : BigInt(next.amount))
     const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
-    const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId, dispute })
+    const { outcome } = await callOpenDispute(pools, { ...TRUSTED_COLUMNS, transactionId, dispute })
     if (expected.verdict !== 'done') {
       expect(outcome).toEqual({ verdict: 'limit-exceeded', currency: 'EUR', possible: expected.possible })
       return
@@ -79,7 +79,11 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
     const dispute = state.disputes[index]
     if (!dispute) return
     const expected = closeDispute(state.amounts, dispute, next.outcome)
-    const { outcome } = await callCloseDispute(pools, { ...OPERATOR, disputeId: dispute.id, outcome: next.outcome })
+    const { outcome } = await callCloseDispute(pools, {
+      ...TRUSTED_COLUMNS,
+      disputeId: dispute.id,
+      outcome: next.outcome,
+    })
     if (expected.verdict === 'conflict') {
       expect(outcome).toEqual({ verdict: 'conflict' })
       return
@@ -129,7 +133,7 @@ it('open_dispute refuses one of more than a thousand to acquirers and operators 
   await capture(payments, app, transactionId, AMOUNT)
   const dispute = { amount: 1, reasonCode: 4853, reasonTitle: 'x' }
   const open = async () => {
-    const { outcome } = await callOpenDispute(payments.database.pools, { ...OPERATOR, transactionId, dispute })
+    const { outcome } = await callOpenDispute(payments.database.pools, { ...TRUSTED_COLUMNS, transactionId, dispute })
     return outcome
   }
   const first = await open()

@@ -13,7 +13,7 @@ import {
 } from '../../test/payments-app.ts'
 import { TEST_IBAN } from '../../test/payout-requests.ts'
 import { createStubAcquirer } from '../../test/stub-acquirer.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { callAdjust } from '../ledger/line-repository.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import type { PayoutSkip } from './payout.ts'
@@ -66,7 +66,7 @@ it.each(EDGES)('the SQL function %s', async (_title, figures, plan) => {
   const merchantId = await merchantWith(figures)
   if (figures.eventsWait) await keepWaiting(merchantId)
   const minimumMajorUnits = Number(figures.minimum / 100n)
-  const call = { ...OPERATOR, merchantId, minimumMajorUnits, delayDays: DELAY_DAYS }
+  const call = { ...TRUSTED_COLUMNS, merchantId, minimumMajorUnits, delayDays: DELAY_DAYS }
   const { outcome } = await callPayOut(payments.database.pools, call)
   const paid = outcome?.verdict === 'paid' ? pays(outcome.payout.amount) : undefined
   expect(paid ?? { verdict: 'skip', reason: outcome?.verdict === 'skipped' && outcome.reason }).toEqual(plan)
@@ -85,7 +85,7 @@ it('a payout takes no more than the balance where young captures are worth less 
   const young = await customerPayment(payments, merchantId, { amount: 1_000 })
   await capture(payments, member, young, 1_000)
   expect(await readFigures(merchantId)).toEqual({ balance: 3_241n, reserve: 0n, notYetDue: 961n })
-  const call = { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS }
+  const call = { ...TRUSTED_COLUMNS, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS }
   const { outcome } = await callPayOut(payments.database.pools, call)
   expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(2_280n)
 })
@@ -99,7 +99,12 @@ it('the balance bounds a payout, whatever is held back', async () => {
   await sql`
     CREATE OR REPLACE FUNCTION ${sql.table('not_yet_due')}(p_merchant_id text, p_since timestamptz) RETURNS bigint
     LANGUAGE sql STABLE AS $$ SELECT -5000::bigint $$`.execute(db)
-  const { outcome } = await callPayOut(pools, { ...OPERATOR, merchantId, minimumMajorUnits: 1, delayDays: DELAY_DAYS })
+  const { outcome } = await callPayOut(pools, {
+    ...TRUSTED_COLUMNS,
+    merchantId,
+    minimumMajorUnits: 1,
+    delayDays: DELAY_DAYS,
+  })
   await sql.raw(rows[0]?.definition ?? '').execute(db)
   expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(position.balance)
 })
@@ -144,7 +149,8 @@ async function merchantWith({ balance, reserve, notYetDue, hasIban }: PayoutPosi
     await capture(payments, member, transactionId, captured)
     if (reserve > 0n) await disputeRequests(payments, member).open(transactionId, { amount: Number(reserve) })
   }
-  if (notYetDue === 0n) await callAdvanceClock(pools, { ...OPERATOR, merchantId, advance: DELAY_DAYS * DAY_SECONDS })
+  if (notYetDue === 0n)
+    await callAdvanceClock(pools, { ...TRUSTED_COLUMNS, merchantId, advance: DELAY_DAYS * DAY_SECONDS })
   const present = (await readFigures(merchantId)).balance
   if (present !== balance) await callAdjust(pools, { merchantId, amount: Number(balance - present), text: 'The rest' })
   expect(await readFigures(merchantId)).toEqual({ balance, reserve, notYetDue })

@@ -11,7 +11,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { CHAIN_START } from '../ledger/chain.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
@@ -103,23 +103,32 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
             await capture(payments, app, at(next.place), next.amount).catch(() => {})
           } else if (next.step === 'dispute') {
             const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
-            const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId: at(next.place), dispute })
+            const { outcome } = await callOpenDispute(pools, {
+              ...TRUSTED_COLUMNS,
+              transactionId: at(next.place),
+              dispute,
+            })
             if (outcome?.verdict === 'opened') {
               open.set(at(next.place), [...(open.get(at(next.place)) ?? []), outcome.dispute.id])
             }
           } else if (next.step === 'close') {
             const disputeId = open.get(at(next.place))?.pop()
-            if (disputeId) await callCloseDispute(pools, { ...OPERATOR, disputeId, outcome: next.outcome })
+            if (disputeId) await callCloseDispute(pools, { ...TRUSTED_COLUMNS, disputeId, outcome: next.outcome })
           } else if (next.step === 'wait') {
-            await callAdvanceClock(pools, { ...OPERATOR, merchantId, advance: next.days * DAY_SECONDS })
+            await callAdvanceClock(pools, { ...TRUSTED_COLUMNS, merchantId, advance: next.days * DAY_SECONDS })
           } else {
             // Each payout has its own day, because a merchant is paid out once a day.
-            await callAdvanceClock(pools, { ...OPERATOR, merchantId, advance: DAY_SECONDS })
+            await callAdvanceClock(pools, { ...TRUSTED_COLUMNS, merchantId, advance: DAY_SECONDS })
             const { minimumMajorUnits, delayDays } = next
             const position = await readPosition(merchantId, delayDays)
             const minor = BigInt(minimumMajorUnits) * 100n
             const plan = planPayout({ ...position, minimum: minor, hasIban })
-            const { outcome } = await callPayOut(pools, { ...OPERATOR, merchantId, minimumMajorUnits, delayDays })
+            const { outcome } = await callPayOut(pools, {
+              ...TRUSTED_COLUMNS,
+              merchantId,
+              minimumMajorUnits,
+              delayDays,
+            })
             if (plan.verdict === 'skip') expect(outcome).toEqual({ verdict: 'skipped', reason: plan.reason })
             else {
               expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(plan.amount)

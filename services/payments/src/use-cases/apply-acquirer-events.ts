@@ -6,7 +6,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { NOBODY, OPERATOR } from '../access/caller.ts'
+import { TRUSTED_CALLER, TRUSTED_COLUMNS } from '../access/caller.ts'
 import { requireObject, requireOutcome, valid } from '../access/require-access.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
@@ -135,23 +135,23 @@ async function applyEvent(
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, currency: event.currency, ...reason, acquirerRef }
-      const opened = await callOpenDispute(pools, { ...OPERATOR, transactionId: found.id, dispute })
-      return openingProblem(requireOutcome(NOBODY, opened, valid(dispute)).outcome)
+      const opened = await callOpenDispute(pools, { ...TRUSTED_COLUMNS, transactionId: found.id, dispute })
+      return openingProblem(requireOutcome(TRUSTED_CALLER, opened, valid(dispute)).outcome)
     }
     case 'dispute.won':
     case 'dispute.lost': {
       const dispute = await findDisputed(db, { merchantId, acquirer, reference: event.disputeReference })
       if (dispute === undefined) return 'unknown dispute'
       const outcome = event.type === 'dispute.won' ? 'won' : 'lost'
-      const closed = await callCloseDispute(pools, { ...OPERATOR, disputeId: dispute.id, outcome })
-      return closingProblem(requireOutcome(NOBODY, closed, valid(outcome)).outcome)
+      const closed = await callCloseDispute(pools, { ...TRUSTED_COLUMNS, disputeId: dispute.id, outcome })
+      return closingProblem(requireOutcome(TRUSTED_CALLER, closed, valid(outcome)).outcome)
     }
     case 'fraud': {
       const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const fraud = { reason: event.reason, reported: event.reported, acquirerRef }
-      const added = await callAddFraud(pools, { ...OPERATOR, transactionId: found.id, fraud })
-      requireObject(NOBODY, added, { input: valid(fraud), name: 'fraud' })
+      const added = await callAddFraud(pools, { ...TRUSTED_COLUMNS, transactionId: found.id, fraud })
+      requireObject(TRUSTED_CALLER, added, { input: valid(fraud), name: 'fraud' })
       return undefined
     }
     case 'unknown':

@@ -4,7 +4,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import type { Judged } from '../access/verdict.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { Db } from '../database.ts'
@@ -69,7 +69,7 @@ async function payOutMerchant(
     delayDays: test ? payouts.delayDays.test : payouts.delayDays.live,
   }
   try {
-    const { outcome } = await pay({ ...OPERATOR, merchantId, ...rules })
+    const { outcome } = await pay({ ...TRUSTED_COLUMNS, merchantId, ...rules })
     switch (outcome?.verdict) {
       case 'paid':
         return { merchantId, payout: outcome.payout.id, amount: outcome.payout.amount }

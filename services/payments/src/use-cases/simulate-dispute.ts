@@ -1,7 +1,7 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { simulatedRef } from '../acquirers/simulator.ts'
 import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'
@@ -13,7 +13,7 @@ import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simu
  */
 async function simulateDispute({ pools }: { readonly pools: Pools }, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
-  const { outcome } = await callOpenDispute(pools, { ...OPERATOR, transactionId: id, dispute })
+  const { outcome } = await callOpenDispute(pools, { ...TRUSTED_COLUMNS, transactionId: id, dispute })
   return outcome === undefined || outcome.verdict === 'opened' ? 'done' : 'dropped'
 }
 

@@ -1,5 +1,5 @@
 import { transactionPools } from '@trestle/database/pools.ts'
-import { NOBODY } from '../../access/caller.ts'
+import { TRUSTED_CALLER } from '../../access/caller.ts'
 import { valid } from '../../access/require-access.ts'
 import type { PaymentsConfig } from '../../config.ts'
 import type { Db } from '../../database.ts'
@@ -26,7 +26,7 @@ export function advanceClockForOperator(
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { config, pools: transactionPools(trx) }
-    const { now } = await advanceClock(deps, { caller: NOBODY, merchantId, input: valid({ advance }) })
+    const { now } = await advanceClock(deps, { caller: TRUSTED_CALLER, merchantId, input: valid({ advance }) })
     return {
       answer: { clock: { now: now.toISOString() } },
       object: { kind: 'merchant', id: merchantId },

@@ -1,5 +1,5 @@
 import { type Pools, transactionPools } from '@trestle/database/pools.ts'
-import { NOBODY } from '../../access/caller.ts'
+import { TRUSTED_CALLER } from '../../access/caller.ts'
 import { refuseMissing, valid } from '../../access/require-access.ts'
 import type { Db } from '../../database.ts'
 import { viewDispute } from '../../disputes/dispute.ts'
@@ -27,7 +27,7 @@ export async function closeDisputeForOperator(
   const { merchantId } = (await findDisputeOfAll(operatorPools, disputeId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { pools: transactionPools(trx, merchantId) }
-    const { dispute } = await closeDispute(deps, { caller: NOBODY, disputeId, input: valid({ outcome }) })
+    const { dispute } = await closeDispute(deps, { caller: TRUSTED_CALLER, disputeId, input: valid({ outcome }) })
     return {
       answer: { dispute: viewDispute(dispute) },
       object: { kind: 'dispute', id: disputeId },

@@ -1,5 +1,5 @@
 import { type Pools, transactionPools } from '@trestle/database/pools.ts'
-import { NOBODY } from '../../access/caller.ts'
+import { TRUSTED_CALLER } from '../../access/caller.ts'
 import { refuseMissing, valid } from '../../access/require-access.ts'
 import type { Db } from '../../database.ts'
 import { type NewDispute, viewDispute } from '../../disputes/dispute.ts'
@@ -30,7 +30,7 @@ export async function openDisputeForOperator(
   const { merchantId } = (await findTransactionOwner(operatorPools, transactionId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { pools: transactionPools(trx, merchantId) }
-    const { dispute } = await openDispute(deps, { caller: NOBODY, transactionId, input: valid(wanted) })
+    const { dispute } = await openDispute(deps, { caller: TRUSTED_CALLER, transactionId, input: valid(wanted) })
     const { id, amount, currency, excess } = dispute
     return {
       answer: { dispute: viewDispute(dispute) },

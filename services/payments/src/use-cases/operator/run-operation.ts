@@ -1,6 +1,6 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { NOBODY } from '../../access/caller.ts'
+import { TRUSTED_CALLER } from '../../access/caller.ts'
 import { refuseMissing, refuseRunning, requireOutcome, valid } from '../../access/require-access.ts'
 import type { PaymentsConfig } from '../../config.ts'
 import type { Db, Trx } from '../../database.ts'
@@ -64,7 +64,7 @@ async function runInChange(
   role: OperatorRole,
 ): Promise<OperatorEffect> {
   const { merchantId, transactionId, kind, amount, descriptor, reference } = operation
-  const { outcome } = requireOutcome(NOBODY, await operations.runForOperator(trx, operation), valid(operation))
+  const { outcome } = requireOutcome(TRUSTED_CALLER, await operations.runForOperator(trx, operation), valid(operation))
   const transaction: Transaction = outcome.verdict === 'done' ? outcome.transaction : refuseEntry(outcome.refusal, kind)
   // The refund is taken back with the transaction of the change.
   if (kind === 'refund' && transaction.trail.length > lastRefundOf(role)) throw trailReserved()
