@@ -5,7 +5,7 @@ import type { MessagesTable } from './messages/message-record.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
 import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
 import type { Computed, FilledTimestamp, GeneratedTimestamp, JsonObject, TimestampColumn } from './records/timestamp.ts'
-import type { SealedSecret } from './secrets/sealed-secret.ts'
+import type { EncryptedSecret } from './secrets/encrypted-secret.ts'
 import type { UsersTable } from './users/user.ts'
 
 /** The table that lists and searches of users read. A trigger writes it. Pending sign-ups are absent. */
@@ -92,10 +92,10 @@ export interface FlowStateTable extends Record<'email_optional' | 'is_sso_user',
   redirect_to: string | null
   invite_token_hash: Buffer | null
   linking_target_id: string | null
-  provider_pkce_verifier: SealedSecret | null
-  oauth1_secret: SealedSecret | null
-  provider_access_token: SealedSecret | null
-  provider_refresh_token: SealedSecret | null
+  provider_pkce_verifier: EncryptedSecret | null
+  oauth1_secret: EncryptedSecret | null
+  provider_access_token: EncryptedSecret | null
+  provider_refresh_token: EncryptedSecret | null
   /** When the provider answered. A flow is claimed once. */
   claimed_at: TimestampColumn | null
   /** The session that began to link an identity. The flow ends with the session. */
@@ -125,7 +125,7 @@ interface AddressChangesTable {
 export interface CustomProvidersTable {
   id: string
   identifier: string
-  client_secret: SealedSecret
+  client_secret: EncryptedSecret
   settings: JsonObject
   created_at: TimestampColumn
   updated_at: TimestampColumn
@@ -143,7 +143,7 @@ interface OutboxTable {
 interface OperatorChangesTable extends Record<'id' | 'actor_id' | 'key', string> {
   fingerprint: Buffer
   status: number | null
-  sealed_body: SealedSecret | null
+  sealed_body: EncryptedSecret | null
   created_at: TimestampColumn
 }
 
@@ -241,7 +241,7 @@ interface SigningKeysTable {
   kid: string
   alg: string
   state: string
-  private_sealed: SealedSecret
+  private_sealed: EncryptedSecret
   /** Null for a symmetric key. */
   public_jwk: JsonObject | null
   created_at: GeneratedTimestamp

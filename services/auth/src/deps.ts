@@ -39,7 +39,7 @@ import {
   type RandomBytes,
   readUpstreamSecret,
   type ServerKeys,
-} from './secrets/sealed-secret.ts'
+} from './secrets/encrypted-secret.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
 import {
   batchRefreshes,
@@ -209,7 +209,7 @@ function readinessChecks(database: Database<AuthTables>, jobs: Jobs): Parameters
   }
 }
 
-/** The keys of secrets in the database. A key derived from JWT_SECRET seals them where no key is set, so it stays valid. */
+/** The keys of secrets in the database. A key derived from JWT_SECRET encrypts them where no key is set, so it stays valid. */
 export function toEncryptionKeys({ security, jwt }: AuthConfig): EncryptionKeys {
   const derived = deriveEncryptionKey(jwt.secret)
   return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])

@@ -27,7 +27,7 @@ import examples from './openapi-examples.json' with { type: 'json' }
 import { describeHooks } from './openapi-hooks.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { needs, withTexts } from './requests/fields.ts'
-import { createEncryptionKeys, deriveServerKeys } from './secrets/sealed-secret.ts'
+import { createEncryptionKeys, deriveServerKeys } from './secrets/encrypted-secret.ts'
 
 /** The API document, from the schemas of the routes. Opens nothing and calls nothing. */
 export async function buildOpenApi(): Promise<object> {

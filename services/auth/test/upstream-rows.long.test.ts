@@ -386,8 +386,8 @@ describe('second factors beside those of supabase/auth', () => {
   })
 
   it.each([
-    [200, 'takes the code of a secret that nobody has sealed', 'JBSWY3DPEHPK3PXP'],
-    [422, 'refuses a secret that supabase/auth has sealed', '{"key_id":"1"}'],
+    [200, 'takes the code of a secret that nobody has encrypted', 'JBSWY3DPEHPK3PXP'],
+    [422, 'refuses a secret that supabase/auth has encrypted', '{"key_id":"1"}'],
     [422, 'refuses an empty secret', ''],
   ])('%i: a stored authenticator app %s', async (status, _title, secret) => {
     await seed()

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { Db } from '../database.ts'
 import { toLoggedNames } from '../records/ids.ts'
-import type { Sealing } from '../secrets/sealed-secret.ts'
+import type { Encryption } from '../secrets/encrypted-secret.ts'
 import {
   type FindKey,
   fitClaims,
@@ -22,13 +22,13 @@ import {
   secretSigningKey,
 } from './signing-key.ts'
 import {
+  decryptSigningKey,
+  encryptSigningKey,
   findActiveKid,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
-  openSigningKey,
   type StoredSigningKey,
-  sealSigningKey,
 } from './signing-key-repository.ts'
 
 /** Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table. */
@@ -47,7 +47,7 @@ export interface KeyRing {
   stopPolling(): void
 }
 
-interface KeyRingOptions extends Sealing {
+interface KeyRingOptions extends Encryption {
   readonly db: Db
   readonly jwt: JwtConfig
   readonly tokenRules: TokenRules
@@ -64,7 +64,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { db, jwt, tokenRules, logger, encryptionKeys } = options
   const secretKey = secretSigningKey(jwt.secret, jwt.secretKeyId)
   const toKeySet = (rows: readonly StoredSigningKey[]): KeySet => {
-    const stored = rows.map((row) => ({ key: openSigningKey(encryptionKeys, row), state: row.state }))
+    const stored = rows.map((row) => ({ key: decryptSigningKey(encryptionKeys, row), state: row.state }))
     return createKeySet({ secretKey, stored, validMethods: jwt.validMethods })
   }
   const verified = new LRUCache<string, VerifiedClaims>({
@@ -118,13 +118,13 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 }
 
 /** Adds the keys of JWT_KEYS that the table lacks. The signing key of the setting signs at once only where no key does. */
-async function insertSeedKeys({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
+async function insertSeedKeys({ db, jwt, ...encryption }: KeyRingOptions): Promise<void> {
   if (jwt.seedKeys.length === 0) return
   await db.transaction().execute(async (trx) => {
     await lockSigningKeys(trx)
     const isSigned = (await findActiveKid(trx)) !== undefined
     for (const jwk of jwt.seedKeys) {
-      await insertSigningKey(trx, sealSigningKey(sealing, jwk), isSigner(jwk) && !isSigned ? 'active' : 'next')
+      await insertSigningKey(trx, encryptSigningKey(encryption, jwk), isSigner(jwk) && !isSigned ? 'active' : 'next')
     }
   })
 }

@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import {
+  decryptSecret,
+  type EncryptedSecret,
+  type Encryption,
   type EncryptionKeys,
-  openSecret,
-  type SealedSecret,
-  type Sealing,
-  sealSecret,
-} from '../secrets/sealed-secret.ts'
+  encryptSecret,
+} from '../secrets/encrypted-secret.ts'
 import {
   importSigningKey,
   PrivateJwk,
@@ -18,12 +18,12 @@ import {
   type SigningKeyStatus,
 } from './signing-key.ts'
 
-/** A key that signs or verifies, as the table holds it. Its private part is sealed. */
+/** A key that signs or verifies, as the table holds it. Its private part is encrypted. */
 export interface StoredSigningKey {
   readonly kid: string
   readonly state: SigningKeyState
-  /** The private JWK as JSON, sealed under `kid`. */
-  readonly sealed: SealedSecret
+  /** The private JWK as JSON, encrypted under `kid`. */
+  readonly encrypted: EncryptedSecret
 }
 
 const stillVerifies = sql<boolean>`coalesce(retire_at > clock_timestamp(), true)`
@@ -42,7 +42,7 @@ export async function listSigningKeys(db: Db): Promise<StoredSigningKey[]> {
     .orderBy('kid')
     .limit(100)
   const rows = await db.selectFrom(needed.as('needed')).selectAll().orderBy('created_at').orderBy('kid').execute()
-  return rows.map(({ kid, state, private_sealed: sealed }) => ({ kid, state: toState(state), sealed }))
+  return rows.map(({ kid, state, private_sealed: encrypted }) => ({ kid, state: toState(state), encrypted }))
 }
 
 /** Lists every key that has ever existed, newest first. */
@@ -71,19 +71,19 @@ export async function lockSigningKeys(trx: Trx): Promise<void> {
 interface NewSigningKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
-  readonly sealed: SealedSecret
+  readonly encrypted: EncryptedSecret
   readonly publicJwk: PublicJwk | null
 }
 
 /** Inserts a key. False when a key of any state has the kid, since a kid is never used twice. */
 export async function insertSigningKey(
   trx: Trx,
-  { kid, alg, sealed, publicJwk }: NewSigningKey,
+  { kid, alg, encrypted, publicJwk }: NewSigningKey,
   state: 'next' | 'active',
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('signing_keys')
-    .values({ kid, alg, state, private_sealed: sealed, public_jwk: publicJwk })
+    .values({ kid, alg, state, private_sealed: encrypted, public_jwk: publicJwk })
     .onConflict((conflict) => conflict.column('kid').doNothing())
     .executeTakeFirst()
   return (numInsertedOrUpdatedRows ?? 0n) > 0n
@@ -137,20 +137,20 @@ function toState(text: string): SigningKeyState {
   return state
 }
 
-/** Seals a private key for its row. @throws Error when the key cannot sign */
-export function sealSigningKey(sealing: Sealing, jwk: PrivateJwk): NewSigningKey {
+/** Encrypts a private key for its row. @throws Error when the key cannot sign */
+export function encryptSigningKey(encryption: Encryption, jwk: PrivateJwk): NewSigningKey {
   const { alg, publicJwk } = importSigningKey(jwk)
   const text = JSON.stringify({ ...jwk, alg })
-  return { kid: jwk.kid, alg, sealed: sealSecret(sealing, jwk.kid, text), publicJwk }
+  return { kid: jwk.kid, alg, encrypted: encryptSecret(encryption, jwk.kid, text), publicJwk }
 }
 
 /** Opens the key of a row. @throws Error that names the settings, one of which must be wrong */
-export function openSigningKey(
+export function decryptSigningKey(
   encryptionKeys: EncryptionKeys,
-  { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,
+  { kid, encrypted }: Pick<StoredSigningKey, 'kid' | 'encrypted'>,
 ): SigningKey {
   try {
-    return importSigningKey(PrivateJwk.parse(JSON.parse(openSecret(encryptionKeys, kid, sealed))))
+    return importSigningKey(PrivateJwk.parse(JSON.parse(decryptSecret(encryptionKeys, kid, encrypted))))
   } catch (cause) {
     throw new Error(
       `signing key "${kid}" cannot be opened: all processes on a database need the same AUTH_SECURITY_DATABASE_ENCRYPTION_KEY, or without it the same AUTH_JWT_SECRET; a key of before belongs into AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS`,

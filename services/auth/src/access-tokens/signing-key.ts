@@ -12,7 +12,7 @@ import {
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { equalSecrets } from '../secrets/sealed-secret.ts'
+import { equalSecrets } from '../secrets/encrypted-secret.ts'
 
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const

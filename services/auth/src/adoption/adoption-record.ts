@@ -4,10 +4,10 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } from '../schema/catalog.ts'
 import { findUnrecorded } from '../schema/existing-schema.ts'
-import type { Sealing } from '../secrets/sealed-secret.ts'
+import type { Encryption } from '../secrets/encrypted-secret.ts'
 
 /** The dependencies of an adoption and of an import. Both open connections of their own. */
-export interface AdoptionDeps extends Sealing {
+export interface AdoptionDeps extends Encryption {
   readonly config: AuthConfig
   readonly now: () => Date
 }

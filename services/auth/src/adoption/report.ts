@@ -5,7 +5,7 @@ import { parseStoredHash } from '../passwords/stored-hash.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { hasRelation, readColumns } from '../schema/catalog.ts'
 import { listFirst, NAMED_MAX } from '../schema/existing-schema.ts'
-import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, readUpstreamSecret } from '../secrets/encrypted-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { COUNTER_FORM } from './copy/copy-live-rows.ts'
 import type { Loss, UpstreamPlace } from './upstream-tables.ts'
@@ -101,23 +101,23 @@ export async function countAskedAgain(db: Kysely<unknown>, { names }: Pick<Adopt
   return Number(rows[0]?.count ?? 0)
 }
 
-/** The columns that supabase/auth may have sealed. */
-const SEALED = [
+/** The columns that supabase/auth may have encrypted. */
+const ENCRYPTED = [
   { table: 'users', column: 'encrypted_password', what: 'users whose password' },
   { table: 'mfa_factors', column: 'secret', what: 'authenticator apps whose secret' },
   { table: 'sessions', column: 'refresh_token_hmac_key', what: 'sessions whose key' },
 ] as const
-type SealedColumn = Pick<(typeof SEALED)[number], 'table' | 'column'>
+type UpstreamColumn = Pick<(typeof ENCRYPTED)[number], 'table' | 'column'>
 
 /**
- * Matches the JSON of a secret that supabase/auth has sealed, whose members are texts. A cast to JSON is no test, because it
+ * Matches the JSON of a secret that supabase/auth has encrypted, whose members are texts. A cast to JSON is no test, because it
  * would fail at the first text that is no JSON.
  */
-const SEALED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
+const ENCRYPTED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
 const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
 const SAMPLE_MAX = 5
 
-interface SealedGroup {
+interface EncryptedGroup {
   /** The name of the key at supabase/auth. */
   readonly keyId: string
   readonly count: number
@@ -125,15 +125,15 @@ interface SealedGroup {
   readonly samples: readonly { readonly id: string; readonly secret: string }[]
 }
 
-/** The sealed secrets of a column, by the name of the key that sealed them. None where there is no such column. */
-export async function listSealedSecrets(
+/** The encrypted secrets of a column, by the name of the key that encrypted them. None where there is no such column. */
+export async function listEncryptedSecrets(
   db: QueryExecutorProvider,
   { names }: UpstreamPlace,
-  { table, column }: SealedColumn,
-): Promise<readonly SealedGroup[]> {
+  { table, column }: UpstreamColumn,
+): Promise<readonly EncryptedGroup[]> {
   if (!(await readColumns(db, names.schema, table)).has(column)) return []
-  const [value, groups] = [sql.ref(column), [] as SealedGroup[]]
-  const from = sql`FROM ${names.id(table)} WHERE ${value} ~ ${SEALED_FORM}::text`
+  const [value, groups] = [sql.ref(column), [] as EncryptedGroup[]]
+  const from = sql`FROM ${names.id(table)} WHERE ${value} ~ ${ENCRYPTED_FORM}::text`
   const keyId = sql`coalesce(substring(${value} from ${KEY_ID}::text), '')`
   const { rows } = await sql<{ keyId: string; count: string }>`
     SELECT ${keyId} AS "keyId", count(*) AS count ${from} GROUP BY 1 ORDER BY 1`.execute(db)
@@ -145,15 +145,15 @@ export async function listSealedSecrets(
   return groups
 }
 
-/** Secrets that no key of the service opens, by the name of the key that sealed them. Some secrets of each name are tried. */
+/** Secrets that no key of the service opens, by the name of the key that encrypted them. Some secrets of each name are tried. */
 export async function listClosedSecrets(
   db: QueryExecutorProvider,
   place: UpstreamPlace,
   keys: EncryptionKeys,
 ): Promise<readonly Loss[]> {
   const losses: Loss[] = []
-  for (const column of SEALED) {
-    for (const { keyId, count, samples } of await listSealedSecrets(db, place, column)) {
+  for (const column of ENCRYPTED) {
+    for (const { keyId, count, samples } of await listEncryptedSecrets(db, place, column)) {
       if (samples.some(({ id, secret }) => readUpstreamSecret(keys, id, secret) !== undefined)) continue
       losses.push({ what: `${column.what} is sealed by the key ${keyId}, which no setting has`, count })
     }
@@ -163,10 +163,10 @@ export async function listClosedSecrets(
 
 /** Values that neither service can use. */
 const BROKEN = [
-  ...SEALED.map(({ table, column, what }) => ({
+  ...ENCRYPTED.map(({ table, column, what }) => ({
     table,
     column,
-    isBroken: sql`${sql.ref(column)} LIKE '{%' AND ${sql.ref(column)} !~ ${SEALED_FORM}::text`,
+    isBroken: sql`${sql.ref(column)} LIKE '{%' AND ${sql.ref(column)} !~ ${ENCRYPTED_FORM}::text`,
     what: `${what} is neither plain nor sealed`,
   })),
   {
@@ -184,8 +184,8 @@ const BROKEN = [
 ] as const
 
 /**
- * Lists values that begin like a sealed secret and are no sealed secret, counters that are no number, and metadata that fill a
- * token. Names the first rows.
+ * Lists values that begin like an encrypted secret and are no encrypted secret, counters that are no number, and metadata that
+ * fill a token. Names the first rows.
  */
 export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []

@@ -4,7 +4,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { hasRelation, readColumns, underPathOfTriggers } from '../schema/catalog.ts'
 import { hideOwnTables, REFUSING_FUNCTION, REFUSING_TRIGGER } from '../schema/own-objects.ts'
-import type { Sealing } from '../secrets/sealed-secret.ts'
+import type { Encryption } from '../secrets/encrypted-secret.ts'
 import { lockTables } from './adoption-locks.ts'
 import { type AdoptionDeps, type AdoptionPlaces, findRecord, recordSwitch } from './adoption-record.ts'
 import { listReplaced, moveTable } from './changes/added-columns.ts'
@@ -21,7 +21,7 @@ import {
   recordAllSessionsCopied,
   recordCopies,
   recordUncopiedSessions,
-  type SealedCopyContext,
+  type SecretCopyContext,
 } from './copy/copy-live-rows.ts'
 import { beginMissingSessions, passCopiedNumbers } from './copy/copy-refresh-tokens.ts'
 import { correctCopies, replayChanges, type StagingDeps } from './prepare/stage-refresh-tokens.ts'
@@ -31,7 +31,7 @@ import { findVersion } from './upstream-tables.ts'
 export interface SwitchDeps extends StagingDeps {
   /** Reads the lifetimes and the time when the old service waits: a run may have worked for hours before. */
   readonly readLifetimes: () => Lifetimes
-  readonly sealing: Sealing
+  readonly encryption: Encryption
   /** How long a challenge of a second factor counts. */
   readonly challengeSeconds: number
 }
@@ -67,7 +67,7 @@ export function switchDepsOf(
   return {
     places,
     encryptionKeys,
-    sealing: { encryptionKeys, randomBytes },
+    encryption: { encryptionKeys, randomBytes },
     challengeSeconds: config.mfa.challengeLifetimeSeconds,
     readLifetimes: () => lifetimesOf(config, now()),
   }
@@ -80,7 +80,7 @@ export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
 
 /** The last transaction of an adoption, in which the old service waits. It gives way to its requests, and tries again. */
 export function switchHooks(deps: SwitchDeps): Switch {
-  const { places, readLifetimes, sealing, challengeSeconds } = deps
+  const { places, readLifetimes, encryption, challengeSeconds } = deps
   const { names, kept } = places
   let outcome: SwitchOutcome = { lockedAtMs: performance.now(), leftProviders: [] }
   const beforeFirst: Switch['beforeFirst'] = async (trx, attempt) => {
@@ -103,7 +103,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await passCopiedNumbers(later, names)
       await addForeignKeys(later, names)
       const lifetimes = readLifetimes()
-      const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
+      const context: SecretCopyContext = { trx: later, places, users: names.id('users'), lifetimes, encryption }
       await copyFlows(context)
       await underPathOfTriggers(later, names, async () => {
         await copyLiveRows(context)
@@ -144,7 +144,7 @@ async function boundUserTimes({
   trx,
   places: { names },
   lifetimes,
-}: Pick<SealedCopyContext, 'trx' | 'places' | 'lifetimes'>): Promise<void> {
+}: Pick<SecretCopyContext, 'trx' | 'places' | 'lifetimes'>): Promise<void> {
   const now = sql`${lifetimes.now}::timestamptz`
   for (const [table, past] of Object.entries(PAST)) {
     const present = await readColumns(trx, names.schema, names.prefix + table)

@@ -23,7 +23,7 @@ import {
   retireSigningKey,
   type TokensOfRetired,
 } from '../use-cases/manage-signing-keys.ts'
-import { resealSecrets } from '../use-cases/reseal-secrets.ts'
+import { reencryptSecrets } from '../use-cases/reencrypt-secrets.ts'
 import { getUserId, OPERATOR } from './operator-deps.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
@@ -227,8 +227,8 @@ async function reseal(
   print: Print,
 ): Promise<Answer> {
   const keyId = deps.encryptionKeys.current.id
-  const results = await resealSecrets(deps)
-  const columns = results.map(({ place: { table, column }, sealed }) => ({ table, column, sealed }))
+  const results = await reencryptSecrets(deps)
+  const columns = results.map(({ place: { table, column }, encrypted: sealed }) => ({ table, column, sealed }))
   for (const { table, column, sealed } of format === 'json' ? [] : columns) {
     if (sealed > 0) print(`${table}.${column}: ${sealed} sealed again`)
   }

@@ -33,7 +33,7 @@ import { type ExternalAccount, toExternalAccount, trustedEmails } from '../ident
 import { findExternalIdentity, listOwnersOfEmails } from '../identities/identity-repository.ts'
 import { toTimestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type EncryptionKeys, equalSecrets, openSecret } from '../secrets/sealed-secret.ts'
+import { decryptSecret, type EncryptionKeys, equalSecrets } from '../secrets/encrypted-secret.ts'
 import { buildUnconfirmedUser } from '../users/claim-identifier.ts'
 
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
@@ -108,7 +108,7 @@ async function askOAuth2(
   { code, user: userField }: ProviderAnswer,
 ): Promise<ProviderProfile> {
   if (!code) throw authorizationCodeMissing()
-  const codeVerifier = flow.codeVerifier ? openSecret(deps.encryptionKeys, flow.id, flow.codeVerifier) : undefined
+  const codeVerifier = flow.codeVerifier ? decryptSecret(deps.encryptionKeys, flow.id, flow.codeVerifier) : undefined
   const grant = await exchangeCode(deps.outbound, configured, { code, codeVerifier, userField }).catch(failExchange)
   const profile = await readProfile(deps, configured, grant).catch(failProfile)
   return { profile, tokens: { access: grant.accessToken, refresh: grant.refreshToken } }
@@ -120,7 +120,7 @@ async function askOAuth1(
   { id, requestToken }: ReturnedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
 ): Promise<ProviderProfile> {
-  const issued = requestToken && OAuth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
+  const issued = requestToken && OAuth1Token.parse(JSON.parse(decryptSecret(deps.encryptionKeys, id, requestToken)))
   if (!issued || !verifier || !token || !equalSecrets(token, issued.token)) throw requestTokenWrong()
   const granted = await exchangeVerifier(deps, configured, { token: issued, verifier }).catch(failExchange)
   const profile = await readOAuth1Profile(deps, configured, granted).catch(failProfile)

@@ -2,13 +2,13 @@ import { type Selectable, sql } from 'kysely'
 import type { CustomProvidersTable, Db, Trx } from '../database.ts'
 import { customProviderNotFound } from '../external-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 import { CustomProviderSettings, type Subjects, subjectsOf } from './custom-provider.ts'
 
 export interface CustomProvider {
   readonly id: string
   readonly identifier: string
-  readonly secret: SealedSecret
+  readonly secret: EncryptedSecret
   readonly settings: CustomProviderSettings
   readonly createdAt: Timestamp
   readonly updatedAt: Timestamp
@@ -23,7 +23,7 @@ export async function listCustomProviders(db: Db, type: string | undefined): Pro
   return rows.map(toCustomProvider)
 }
 
-/** Finds a provider by its identifier, also a disabled one; undefined where there is none. Its secret stays sealed. */
+/** Finds a provider by its identifier, also a disabled one; undefined where there is none. Its secret stays encrypted. */
 export async function findCustomProvider(db: Db, identifier: string): Promise<CustomProvider | undefined> {
   const row = await db
     .selectFrom('custom_oauth_providers')

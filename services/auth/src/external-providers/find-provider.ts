@@ -9,7 +9,7 @@ import {
   discoveryFailed,
 } from '../external-errors.ts'
 import { toFieldError } from '../field-errors.ts'
-import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
+import { decryptSecret, type EncryptionKeys } from '../secrets/encrypted-secret.ts'
 import { hasOwnCallback, namesIssuer } from './begin-sign-in.ts'
 import {
   type AnyConfiguredProvider,
@@ -56,7 +56,7 @@ export async function findProvider(deps: FindProviderDeps, name: string): Promis
   return defineCustomProvider({
     identifier,
     settings,
-    secret: openSecret(deps.encryptionKeys, id, found.secret),
+    secret: decryptSecret(deps.encryptionKeys, id, found.secret),
     externalUrl: server.externalUrl,
   })
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { JWTVerifyOptions } from 'jose'
 import { z } from 'zod'
-import { equalSecrets } from '../secrets/sealed-secret.ts'
+import { equalSecrets } from '../secrets/encrypted-secret.ts'
 import type { KeySets } from './key-sets.ts'
 import { type IdTokenClaims, type IdTokenRules, parseForeignJson } from './provider.ts'
 

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { z } from 'zod'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 import type { ConfiguredProvider } from './custom-provider.ts'
 import { type ExternalProfile, type OAuth1Provider, parseForeignJson } from './provider.ts'
 
@@ -14,7 +14,7 @@ export interface OAuth1Deps {
 
 export const OAuth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
 
-/** A token of OAuth 1.0a and its secret. A flow keeps them sealed, as JSON. */
+/** A token of OAuth 1.0a and its secret. A flow keeps them encrypted, as JSON. */
 export type OAuth1Token = z.output<typeof OAuth1Token>
 
 const NONCE_BYTES = 16

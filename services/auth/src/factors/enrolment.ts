@@ -15,7 +15,12 @@ import {
   webauthnEnrolDisabled,
   webauthnVerifyDisabled,
 } from '../factor-errors.ts'
-import { type EncryptionKeys, openSecret, type RandomBytes, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import {
+  decryptSecret,
+  type EncryptionKeys,
+  type RandomBytes,
+  readUpstreamSecret,
+} from '../secrets/encrypted-secret.ts'
 import { type Factor, requireFactor } from './factor.ts'
 import type { FactorWithSecrets } from './factor-repository.ts'
 
@@ -164,14 +169,14 @@ export function totpUri({ issuer, account, secret }: TotpAccount): string {
 }
 
 /**
- * The secret of an authenticator app, in base32. SQL of others inserts it unencrypted, and supabase/auth may have sealed it.
+ * The secret of an authenticator app, in base32. SQL of others inserts it unencrypted, and supabase/auth may have encrypted it.
  * @returns undefined where it is neither, so that no code of the factor is right
  */
 export function readTotpSecret(
   { encryptionKeys }: { readonly encryptionKeys: EncryptionKeys },
   { id, secret, plainSecret }: Pick<FactorWithSecrets, 'id' | 'secret' | 'plainSecret'>,
 ): string | undefined {
-  if (secret !== null) return openSecret(encryptionKeys, id, secret)
+  if (secret !== null) return decryptSecret(encryptionKeys, id, secret)
   const opened = readUpstreamSecret(encryptionKeys, id, plainSecret ?? '')
   return BASE32.test(opened ?? '') ? opened : undefined
 }

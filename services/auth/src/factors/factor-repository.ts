@@ -1,14 +1,14 @@
 import { type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
-import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 import { type Challenge, FACTOR_METHODS, type Factor, type MfaFactorsTable, type UserFactorsView } from './factor.ts'
 
 /** A factor with its secrets, which never leave the service. */
 export interface FactorWithSecrets extends Factor {
   /** The secret of an authenticator app; null for other types. */
-  readonly secret: SealedSecret | null
-  /** The secret as supabase/auth, or SQL of others, has written it: in base32, or sealed by supabase/auth. */
+  readonly secret: EncryptedSecret | null
+  /** The secret as supabase/auth, or SQL of others, has written it: in base32, or encrypted by supabase/auth. */
   readonly plainSecret: string | null
   /** The credential of a WebAuthn factor that has been verified. */
   readonly credential: StoredCredential | null

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { challengeNotFound, factorNameTaken, factorNotFound, friendlyNameTooLong } from '../factor-errors.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import type { GeneratedTimestamp, Timestamp, TimestampColumn } from '../records/timestamp.ts'
-import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 
 /** The type of a second factor, as clients name it (reference: Second factors). */
 export type FactorType = 'totp' | 'phone' | 'webauthn' | 'recovery_code'
@@ -44,7 +44,7 @@ export interface MfaFactorsTable {
   status: ColumnType<Factor['status'], string, string>
   /** As supabase/auth stores the secret of an authenticator app; this service does not write it. */
   secret: ColumnType<string | null, never, never>
-  sealed_secret: SealedSecret | null
+  sealed_secret: EncryptedSecret | null
   phone: string | null
   last_used_step: bigint | null
   credential: StoredCredential | null

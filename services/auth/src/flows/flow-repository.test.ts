@@ -28,7 +28,7 @@ const transact = <Result>(run: (trx: Queries) => Promise<Result>) => database.db
 const AT = new Date('2026-01-02T03:04:05.678Z')
 const AT_TEXT = '2026-01-02T03:04:05.678000+00:00'
 const PKCE = { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 's256' } as const
-const sealed = (data: string) => ({ key_id: 'a', alg: 'aes-gcm-hkdf', nonce: 'n', data }) as const
+const encrypted = (data: string) => ({ key_id: 'a', alg: 'aes-gcm-hkdf', nonce: 'n', data }) as const
 const newFlow = (members: Partial<NewAuthorizationFlow> = {}): NewAuthorizationFlow => ({
   id: randomUUID(),
   provider: 'github',
@@ -36,8 +36,8 @@ const newFlow = (members: Partial<NewAuthorizationFlow> = {}): NewAuthorizationF
   pkce: PKCE,
   inviteTokenHash: Buffer.from('invitation'),
   linking: null,
-  codeVerifier: sealed('verifier'),
-  requestToken: sealed('request'),
+  codeVerifier: encrypted('verifier'),
+  requestToken: encrypted('request'),
   at: AT,
   ...members,
 })
@@ -54,7 +54,7 @@ async function createFinished(code: string, members: Partial<NewAuthorizationFlo
   const end = {
     userId,
     codeHash: hashAuthCode(code),
-    tokens: { access: sealed('access'), refresh: null },
+    tokens: { access: encrypted('access'), refresh: null },
     credentialSince: null,
     linkedAccount: null,
     isSsoUser: false,
@@ -119,7 +119,7 @@ describe('findFlowByCode', () => {
       pkce: PKCE,
       credentialSince: null,
       linkingSessionId: null,
-      providerTokens: { access: sealed('access'), refresh: null },
+      providerTokens: { access: encrypted('access'), refresh: null },
       link: null,
       redirectTo: 'https://app.example.com/home',
     })
@@ -169,7 +169,7 @@ describe('findFlowByCode', () => {
         is_sso_user: false,
         provider_pkce_verifier: null,
         oauth1_secret: null,
-        provider_access_token: sealed('access'),
+        provider_access_token: encrypted('access'),
         provider_refresh_token: null,
         email_optional: false,
         claimed_at: null,

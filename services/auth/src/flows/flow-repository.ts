@@ -4,7 +4,7 @@ import type { AssuranceLevel } from '../access-tokens/access-token.ts'
 import type { Db, FlowStateTable, Trx } from '../database.ts'
 import type { ExternalAccount } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { EncryptedSecret } from '../secrets/encrypted-secret.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** A sign-in at an external provider, from the moment when the browser is sent there. */
@@ -20,10 +20,10 @@ export interface AuthorizationFlow {
   readonly inviteTokenHash: Buffer | null
   /** The account that the identity is linked to; null where the flow signs in. */
   readonly linking: LinkingTarget | null
-  /** The verifier for the provider, sealed for the flow's id. */
-  readonly codeVerifier: SealedSecret | null
-  /** The request token of OAuth 1.0a and its secret, sealed for the flow's id. */
-  readonly requestToken: SealedSecret | null
+  /** The verifier for the provider, encrypted for the flow's id. */
+  readonly codeVerifier: EncryptedSecret | null
+  /** The request token of OAuth 1.0a and its secret, encrypted for the flow's id. */
+  readonly requestToken: EncryptedSecret | null
 }
 
 /** The account that an identity is linked to, and the session that began it. */
@@ -35,10 +35,10 @@ export interface LinkingTarget {
   readonly aal: AssuranceLevel
 }
 
-/** The tokens of the provider, sealed for the flow's id. */
-interface SealedProviderTokens {
-  readonly access: SealedSecret | null
-  readonly refresh: SealedSecret | null
+/** The tokens of the provider, encrypted for the flow's id. */
+interface EncryptedProviderTokens {
+  readonly access: EncryptedSecret | null
+  readonly refresh: EncryptedSecret | null
 }
 
 /** A flow to store while its browser is at the provider. `at`: when it began. */
@@ -97,7 +97,7 @@ interface FlowEnd {
   readonly userId: string
   readonly isSsoUser: boolean
   readonly codeHash: Buffer
-  readonly tokens: SealedProviderTokens
+  readonly tokens: EncryptedProviderTokens
   /** Since when the identity is a way into the account; null: since the account exists. */
   readonly credentialSince: Timestamp | Date | null
   /** The external account that the exchange links; null: the exchange links none. */
@@ -190,7 +190,7 @@ export interface FinishedFlow {
   readonly credentialSince: Timestamp | null
   /** The session that began to link an identity; null: the flow signs in. */
   readonly linkingSessionId: string | null
-  readonly providerTokens: SealedProviderTokens
+  readonly providerTokens: EncryptedProviderTokens
   /** The external account that the exchange links, and to which account; null: the exchange signs in. */
   readonly link: { readonly account: ExternalAccount; readonly target: LinkingTarget } | null
   /** The address at which the browser ended. The redirect rules judge it again before a mail leads there. */

@@ -8,7 +8,7 @@ import {
   pkceIncomplete,
 } from '../request-errors.ts'
 import { withTexts } from '../requests/fields.ts'
-import { equalSecrets, type RandomBytes } from '../secrets/sealed-secret.ts'
+import { equalSecrets, type RandomBytes } from '../secrets/encrypted-secret.ts'
 
 const CODE_CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
 /** s256 or plain in any case. */

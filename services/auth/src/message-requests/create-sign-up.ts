@@ -28,7 +28,7 @@ import {
 } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken, type IssuedSession } from '../sessions/session.ts'
 import {
   type InsertSignUp,

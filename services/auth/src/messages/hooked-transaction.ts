@@ -17,7 +17,7 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { IdentifierKind } from '../requests/fields.ts'
-import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
+import type { RandomBytes, ServerKeys } from '../secrets/encrypted-secret.ts'
 import { isIdentifierKept } from '../users/user-repository.ts'
 import { buildMailPayload, buildSmsPayload, type MailJob, type MessageHookDeps, mailTask } from './mail-job.ts'
 import { updateMessages } from './message-repository.ts'

@@ -17,7 +17,7 @@ import { describeMail } from './message-record.ts'
 import { insertMessage } from './message-repository.ts'
 import { type Sms, SmsRefused } from './sms-gateway.ts'
 
-/** A mail in the queue. Its job is sealed, because it carries links and codes. */
+/** A mail in the queue. Its job is encrypted, because it carries links and codes. */
 export interface MailJob extends HookedMail {
   /** RFC 3339. The mail's link and code are dead from then on. Null for notifications. */
   readonly expiresAt: string | null

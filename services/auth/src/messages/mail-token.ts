@@ -14,7 +14,7 @@ import {
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes, ServerKeys } from '../secrets/sealed-secret.ts'
+import type { RandomBytes, ServerKeys } from '../secrets/encrypted-secret.ts'
 import type { User } from '../users/user.ts'
 import { type MailJob, queueMail } from './mail-job.ts'
 import { confirmationUrl, type MailKind } from './mail-template.ts'

@@ -63,7 +63,7 @@ const StoredRequest = z.object({
   askedAt: z.string(),
 })
 
-/** Sealed, because it names the user and carries the code challenge of PKCE. */
+/** Encrypted, because it names the user and carries the code challenge of PKCE. */
 export const messageRequestTask = defineSealedTask(
   'message-request',
   (json): MessageRequest => StoredRequest.parse(json),

@@ -12,7 +12,7 @@ import { describeSms, SMS_PURPOSES, type SmsPurpose } from './message-record.ts'
 import { insertMessage, type MessageOutcome, updateMessages } from './message-repository.ts'
 import { SMS_CHANNELS, type Sms, type SmsGateway, SmsRefused } from './sms-gateway.ts'
 
-/** An SMS in the queue. Its job is sealed, because it carries a code. */
+/** An SMS in the queue. Its job is encrypted, because it carries a code. */
 export interface SmsJob extends Sms {
   /** Our own id of the message, for answers and the log. */
   readonly messageId: string

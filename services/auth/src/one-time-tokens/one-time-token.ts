@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { FlowKind } from '../flows/pkce.ts'
-import { equalSecrets, type RandomBytes } from '../secrets/sealed-secret.ts'
+import { equalSecrets, type RandomBytes } from '../secrets/encrypted-secret.ts'
 
 /** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
 export type TokenKind =

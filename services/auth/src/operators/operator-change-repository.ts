@@ -6,7 +6,7 @@ import { type SigningKeyStatus, viewSigningKey } from '../access-tokens/signing-
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { idempotencyKeyReused, operatorForbidden, operatorUnauthorized, signingKeyNotFound } from '../errors.ts'
-import { openSecret, type SealedSecret, type Sealing, sealSecret } from '../secrets/sealed-secret.ts'
+import { decryptSecret, type EncryptedSecret, type Encryption, encryptSecret } from '../secrets/encrypted-secret.ts'
 import { type FoundSession, findLiveSessionOfLocked, type SessionLimits } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { Profile } from '../users/profile-repository.ts'
@@ -33,7 +33,7 @@ export function recordOperatorChange<Result>(
     if (id === undefined) return getAnswer(trx, change)
     const { status, answer, object, changes } = toEffect(await work())
     const body = JSON.stringify(answer)
-    await updateAnswer(trx, id, { status, sealed_body: sealSecret(change.sealing, id, body) })
+    await updateAnswer(trx, id, { status, sealed_body: encryptSecret(change.encryption, id, body) })
     const { operator, action, key: idempotencyKey } = change
     const { actor, key, role, address } = operator
     const { id: actorId, email } = actor
@@ -86,16 +86,16 @@ export function recordUserChange(
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {
   const row = await db
     .selectFrom('operator_changes')
-    .select(['id', 'fingerprint', 'status', 'sealed_body as sealed'])
+    .select(['id', 'fingerprint', 'status', 'sealed_body as encrypted'])
     .where('actor_id', '=', change.operator.actor.id)
     .where('key', '=', change.key)
     .executeTakeFirst()
   if (row === undefined) return undefined
   if (!change.knownFingerprints.some((known) => known.equals(row.fingerprint))) throw idempotencyKeyReused()
-  const { id, status, sealed } = row
+  const { id, status, encrypted } = row
   // The transaction that inserts a row also updates it with the answer.
-  if (status === null || sealed === null) throw new Error('the change of an operator has no answer')
-  return { status, body: openSecret(change.sealing.encryptionKeys, id, sealed), replayed: true }
+  if (status === null || encrypted === null) throw new Error('the change of an operator has no answer')
+  return { status, body: decryptSecret(change.encryption.encryptionKeys, id, encrypted), replayed: true }
 }
 
 async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnswer> {
@@ -130,7 +130,7 @@ async function claimChange(
 async function updateAnswer(
   trx: Trx,
   id: string,
-  answer: { readonly status: number; readonly sealed_body: SealedSecret },
+  answer: { readonly status: number; readonly sealed_body: EncryptedSecret },
 ): Promise<void> {
   await trx.updateTable('operator_changes').set(answer).where('id', '=', id).execute()
 }
@@ -152,8 +152,8 @@ export interface OperatorChange {
   readonly fingerprint: Buffer
   /** The same by each key of the process, since the first request may be older than the current encryption key. */
   readonly knownFingerprints: readonly Buffer[]
-  /** The keys that seal the answer in the database. It may be a link that signs in, and it names users. */
-  readonly sealing: Sealing
+  /** The keys that encrypt the answer in the database. It may be a link that signs in, and it names users. */
+  readonly encryption: Encryption
 }
 
 /** The answer to a change of an operator, and its entry in the audit log. */

@@ -57,7 +57,7 @@ describe('verify', () => {
     expect(await hasher.verify(hash, 'Secret')).toEqual({ matches: false, isOutdated: false })
   })
 
-  it('matches a hash of Firebase as supabase/auth stores it, and one that supabase/auth has sealed for its user', async () => {
+  it('matches a hash of Firebase as supabase/auth stores it, and one that supabase/auth has encrypted for its user', async () => {
     const readHash = (userId: string, hash: string) => (userId === 'ada' && hash === '{}' ? firebase : hash)
     const hasher = createPasswordHasher({ runTasks: runHashTasks, concurrency: 2, clock: () => 0, readHash })
     const right = { matches: true, isOutdated: true }

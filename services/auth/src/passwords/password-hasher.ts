@@ -49,7 +49,7 @@ const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
   /** Default: argon2id, in place of all others. */
   readonly scheme?: HashScheme
-  /** Reads the hash of a user, which supabase/auth may have sealed; undefined where no key opens it. Default: as it is. */
+  /** Reads the hash of a user, which supabase/auth may have encrypted; undefined where no key opens it. Default: as it is. */
   readonly readHash?: (userId: string, hash: string) => string | undefined
   /** Called for every hash that is made or verified. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void

@@ -1,6 +1,6 @@
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { passwordHashTooLong, passwordHashUnsupported } from '../request-errors.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 
 /** A stored password hash that this service can verify passwords with, parsed. */
 export type StoredHash =

@@ -13,7 +13,7 @@ import {
 } from '../../test/operators.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { buildApp } from '../app.ts'
-import { createEncryptionKeys, deriveServerKeys } from '../secrets/sealed-secret.ts'
+import { createEncryptionKeys, deriveServerKeys } from '../secrets/encrypted-secret.ts'
 
 let test: TestApp
 let chief: SignedInOperator

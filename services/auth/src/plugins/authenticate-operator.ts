@@ -108,7 +108,7 @@ function readChange(request: FastifyRequest): OperatorChange {
     operator,
     action: actionOf(request),
     key,
-    sealing: server.deps,
+    encryption: server.deps,
     fingerprint: fingerprintBy(hmac),
     knownFingerprints: hmacs.map(fingerprintBy),
     session: requireOperator(operatorSession),

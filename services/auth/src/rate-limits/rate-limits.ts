@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
-import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import type { ServerKeys } from '../secrets/encrypted-secret.ts'
 
 /**
  * The request buckets, each with its own count (reference: Request limits): the setting that bounds it, the

@@ -4,7 +4,7 @@ import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { UserIdentifier } from '../requests/fields.ts'
-import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import type { ServerKeys } from '../secrets/encrypted-secret.ts'
 import { retryAfterSeconds } from './rate-limits.ts'
 
 /** Messages whose intervals have the same length: that of a magic link is as long as that of a recovery. */

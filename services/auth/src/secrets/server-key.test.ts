@@ -6,7 +6,7 @@ import { expectSession } from '../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../test/signed-in.ts'
 import { buildApp } from '../app.ts'
-import { createEncryptionKeys, deriveServerKeys } from './sealed-secret.ts'
+import { createEncryptionKeys, deriveServerKeys } from './encrypted-secret.ts'
 
 const oldKey = randomBytes(32)
 const keys = createEncryptionKeys(randomBytes(32), [oldKey])

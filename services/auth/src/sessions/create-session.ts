@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind } from '../requests/fields.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 import { batchCalls } from './batch-calls.ts'
 import {
   FIRST_TOKEN_BYTES,

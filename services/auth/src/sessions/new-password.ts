@@ -21,7 +21,7 @@ import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
 import { readCode, type UserIdentifier } from '../requests/fields.ts'
-import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import type { ServerKeys } from '../secrets/encrypted-secret.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createEncryptionKeys } from '../secrets/sealed-secret.ts'
+import { createEncryptionKeys } from '../secrets/encrypted-secret.ts'
 import {
   deriveChildToken,
   deriveRefreshTokenKey,

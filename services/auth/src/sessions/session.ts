@@ -4,7 +4,7 @@ import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/acce
 import type { CompatibilityOptions } from '../config/compatibility.ts'
 import { listedSessionNotFound, sessionNotFound, tokenUserNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import { type EncryptionKeys, equalSecrets, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, equalSecrets, readUpstreamSecret } from '../secrets/encrypted-secret.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
 /** How a session began: the first entry of its `amr` (reference: Access tokens). */
@@ -146,7 +146,7 @@ const LOW_BITS = 0x7fn
 /** The session of a refresh token of the second form, which supabase/auth stores nowhere: it follows from these values. */
 export interface UpstreamSession {
   readonly id: string
-  /** `sessions.refresh_token_hmac_key`: base64url, or sealed. */
+  /** `sessions.refresh_token_hmac_key`: base64url, or encrypted. */
   readonly hmacKey: string
   /** The counter of the newest token, from 0. */
   readonly counter: bigint

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 import {
   FIRST_TOKEN_BYTES,
   firstRefreshToken,

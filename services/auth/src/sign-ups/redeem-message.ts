@@ -33,7 +33,7 @@ import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { passwordMissingAtVerify } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import {

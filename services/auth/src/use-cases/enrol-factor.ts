@@ -27,7 +27,7 @@ import {
 } from '../factors/factor-repository.ts'
 import { findRecoveryFactor, unenrolLockedFactor } from '../factors/recovery-code-repository.ts'
 import { type NotifyDeps, notify } from '../messages/mail-job.ts'
-import { type EncryptionKeys, type RandomBytes, sealOptional } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, encryptOptional, type RandomBytes } from '../secrets/encrypted-secret.ts'
 import { type FactorOwner, lockCaller, requireFactorOwner, requireFreshSession } from '../sessions/active-caller.ts'
 import type { TokenUser } from '../sessions/token-user.ts'
 import { requireFactorPhone } from '../users/require-phone.ts'
@@ -124,7 +124,7 @@ async function insertUnverifiedFactor(
     friendly_name: wanted.friendlyName,
     factor_type: wanted.type,
     status: 'unverified',
-    sealed_secret: sealOptional(deps, id, totpSecret),
+    sealed_secret: encryptOptional(deps, id, totpSecret),
     phone: wanted.phone ?? null,
     created_at: at,
     updated_at: at,

@@ -42,7 +42,7 @@ import { permittedEnd } from '../flows/redirect-allow-list.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
+import { encryptOptional, encryptSecret } from '../secrets/encrypted-secret.ts'
 import { lockLinkingUser, requireIdentityFactor, requireLinkable } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
@@ -207,7 +207,10 @@ async function createSessionOrCode(
     userId: user.id,
     isSsoUser: user.isSsoUser,
     codeHash: hashAuthCode(code),
-    tokens: { access: sealSecret(deps, flow.id, tokens.access), refresh: sealOptional(deps, flow.id, tokens.refresh) },
+    tokens: {
+      access: encryptSecret(deps, flow.id, tokens.access),
+      refresh: encryptOptional(deps, flow.id, tokens.refresh),
+    },
     credentialSince,
     linkedAccount: flow.linking && linksAtExchange(deps) ? account : null,
     at: deps.now(),

@@ -8,7 +8,7 @@ import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-rep
 import { matchesCodeChallenge } from '../flows/pkce.ts'
 import { permittedEnd } from '../flows/redirect-allow-list.ts'
 import { authCodeMissing } from '../request-errors.ts'
-import { type EncryptionKeys, openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
+import { decryptSecret, type EncryptedSecret, type EncryptionKeys } from '../secrets/encrypted-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
@@ -50,7 +50,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   if (!matchesCodeChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
   const outcome = await withUniqueAccount(deps, (trx) => exchangeFlow(trx, deps, { ...input, flow }))
   if (outcome.verdict === 'signed-in') {
-    return { ...(await signNewSession(deps, outcome.session)), ...openProviderTokens(deps, flow) }
+    return { ...(await signNewSession(deps, outcome.session)), ...decryptProviderTokens(deps, flow) }
   }
   const { user, mailTo } = outcome
   const linking = flow.link?.target
@@ -65,11 +65,11 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
 }
 
 /** The tokens of an external provider, which the client gets this once. */
-function openProviderTokens(
+function decryptProviderTokens(
   { encryptionKeys }: Pick<GrantAuthCodeDeps, 'encryptionKeys'>,
   { id, providerTokens }: FinishedFlow,
 ): ProviderTokens {
-  const open = (sealed: SealedSecret) => openSecret(encryptionKeys, id, sealed)
+  const open = (encrypted: EncryptedSecret) => decryptSecret(encryptionKeys, id, encrypted)
   const { access, refresh } = providerTokens
   return {
     ...(access ? { provider_token: open(access) } : {}),

@@ -8,7 +8,7 @@ import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/passw
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { type IdentifierKind, normaliseEmail, stripPhone, type UserIdentifier } from '../requests/fields.ts'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { RandomBytes } from '../secrets/encrypted-secret.ts'
 import type { PasswordSignInResult, SignInByPassword } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken, type SessionOrigin } from '../sessions/session.ts'
 import {

@@ -13,7 +13,7 @@ import {
   tooManyRefreshes,
 } from '../errors.ts'
 import { oauthClientRequired, refreshTokenMalformed } from '../request-errors.ts'
-import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
+import type { EncryptionKeys } from '../secrets/encrypted-secret.ts'
 import {
   type RefreshRefusal,
   type RefreshResult,

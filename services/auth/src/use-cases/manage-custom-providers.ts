@@ -23,7 +23,7 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { type CompleteSettingsDeps, completeSettings } from '../external-providers/find-provider.ts'
 import { hasIdentitiesOf, hasIdentitiesOfOtherIssuer } from '../identities/identity-repository.ts'
-import { type EncryptionKeys, type RandomBytes, sealSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, encryptSecret, type RandomBytes } from '../secrets/encrypted-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 
 type CreateCustomProviderDeps = AuditDeps &
@@ -50,7 +50,7 @@ export async function createCustomProvider(
   // Before the lock, too: the search reads all identities.
   const isInUse = await hasIdentitiesOfOtherIssuer(db, identifier, customIssuerOf(settings))
   const id = randomUUID()
-  const sealed = sealSecret(deps, id, secret)
+  const encrypted = encryptSecret(deps, id, secret)
   const { providersMax } = config.external.custom
   return db.transaction().execute(async (trx) => {
     const count = await countLockedProviders(trx)
@@ -60,7 +60,7 @@ export async function createCustomProvider(
     const isSame = former === undefined || sharesSubjects(former, subjectsOf(settings))
     if (!isSame && (await hasIdentitiesOf(trx, identifier))) refuseOtherSubjects()
     if (providersMax > 0 && count >= providersMax) throw tooManyCustomProviders()
-    const created = await insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
+    const created = await insertCustomProvider(trx, { id, identifier, secret: encrypted, settings }, deps.now())
     const traits = { provider: identifier, provider_id: id }
     await recordAudit(trx, deps, { action: 'provider_created', actor: admin.actor, ip, traits })
     return created
@@ -93,10 +93,10 @@ export async function changeCustomProvider(
 ): Promise<CustomProvider> {
   const provider = await getCustomProvider(deps.db, identifier)
   const settings = await completeSettings(deps, { ...provider.settings, ...changes })
-  const sealed = secret === undefined ? provider.secret : sealSecret(deps, provider.id, secret)
+  const encrypted = secret === undefined ? provider.secret : encryptSecret(deps, provider.id, secret)
   const members = Object.keys(secret === undefined ? changes : { ...changes, client_secret: secret })
   return deps.db.transaction().execute(async (trx) => {
-    const changed = await updateCustomProvider(trx, provider, { secret: sealed, settings }, deps.now())
+    const changed = await updateCustomProvider(trx, provider, { secret: encrypted, settings }, deps.now())
     if (!changed) throw customProviderChanged()
     const isSame = sharesSubjects(subjectsOf(provider.settings), subjectsOf(settings))
     if (!isSame && (await hasIdentitiesOf(trx, identifier))) refuseOtherSubjects()

@@ -1,20 +1,20 @@
 import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { generateSigningKey, type SigningAlgorithm, type SigningKeyStatus } from '../access-tokens/signing-key.ts'
 import {
+  encryptSigningKey,
   findActiveKid,
   findSigningKeyStatus,
   getSigningKeyStatus,
   insertSigningKey,
   lockSigningKeys,
   retiredVerifySeconds,
-  sealSigningKey,
   updateKeyToActive,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
 import type { AuditDeps, RunWork } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
-import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
+import type { EncryptionKeys, RandomBytes } from '../secrets/encrypted-secret.ts'
 
 /** Adds a key, which signs once it is promoted. The result is the key; undefined when the kid has been used before. */
 export async function addSigningKey<Answer>(
@@ -27,7 +27,7 @@ export async function addSigningKey<Answer>(
   { alg, kid }: { readonly alg: SigningAlgorithm; readonly kid: string },
   runWork: RunWork<SigningKeyStatus | undefined, Answer>,
 ): Promise<Answer> {
-  const key = sealSigningKey(deps, await generateSigningKey(alg, kid))
+  const key = encryptSigningKey(deps, await generateSigningKey(alg, kid))
   return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       await lockSigningKeys(trx)

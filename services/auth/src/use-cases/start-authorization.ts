@@ -9,7 +9,7 @@ import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { ACCEPTED_KINDS } from '../one-time-tokens/verify-request.ts'
-import { sealOptional } from '../secrets/sealed-secret.ts'
+import { encryptOptional } from '../secrets/encrypted-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'
 
@@ -50,8 +50,8 @@ export async function startAuthorization(
     pkce,
     inviteTokenHash,
     linking,
-    codeVerifier: sealOptional(deps, id, begun.codeVerifier),
-    requestToken: sealOptional(deps, id, begun.requestToken),
+    codeVerifier: encryptOptional(deps, id, begun.codeVerifier),
+    requestToken: encryptOptional(deps, id, begun.requestToken),
     at: deps.now(),
   })
   return begun.url

@@ -38,7 +38,7 @@ import { matchesFactorSms } from '../messages/sms-code.ts'
 import { type CeremonyDeps, verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { createFailedFactorChecks, type FailedCheckDeps } from '../rate-limits/rate-limits.ts'
-import type { EncryptionKeys, ServerKeys } from '../secrets/sealed-secret.ts'
+import type { EncryptionKeys, ServerKeys } from '../secrets/encrypted-secret.ts'
 import { findCaller, lockCaller, requireFactorOwner, requireLiveSession } from '../sessions/active-caller.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import {

@@ -22,7 +22,7 @@ import {
 import { type FailedCheckDeps, type FailedCheckKey, isBlocked, recordFailedCheck } from '../rate-limits/rate-limits.ts'
 import type { UserIdentifier } from '../requests/fields.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { equalSecrets, type ServerKeys } from '../secrets/sealed-secret.ts'
+import { equalSecrets, type ServerKeys } from '../secrets/encrypted-secret.ts'
 import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { type RedeemDeps, type Redeemed, redeemLink, redeemMessage } from '../sign-ups/redeem-message.ts'
 import { requirePhone } from '../users/require-phone.ts'

@@ -12,7 +12,7 @@ import {
   normaliseRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
 import { createFailedFactorChecks, type FailedCheckDeps, retryAfter } from '../rate-limits/rate-limits.ts'
-import type { ServerKeys } from '../secrets/sealed-secret.ts'
+import type { ServerKeys } from '../secrets/encrypted-secret.ts'
 import { findCaller, lockCaller, requireFactorOwner, requireLiveSession } from '../sessions/active-caller.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import {

@@ -94,7 +94,10 @@ export type UserView = z.output<typeof UserView>
 /** A user in a list of operators (console reference: Users in lists). */
 export type ListedUserView = z.output<typeof ListedUserView>
 
-/** An absent member is undefined, which JSON leaves out. @param compatibility options of the profile; by default as in `compatible` */
+/**
+ * An absent member is undefined, which JSON leaves out. @param compatibility options of the profile; by default as in
+ * `compatible`
+ */
 export function viewUser(
   { user, identities, factors }: Profile,
   { keepSentTimesOfChanges }: Pick<CompatibilityOptions, 'keepSentTimesOfChanges'> = { keepSentTimesOfChanges: false },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { loadAuthConfig } from '../../src/config.ts'
-import { createEncryptionKeys } from '../../src/secrets/sealed-secret.ts'
+import { createEncryptionKeys } from '../../src/secrets/encrypted-secret.ts'
 import { cleanUp } from '../../src/use-cases/clean-up.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'

@@ -4,7 +4,7 @@ import { adoptCommand } from '../../src/adoption/commands/adopt.ts'
 import { checkAdoption } from '../../src/adoption/use-cases/check-adoption.ts'
 import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { createQuietDeps } from '../../src/commands/operator-deps.ts'
-import { sealSecret } from '../../src/secrets/sealed-secret.ts'
+import { encryptSecret } from '../../src/secrets/encrypted-secret.ts'
 import { deriveUpstreamTokens } from '../../src/sessions/session.ts'
 import { errorBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
@@ -58,7 +58,7 @@ it('adopt copies no passkey of a user who is gone, as a restore without foreign 
   expect(await runSql(superuserUrl, 'SELECT * FROM auth.webauthn_credentials ORDER BY id')).toEqual(before)
 })
 
-it('a secret that only looks sealed stops no check, import or undo, and the check names its row', async () => {
+it('a secret that only looks encrypted stops no check, import or undo, and the check names its row', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl, manifest } = restored.database
   const [plain, phone] = [idOf(restored, 'plain'), idOf(restored, 'phone')]
@@ -153,7 +153,7 @@ it('a database without a table of the audit log is adopted, given back, forgotte
   expect(await forgetAdoption(restored.deps, async () => true)).toBe(true)
 })
 
-it('an undo seals for supabase/auth by the key that it had, though one row is not what supabase/auth seals', async () => {
+it('an undo encrypts for supabase/auth by the key that it had, though one row is not what supabase/auth encrypts', async () => {
   const restored = await restore('v2.196.0-encrypted')
   const { superuserUrl } = restored.database
   await runSql(
@@ -309,8 +309,8 @@ it('passkeys and second factors that SQL spoils after the switch stop no undo, w
   const userId = idOf(restored, 'passkey')
   const idAt = (place: number) => `00000000-0000-4000-8000-00000000000${place}`
   // The right key, which does not open the secret.
-  const unopened = sealSecret({ ...restored.deps, randomBytes }, 'another row', 'JBSWY3DPEHPK3PXP')
-  const sealed = [{ a: 1 }, null, 5, 'text', { ...unopened, key_id: 'nobody' }, unopened]
+  const unopened = encryptSecret({ ...restored.deps, randomBytes }, 'another row', 'JBSWY3DPEHPK3PXP')
+  const encrypted = [{ a: 1 }, null, 5, 'text', { ...unopened, key_id: 'nobody' }, unopened]
   await runSql(
     superuserUrl,
     `INSERT INTO auth.webauthn_credentials (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible,
@@ -319,7 +319,7 @@ it('passkeys and second factors that SQL spoils after the switch stop no undo, w
      INSERT INTO auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at, credential)
        VALUES ('${idAt(2)}', '${userId}', 'webauthn', 'verified', now(), now(), '{"id": 5}');
      INSERT INTO auth.mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at, sealed_secret) VALUES
-       ${sealed.map((value, place) => `('${idAt(place + 3)}', '${userId}', 'app ${place}', 'totp', 'verified', now(), now(), '${JSON.stringify(value)}')`)}`,
+       ${encrypted.map((value, place) => `('${idAt(place + 3)}', '${userId}', 'app ${place}', 'totp', 'verified', now(), now(), '${JSON.stringify(value)}')`)}`,
   )
   const costs: object[] = []
   expect(await undoAdoption(restored.deps, async (found) => costs.push(found.spoilt) > 0)).toBe(true)

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { forgetAdoption, undoAdoption } from '../../src/adoption/use-cases/undo-adoption.ts'
 import { BY_COMMAND } from '../../src/commands/operator-deps.ts'
 import { deleteCustomProvider } from '../../src/external-providers/custom-provider-repository.ts'
-import { createEncryptionKeys, readUpstreamSecret } from '../../src/secrets/sealed-secret.ts'
+import { createEncryptionKeys, readUpstreamSecret } from '../../src/secrets/encrypted-secret.ts'
 import { changeCustomProvider, createCustomProvider } from '../../src/use-cases/manage-custom-providers.ts'
 import { errorBody, refusalsIn, statusAndBody } from '../bodies.ts'
 import { forge, hmac } from '../forged-token.ts'
@@ -123,14 +123,14 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
       url,
       `SELECT secret FROM auth.mfa_factors WHERE id = '${enrolled.json().id}'`,
     )
-    const isSealed = restored.database.manifest.encryption !== undefined
-    expect(isSealed ? JSON.parse(factor?.secret ?? '').key_id : factor?.secret).toBe(
-      isSealed ? 'key-1' : enrolled.json().totp.secret,
+    const isEncrypted = restored.database.manifest.encryption !== undefined
+    expect(isEncrypted ? JSON.parse(factor?.secret ?? '').key_id : factor?.secret).toBe(
+      isEncrypted ? 'key-1' : enrolled.json().totp.secret,
     )
     expect(
       await runSql(url, `SELECT session_id FROM auth.refresh_tokens WHERE session_id = '${used?.session_id}'`),
     ).toEqual([])
-    if (!isSealed) {
+    if (!isEncrypted) {
       expect(
         await runSql(
           url,
@@ -338,8 +338,8 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
       { ...before, enabled: false, secret: 'another secret' },
       { id, identifier: 'custom:new', name: 'New', enabled: true, scopes: [], secret: 'the new secret' },
     ])
-    const isSealed = restored.database.manifest.encryption !== undefined
-    expect(found.map(({ secret }) => String(secret).includes('"key_id":"key-1"'))).toEqual([isSealed, isSealed])
+    const isEncrypted = restored.database.manifest.encryption !== undefined
+    expect(found.map(({ secret }) => String(secret).includes('"key_id":"key-1"'))).toEqual([isEncrypted, isEncrypted])
   })
 
   it('are gone where they were deleted here or supabase/auth cannot have them, which the costs say', async () => {

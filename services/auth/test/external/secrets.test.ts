@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openSecret } from '../../src/secrets/sealed-secret.ts'
+import { decryptSecret } from '../../src/secrets/encrypted-secret.ts'
 import { readRows, spellings } from '../dump.ts'
 import { clientSecret, type ExternalApp, openExternalApp } from './external-app.ts'
 
@@ -53,9 +53,9 @@ it('stores and logs no secret of a flow in the clear, neither during the flow no
 
   const { db, encryptionKeys } = service.deps
   const row = db.selectFrom('flow_state').select('provider_pkce_verifier').where('id', '=', waiting)
-  const sealed = (await row.executeTakeFirstOrThrow()).provider_pkce_verifier
-  if (!sealed) throw new Error('the flow has no verifier')
-  secrets.push(openSecret(encryptionKeys, waiting, sealed), query.code ?? '', 'code-of-the-provider')
+  const encrypted = (await row.executeTakeFirstOrThrow()).provider_pkce_verifier
+  if (!encrypted) throw new Error('the flow has no verifier')
+  secrets.push(decryptSecret(encryptionKeys, waiting, encrypted), query.code ?? '', 'code-of-the-provider')
   const rows = await readRows(service.deps)
   expect(rows).toContain(waiting)
   expect(secrets.filter((secret) => spellings(secret).some((text) => rows.includes(text)))).toEqual([])

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthConfig } from '../../config.ts'
 import { CustomProviderSettings } from '../../external-providers/custom-provider.ts'
 import { hasRelation, readColumns } from '../../schema/catalog.ts'
-import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../../secrets/sealed-secret.ts'
+import { type Encryption, encryptOptional, encryptSecret, readUpstreamSecret } from '../../secrets/encrypted-secret.ts'
 import { type AdoptionPlaces, CODES, COPIED_CODES } from '../adoption-record.ts'
 
 interface CopyContext {
@@ -152,7 +152,7 @@ export async function recordCopies({
 }
 
 /**
- * Records the sessions of the second form without a token here: no setting has the key that seals the key of
+ * Records the sessions of the second form without a token here: no setting has the key that encrypts the key of
  * their tokens. They never ended here, so undo gives them back.
  */
 export async function recordUncopiedSessions({
@@ -198,8 +198,8 @@ export function lifetimesOf(
   }
 }
 
-export interface SealedCopyContext extends CopyContext {
-  readonly sealing: Sealing
+export interface SecretCopyContext extends CopyContext {
+  readonly encryption: Encryption
 }
 
 interface OldFlow {
@@ -208,7 +208,7 @@ interface OldFlow {
   readonly refresh: string | null
 }
 
-/** Each flow has at most two tokens of a provider, which are sealed in this process. */
+/** Each flow has at most two tokens of a provider, which are encrypted in this process. */
 const BATCH_FLOWS = 1_000
 
 /**
@@ -216,7 +216,7 @@ const BATCH_FLOWS = 1_000
  * issued the code waits for its exchange. Anybody may begin any number of flows, and requests wait meanwhile:
  * so one statement copies them all.
  */
-export async function copyFlows(context: SealedCopyContext): Promise<void> {
+export async function copyFlows(context: SecretCopyContext): Promise<void> {
   const { trx, places, lifetimes } = context
   if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
   const { names } = places
@@ -248,19 +248,20 @@ export async function copyFlows(context: SealedCopyContext): Promise<void> {
 }
 
 /** The old service stores the tokens of a provider in clear text, and only with flows that have come back from it. */
-async function copyProviderTokens({ trx, places: { names, kept }, sealing }: SealedCopyContext): Promise<void> {
+async function copyProviderTokens({ trx, places: { names, kept }, encryption }: SecretCopyContext): Promise<void> {
   const { rows } = await sql<OldFlow>`
     SELECT o.id, nullif(o.provider_access_token, '') AS access, nullif(o.provider_refresh_token, '') AS refresh
       FROM ${names.id('flow_state')} f JOIN ${sql.id(kept, 'flow_state')} o ON o.id = f.id
       WHERE o.provider_access_token <> '' OR o.provider_refresh_token <> ''`.execute(trx)
   for (let start = 0; start < rows.length; start += BATCH_FLOWS) {
     const batch = rows.slice(start, start + BATCH_FLOWS)
-    const seal = (id: string, token: string | null) => JSON.stringify(sealOptional(sealing, id, token ?? undefined))
+    const encrypt = (id: string, token: string | null) =>
+      JSON.stringify(encryptOptional(encryption, id, token ?? undefined))
     await sql`
       UPDATE ${names.id('flow_state')} f
         SET provider_access_token = nullif(t.access, 'null'), provider_refresh_token = nullif(t.refresh, 'null')
-        FROM unnest(${batch.map(({ id }) => id)}::uuid[], ${batch.map(({ id, access }) => seal(id, access))}::jsonb[],
-          ${batch.map(({ id, refresh }) => seal(id, refresh))}::jsonb[]) t (id, access, refresh)
+        FROM unnest(${batch.map(({ id }) => id)}::uuid[], ${batch.map(({ id, access }) => encrypt(id, access))}::jsonb[],
+          ${batch.map(({ id, refresh }) => encrypt(id, refresh))}::jsonb[]) t (id, access, refresh)
         WHERE f.id = t.id`.execute(trx)
   }
 }
@@ -290,14 +291,14 @@ type OldProvider = Readonly<Record<string, unknown>> & {
  * Copies custom providers.
  * @returns the identifiers of providers that cannot be copied: their secret does not open, or their metadata were never fetched
  */
-export async function copyCustomProviders({ trx, places, sealing }: SealedCopyContext): Promise<readonly string[]> {
+export async function copyCustomProviders({ trx, places, encryption }: SecretCopyContext): Promise<readonly string[]> {
   if (!(await hasRelation(trx, places.kept, 'custom_oauth_providers'))) return []
   const { rows } = await sql<OldProvider>`SELECT * FROM ${sql.id(places.kept, 'custom_oauth_providers')}`.execute(trx)
   const left: string[] = []
   for (const provider of rows) {
     const { id, identifier, client_secret: secret } = provider
     const settings = toSettings(provider)
-    const opened = readUpstreamSecret(sealing.encryptionKeys, id, secret)
+    const opened = readUpstreamSecret(encryption.encryptionKeys, id, secret)
     if (settings === undefined || opened === undefined) {
       left.push(identifier)
       continue
@@ -305,7 +306,7 @@ export async function copyCustomProviders({ trx, places, sealing }: SealedCopyCo
     await sql`
       INSERT INTO ${places.names.id('custom_oauth_providers')}
           (id, identifier, client_secret, settings, created_at, updated_at)
-        SELECT id, identifier, ${JSON.stringify(sealSecret(sealing, id, opened))}::jsonb, ${JSON.stringify(settings)}::jsonb,
+        SELECT id, identifier, ${JSON.stringify(encryptSecret(encryption, id, opened))}::jsonb, ${JSON.stringify(settings)}::jsonb,
             created_at, updated_at
           FROM ${sql.id(places.kept, 'custom_oauth_providers')} WHERE id = ${id}`.execute(trx)
   }
@@ -323,7 +324,7 @@ function toSettings(provider: OldProvider): CustomProviderSettings | undefined {
 export async function listUnfitProviders(
   db: Kysely<unknown>,
   { names }: AdoptionPlaces,
-  { encryptionKeys }: Pick<Sealing, 'encryptionKeys'>,
+  { encryptionKeys }: Pick<Encryption, 'encryptionKeys'>,
 ): Promise<readonly string[]> {
   if (!(await hasRelation(db, names.schema, 'custom_oauth_providers'))) return []
   const { rows } = await sql<OldProvider>`SELECT * FROM ${names.id('custom_oauth_providers')}`.execute(db)

@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { hasRelation } from '../../schema/catalog.ts'
-import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
+import type { EncryptionKeys } from '../../secrets/encrypted-secret.ts'
 import { deriveUpstreamTokens, hashRefreshToken } from '../../sessions/session.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { findVersion } from '../upstream-tables.ts'

@@ -7,7 +7,7 @@ import {
   copyFlows,
   copyLiveRows,
   lifetimesOf,
-  type SealedCopyContext,
+  type SecretCopyContext,
 } from '../copy/copy-live-rows.ts'
 import { copyTokens } from '../copy/copy-refresh-tokens.ts'
 import { isOwnSession } from '../report.ts'
@@ -64,12 +64,12 @@ export async function importSnapshot(
   const leftFlows = await holdBackDuplicates(trx, places)
   await writeStagedUsers(trx, places, lifetimes.now)
   const { encryptionKeys, randomBytes } = deps
-  const context: SealedCopyContext = {
+  const context: SecretCopyContext = {
     trx,
     places,
     users: sql.id(kept, 'users'),
     lifetimes,
-    sealing: { encryptionKeys, randomBytes },
+    encryption: { encryptionKeys, randomBytes },
   }
   await deleteChanged(trx, staging)
   await copyFlows(context)

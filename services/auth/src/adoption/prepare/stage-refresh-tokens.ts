@@ -1,7 +1,7 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { readColumns } from '../../schema/catalog.ts'
-import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
+import type { EncryptionKeys } from '../../secrets/encrypted-secret.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import {
   copyDerived,
@@ -79,8 +79,8 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
 /**
  * Copies again the sessions whose copies differ from the tokens of the old service. No trigger for rows notes TRUNCATE, nor a
  * write under `session_replication_role = replica`. A token that ended in such a way must not work again. A run that lacked a key
- * has copied nothing of the sessions whose key it seals. Tokens that follow from the key of their session have the numbers from
- * `first_derived` on, those before have the numbers of the old service.
+ * has copied nothing of the sessions whose key it encrypts. Tokens that follow from the key of their session have the numbers
+ * from `first_derived` on, those before have the numbers of the old service.
  * @returns whether every session with a key has a token that follows from it; false where that is not known
  */
 export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {

@@ -5,7 +5,7 @@ import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { dropSchema, hasRelation } from '../../schema/catalog.ts'
 import { ownTables, REFUSING_TRIGGER } from '../../schema/own-objects.ts'
-import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
+import type { EncryptionKeys } from '../../secrets/encrypted-secret.ts'
 import { type AdoptionPlaces, type AdoptionRecord, COPIED_CODES } from '../adoption-record.ts'
 import { listTypeNeeds, PHONE_FACTORS } from '../changes/identity-key.ts'
 import { ownChanges } from '../changes/upstream-changes.ts'
@@ -20,7 +20,7 @@ import {
   listUnfitForUpstream,
   NO_UNFIT_FACTORS,
   type UnfitFactors,
-} from './give-back-sealed-rows.ts'
+} from './give-back-secrets.ts'
 
 /** The tables that an adoption makes in the schema where the tables of supabase/auth are kept. */
 const RECORD_TABLES = [

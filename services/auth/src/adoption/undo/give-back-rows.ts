@@ -10,10 +10,10 @@ import {
   giveBackProviders,
   giveBackTotpFactors,
   removeUnfitFactors,
-  type SealedGiveBackContext,
-} from './give-back-sealed-rows.ts'
+  type SecretGiveBackContext,
+} from './give-back-secrets.ts'
 
-interface GiveBackContext extends SealedGiveBackContext {
+interface GiveBackContext extends SecretGiveBackContext {
   /** SECURITY_OTP_MAX_ATTEMPTS: after so many attempts, a code is dead. */
   readonly codeAttemptsMax: number
   /** The newest migration of supabase/auth in the database. */
@@ -201,7 +201,7 @@ export async function countForeignHashes(db: Kysely<unknown>, { names }: Adoptio
   return Number(rows[0]?.count ?? 0)
 }
 
-type PasskeyContext = Pick<SealedGiveBackContext, 'trx' | 'places'>
+type PasskeyContext = Pick<SecretGiveBackContext, 'trx' | 'places'>
 
 /**
  * Gives passkeys back as they are here. Those that were deleted here, and were copied, end. A passkey whose bytes SQL of others

@@ -34,7 +34,7 @@ import {
   type UndoCosts,
 } from '../undo/drop-adoption.ts'
 import { giveBackRows } from '../undo/give-back-rows.ts'
-import { listUnopened } from '../undo/give-back-sealed-rows.ts'
+import { listUnopened } from '../undo/give-back-secrets.ts'
 import { findVersion } from '../upstream-tables.ts'
 
 /**
@@ -67,7 +67,7 @@ export async function undoAdoption(
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
     if (!(await confirm(await findUndoCosts(db, places, record, encryptionKeys)))) return false
-    const sealing = { encryptionKeys, randomBytes }
+    const encryption = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, { switchedAt, attempt })
       // While the operator has read the question, a service may have started.
@@ -75,7 +75,7 @@ export async function undoAdoption(
       if (switchedAt === null) await dropTriggers(trx, places)
       else {
         const { codeAttemptsMax } = config.security
-        const context = { trx, places, sealing, codeAttemptsMax, version }
+        const context = { trx, places, encryption, codeAttemptsMax, version }
         await underPathOfTriggers(trx, names, () => giveBackRows(context))
       }
       await dropOwnFunctions(trx, places)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 export type RandomBytes = (size: number) => Buffer
 
 /** A secret as a jsonb column holds it. */
-export interface SealedSecret {
+export interface EncryptedSecret {
   /** The key that opens it. */
   readonly key_id: string
   readonly alg: 'aes-gcm-hkdf'
@@ -15,8 +15,8 @@ export interface SealedSecret {
   readonly data: string
 }
 
-/** The encryption keys of the service and a source of nonces, with which secrets are sealed. */
-export interface Sealing {
+/** The encryption keys of the service and a source of nonces, with which secrets are encrypted. */
+export interface Encryption {
   readonly encryptionKeys: EncryptionKeys
   readonly randomBytes: RandomBytes
 }
@@ -26,7 +26,7 @@ interface EncryptionKey {
   readonly key: Buffer
 }
 
-/** The key that seals, and all that open. */
+/** The key that encrypts, and all that open. */
 export interface EncryptionKeys {
   readonly current: EncryptionKey
   readonly byId: ReadonlyMap<string, EncryptionKey>
@@ -50,11 +50,15 @@ export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]):
 }
 
 /**
- * Seals a secret for one row (reference: Secrets at rest). Each row has a key of its own, so a sealed value that is
+ * Encrypts a secret for one row (reference: Secrets at rest). Each row has a key of its own, so an encrypted value that is
  * copied to another row does not open there.
  * @param rowId the row's primary key
  */
-export function sealSecret({ encryptionKeys, randomBytes }: Sealing, rowId: string, secret: string): SealedSecret {
+export function encryptSecret(
+  { encryptionKeys, randomBytes }: Encryption,
+  rowId: string,
+  secret: string,
+): EncryptedSecret {
   const { id, key } = encryptionKeys.current
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', rowKey(key, rowId), nonce)
@@ -62,16 +66,20 @@ export function sealSecret({ encryptionKeys, randomBytes }: Sealing, rowId: stri
   return { key_id: id, alg: 'aes-gcm-hkdf', nonce: nonce.toString('base64url'), data: data.toString('base64url') }
 }
 
-/** Seals a secret that a row may lack: null without a secret. */
-export function sealOptional(sealing: Sealing, rowId: string, secret: string | undefined): SealedSecret | null {
-  return secret === undefined ? null : sealSecret(sealing, rowId, secret)
+/** Encrypts a secret that a row may lack: null without a secret. */
+export function encryptOptional(
+  encryption: Encryption,
+  rowId: string,
+  secret: string | undefined,
+): EncryptedSecret | null {
+  return secret === undefined ? null : encryptSecret(encryption, rowId, secret)
 }
 
 /** @throws Error when no key of this service encrypted the secret, when it was changed, or when it belongs to another row */
-export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSecret): string {
-  const known = keys.byId.get(sealed.key_id)
-  if (!known) throw new Error(`no encryption key ${sealed.key_id}`)
-  return decrypt(rowKey(known.key, rowId), sealed)
+export function decryptSecret(keys: EncryptionKeys, rowId: string, encrypted: EncryptedSecret): string {
+  const known = keys.byId.get(encrypted.key_id)
+  if (!known) throw new Error(`no encryption key ${encrypted.key_id}`)
+  return decrypt(rowKey(known.key, rowId), encrypted)
 }
 
 /** The settings of supabase/auth choose the name of the key, and the text may have the other alphabet of base64. */
@@ -80,29 +88,29 @@ const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base6
 /**
  * Reads a secret of a column of supabase/auth: a text, or a secret that supabase/auth has encrypted for the row
  * (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). Names of keys are not compared: each key of the service is tried.
- * @returns undefined where the text is sealed and none of the keys opens it
+ * @returns undefined where the text is encrypted and none of the keys opens it
  */
 export function readUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text: string): string | undefined {
   if (!text.startsWith('{')) return text
-  const { data: sealed } = UpstreamSecret.safeParse(parseJson(text))
-  if (sealed === undefined) return undefined
+  const { data: encrypted } = UpstreamSecret.safeParse(parseJson(text))
+  if (encrypted === undefined) return undefined
   for (const { key } of byId.values()) {
     try {
-      return decrypt(rowKey(key, rowId), sealed)
+      return decrypt(rowKey(key, rowId), encrypted)
     } catch {
-      // This key has not sealed the secret: try the next one.
+      // This key has not encrypted the secret: try the next one.
     }
   }
   return undefined
 }
 
-/** Seals a secret as supabase/auth does, by the current key, which its settings call `keyId`. */
-export function sealForUpstream(
-  sealing: Sealing,
+/** Encrypts a secret as supabase/auth does, by the current key, which its settings call `keyId`. */
+export function encryptForUpstream(
+  encryption: Encryption,
   rowId: string,
   { keyId, secret }: { readonly keyId: string; readonly secret: string },
 ): string {
-  const { alg, data, nonce } = sealSecret(sealing, rowId, secret)
+  const { alg, data, nonce } = encryptSecret(encryption, rowId, secret)
   const inBase64 = (text: string) => Buffer.from(text, 'base64url').toString('base64')
   return JSON.stringify({ key_id: keyId, alg, data: inBase64(data), nonce: inBase64(nonce) })
 }
@@ -116,7 +124,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Reads both alphabets of base64. */
-function decrypt(key: Buffer, { data: text, nonce }: Pick<SealedSecret, 'data' | 'nonce'>): string {
+function decrypt(key: Buffer, { data: text, nonce }: Pick<EncryptedSecret, 'data' | 'nonce'>): string {
   const data = Buffer.from(text, 'base64url')
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: TAG_BYTES })
   decipher.setAuthTag(data.subarray(-TAG_BYTES))
@@ -146,7 +154,7 @@ export interface ServerKeys {
   readonly hmac: Buffer
   /** This key and the earlier ones, since a code may be older than the current encryption key. */
   readonly hmacs: readonly Buffer[]
-  /** For sealed payloads in the job queue. The first key seals, every key opens. */
+  /** For encrypted payloads in the job queue. The first key encrypts, every key opens. */
   readonly jobs: readonly [Buffer, ...Buffer[]]
 }
 

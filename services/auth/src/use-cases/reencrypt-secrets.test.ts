@@ -6,8 +6,8 @@ import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { keysCommand } from '../commands/keys.ts'
-import { sealedPlaces } from '../secrets/seal-repository.ts'
-import { createEncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-secret.ts'
+import { encryptedColumns } from '../secrets/encrypted-column-repository.ts'
+import { createEncryptionKeys, decryptSecret, encryptSecret } from '../secrets/encrypted-secret.ts'
 
 const test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
 afterAll(() => test.close())
@@ -16,7 +16,7 @@ const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
 const old = createEncryptionKeys(oldKey, [])
 const changed = createEncryptionKeys(newKey, [oldKey])
 const alone = createEncryptionKeys(newKey, [])
-const seal = (id: string, secret: string) => sealSecret({ encryptionKeys: old, randomBytes }, id, secret)
+const encrypt = (id: string, secret: string) => encryptSecret({ encryptionKeys: old, randomBytes }, id, secret)
 
 /** Runs `auth keys reseal`. @returns the lines that it prints */
 async function reseal(encryptionKeys = changed, ...words: readonly string[]): Promise<readonly string[]> {
@@ -30,14 +30,14 @@ async function reseal(encryptionKeys = changed, ...words: readonly string[]): Pr
   return lines
 }
 
-/** Every sealed secret of the database, opened by the new key alone. */
+/** Every encrypted secret of the database, opened by the new key alone. */
 async function openAll(): Promise<readonly string[]> {
   const secrets: string[] = []
-  for (const { table, column, id } of sealedPlaces) {
-    const { rows } = await sql<{ id: string; sealed: ReturnType<typeof seal> }>`
-      SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS sealed FROM ${sql.table(table)}
+  for (const { table, column, id } of encryptedColumns) {
+    const { rows } = await sql<{ id: string; encrypted: ReturnType<typeof encrypt> }>`
+      SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS encrypted FROM ${sql.table(table)}
       WHERE ${sql.ref(column)} IS NOT NULL`.execute(db)
-    secrets.push(...rows.map((row) => openSecret(alone, row.id, row.sealed)))
+    secrets.push(...rows.map((row) => decryptSecret(alone, row.id, row.encrypted)))
   }
   return secrets.sort()
 }
@@ -47,11 +47,11 @@ const factorIds = Array.from({ length: 250 }, () => randomUUID())
 
 describe('auth keys reseal', () => {
   // ASVS 11.2.2
-  it('seals every secret with the current key, batch by batch', async () => {
+  it('encrypts every secret with the current key, batch by batch', async () => {
     const { user } = await createSignedUp(test.deps)
     await db
       .insertInto('signing_keys')
-      .values({ kid: 'k', alg: 'ES256', state: 'next', private_sealed: seal('k', 'signing key'), public_jwk: null })
+      .values({ kid: 'k', alg: 'ES256', state: 'next', private_sealed: encrypt('k', 'signing key'), public_jwk: null })
       .execute()
     const at = test.clock.now()
     await db
@@ -59,7 +59,7 @@ describe('auth keys reseal', () => {
       .values({
         id: providerId,
         identifier: 'x',
-        client_secret: seal(providerId, 'client'),
+        client_secret: encrypt(providerId, 'client'),
         settings: {},
         created_at: at,
         updated_at: at,
@@ -71,17 +71,17 @@ describe('auth keys reseal', () => {
         id: flowId,
         provider_type: 'x',
         authentication_method: 'oauth',
-        provider_pkce_verifier: seal(flowId, 'verifier'),
-        oauth1_secret: seal(flowId, 'request secret'),
-        provider_access_token: seal(flowId, 'access'),
-        provider_refresh_token: seal(flowId, 'refresh'),
+        provider_pkce_verifier: encrypt(flowId, 'verifier'),
+        oauth1_secret: encrypt(flowId, 'request secret'),
+        provider_access_token: encrypt(flowId, 'access'),
+        provider_refresh_token: encrypt(flowId, 'refresh'),
       })
       .execute()
     const factors = factorIds.map((factorId) => ({
       id: factorId,
       user_id: user.id,
       factor_type: 'totp',
-      sealed_secret: seal(factorId, 'totp'),
+      sealed_secret: encrypt(factorId, 'totp'),
     }))
     await db.insertInto('mfa_factors').values(factors.map(factorRow)).execute()
 
@@ -97,7 +97,7 @@ describe('auth keys reseal', () => {
       'mfa_factors.sealed_secret: 1 sealed again',
       `every secret is sealed with key ${alone.current.id}`,
     ])
-    const columns = sealedPlaces.map(({ table, column }) => ({ table, column, sealed: 0 }))
+    const columns = encryptedColumns.map(({ table, column }) => ({ table, column, encrypted: 0 }))
     const [document = '', ...more] = await reseal(changed, '--json')
     expect([JSON.parse(document), more]).toEqual([{ key_id: alone.current.id, columns }, []])
     const others = ['access', 'client', 'refresh', 'request secret', 'signing key', 'verifier']
@@ -105,8 +105,8 @@ describe('auth keys reseal', () => {
   })
 
   it('stops at a secret whose key is unknown', async () => {
-    const sealed = sealSecret({ encryptionKeys: alone, randomBytes }, 'strange', 'signing key')
-    const strange = { kid: 'strange', alg: 'ES256', state: 'next', private_sealed: sealed, public_jwk: null }
+    const encrypted = encryptSecret({ encryptionKeys: alone, randomBytes }, 'strange', 'signing key')
+    const strange = { kid: 'strange', alg: 'ES256', state: 'next', private_sealed: encrypted, public_jwk: null }
     await db.insertInto('signing_keys').values(strange).execute()
     onTestFinished(async () => {
       await db.deleteFrom('signing_keys').where('kid', '=', 'strange').execute()

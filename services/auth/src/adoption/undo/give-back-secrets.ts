@@ -4,47 +4,47 @@ import { CustomProviderSettings } from '../../external-providers/custom-provider
 import { hasRelation, readColumns } from '../../schema/catalog.ts'
 import { listFirst } from '../../schema/existing-schema.ts'
 import {
+  decryptSecret,
+  type Encryption,
   type EncryptionKeys,
-  openSecret,
+  encryptForUpstream,
   readUpstreamSecret,
-  type Sealing,
-  sealForUpstream,
-} from '../../secrets/sealed-secret.ts'
+} from '../../secrets/encrypted-secret.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { COPIED_PROVIDERS } from '../copy/copy-live-rows.ts'
-import { listSealedSecrets } from '../report.ts'
+import { listEncryptedSecrets } from '../report.ts'
 
-export interface SealedGiveBackContext {
+export interface SecretGiveBackContext {
   readonly trx: Kysely<unknown>
   readonly places: AdoptionPlaces
-  readonly sealing: Sealing
+  readonly encryption: Encryption
 }
 
 /** The secrets of authenticator apps that were enrolled here. A spoilt secret is left out, see `listSpoiltFactors`. */
-export async function giveBackTotpFactors(context: SealedGiveBackContext): Promise<void> {
+export async function giveBackTotpFactors(context: SecretGiveBackContext): Promise<void> {
   const { trx, places } = context
   const factors = places.names.id('mfa_factors')
   const write = await prepareSecretWriter(context)
-  for (const row of await listSealedFactors(trx, places)) {
+  for (const row of await listEncryptedFactors(trx, places)) {
     const secret = write(row)
     if (secret !== undefined) await sql`UPDATE ${factors} SET secret = ${secret} WHERE id = ${row.id}`.execute(trx)
   }
 }
 
-interface SealedRow {
+interface EncryptedRow {
   readonly id: string
   /** SQL of others may have written any JSON. */
-  readonly sealed: unknown
+  readonly encrypted: unknown
 }
 
-async function listSealedFactors(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly SealedRow[]> {
-  const { rows } = await sql<SealedRow>`
-    SELECT id, sealed_secret AS sealed FROM ${names.id('mfa_factors')}
+async function listEncryptedFactors(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly EncryptedRow[]> {
+  const { rows } = await sql<EncryptedRow>`
+    SELECT id, sealed_secret AS encrypted FROM ${names.id('mfa_factors')}
     WHERE sealed_secret IS NOT NULL ORDER BY id`.execute(db)
   return rows
 }
 
-const Sealed = z.object({
+const Encrypted = z.object({
   key_id: z.string().regex(/^[0-9a-f]{16}$/),
   alg: z.literal('aes-gcm-hkdf'),
   nonce: z.string(),
@@ -57,12 +57,12 @@ type JudgedSecret =
   | { readonly verdict: 'locked'; readonly keyId: string }
   | { readonly verdict: 'spoilt' }
 
-function judgeSecret(keys: EncryptionKeys, { id, sealed }: SealedRow): JudgedSecret {
-  const { data } = Sealed.safeParse(sealed)
+function judgeSecret(keys: EncryptionKeys, { id, encrypted }: EncryptedRow): JudgedSecret {
+  const { data } = Encrypted.safeParse(encrypted)
   if (!data) return { verdict: 'spoilt' }
   if (!keys.byId.has(data.key_id)) return { verdict: 'locked', keyId: data.key_id }
   try {
-    return { verdict: 'open', secret: openSecret(keys, id, data) }
+    return { verdict: 'open', secret: decryptSecret(keys, id, data) }
   } catch {
     return { verdict: 'spoilt' }
   }
@@ -74,7 +74,7 @@ export async function listSpoiltFactors(
   places: AdoptionPlaces,
   keys: EncryptionKeys,
 ): Promise<readonly string[]> {
-  const rows = await listSealedFactors(db, places)
+  const rows = await listEncryptedFactors(db, places)
   return rows.filter((row) => judgeSecret(keys, row).verdict === 'spoilt').map(({ id }) => `mfa_factors ${id}`)
 }
 
@@ -85,32 +85,32 @@ export async function listSpoiltFactors(
 async function prepareSecretWriter({
   trx,
   places,
-  sealing,
-}: SealedGiveBackContext): Promise<(row: SealedRow) => string | undefined> {
-  const keyId = await findKeyId(trx, places, sealing)
+  encryption,
+}: SecretGiveBackContext): Promise<(row: EncryptedRow) => string | undefined> {
+  const keyId = await findKeyId(trx, places, encryption)
   return (row) => {
-    const judged = judgeSecret(sealing.encryptionKeys, row)
+    const judged = judgeSecret(encryption.encryptionKeys, row)
     if (judged.verdict === 'spoilt') return undefined
     if (judged.verdict === 'locked') throw new Error(`no encryption key ${judged.keyId}`)
     const { secret } = judged
-    return keyId === undefined ? secret : sealForUpstream(sealing, row.id, { keyId, secret })
+    return keyId === undefined ? secret : encryptForUpstream(encryption, row.id, { keyId, secret })
   }
 }
 
-/** The name under which supabase/auth knows the key that seals here. */
+/** The name under which supabase/auth knows the key that encrypts here. */
 async function findKeyId(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
-  { encryptionKeys }: Sealing,
+  { encryptionKeys }: Encryption,
 ): Promise<string | undefined> {
   const current = { ...encryptionKeys, byId: new Map([[encryptionKeys.current.id, encryptionKeys.current]]) }
-  const groups = await listSealedSecrets(trx, places, { table: 'users', column: 'encrypted_password' })
+  const groups = await listEncryptedSecrets(trx, places, { table: 'users', column: 'encrypted_password' })
   return groups.find(({ samples }) =>
     samples.some(({ id, secret }) => readUpstreamSecret(current, id, secret) !== undefined),
   )?.keyId
 }
 
-interface OwnProvider extends SealedRow {
+interface OwnProvider extends EncryptedRow {
   readonly identifier: string
   readonly settings: unknown
 }
@@ -141,7 +141,7 @@ const COLUMNS = {
  * cannot have ends there: its old settings may be those that an admin has replaced because they were
  * compromised.
  */
-export async function giveBackProviders(context: SealedGiveBackContext): Promise<void> {
+export async function giveBackProviders(context: SecretGiveBackContext): Promise<void> {
   const { trx, places } = context
   if (!(await hasRelation(trx, places.kept, 'custom_oauth_providers'))) return
   const [old, own] = [sql.id(places.kept, 'custom_oauth_providers'), places.names.id('custom_oauth_providers')]
@@ -202,12 +202,12 @@ export async function listUnopened(
 ): Promise<readonly string[]> {
   const providers = (await listChangedProviders(db, places)).filter(fitsUpstream)
   return [
-    ...describeLocked(await listSealedFactors(db, places), keys, 'mfa_factors'),
+    ...describeLocked(await listEncryptedFactors(db, places), keys, 'mfa_factors'),
     ...describeLocked(providers, keys, 'custom_oauth_providers'),
   ]
 }
 
-function describeLocked(rows: readonly SealedRow[], keys: EncryptionKeys, table: string): readonly string[] {
+function describeLocked(rows: readonly EncryptedRow[], keys: EncryptionKeys, table: string): readonly string[] {
   const locked = rows.flatMap((row) => {
     const judged = judgeSecret(keys, row)
     return judged.verdict === 'locked' ? [{ id: row.id, keyId: judged.keyId }] : []
@@ -219,7 +219,7 @@ function describeLocked(rows: readonly SealedRow[], keys: EncryptionKeys, table:
 
 async function listChangedProviders(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly OwnProvider[]> {
   const { rows } = await sql<OwnProvider>`
-    SELECT w.id, w.identifier, w.client_secret AS sealed, w.settings
+    SELECT w.id, w.identifier, w.client_secret AS encrypted, w.settings
     FROM ${places.names.id('custom_oauth_providers')} w
     LEFT JOIN ${sql.id(places.kept, COPIED_PROVIDERS)} c ON c.id = w.id
     WHERE c.updated_at IS DISTINCT FROM w.updated_at ORDER BY w.identifier`.execute(db)

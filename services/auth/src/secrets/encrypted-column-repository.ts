@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { AuthTables, Db } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
-import type { SealedSecret } from './sealed-secret.ts'
+import type { EncryptedSecret } from './encrypted-secret.ts'
 
-/** A column of sealed secrets, and the column that names the row that each secret is sealed for. */
-export interface SealedPlace {
+/** A column of encrypted secrets, and the column that names the row that each secret is encrypted for. */
+export interface EncryptedColumn {
   readonly table: keyof AuthTables
   readonly column: string
   readonly id: string
@@ -14,8 +14,8 @@ export interface SealedPlace {
 
 const BEFORE_UUIDS = NIL_UUID
 
-/** Every column that holds sealed secrets (reference: Secrets at rest). */
-export const sealedPlaces: readonly SealedPlace[] = [
+/** Every column that holds encrypted secrets (reference: Secrets at rest). */
+export const encryptedColumns: readonly EncryptedColumn[] = [
   { table: 'signing_keys', column: 'private_sealed', id: 'kid', start: '' },
   { table: 'mfa_factors', column: 'sealed_secret', id: 'id', start: BEFORE_UUIDS },
   { table: 'custom_oauth_providers', column: 'client_secret', id: 'id', start: BEFORE_UUIDS },
@@ -26,40 +26,44 @@ export const sealedPlaces: readonly SealedPlace[] = [
   { table: 'operator_changes', column: 'sealed_body', id: 'id', start: BEFORE_UUIDS },
 ]
 
-/** A sealed secret, and the id of its row. */
-export interface StoredSeal {
+/** An encrypted secret, and the id of its row. */
+export interface StoredSecret {
   readonly id: string
-  readonly sealed: SealedSecret
+  readonly encrypted: EncryptedSecret
 }
 
 const BATCH_ROWS = 100
 
 /**
- * The next secrets of a column that another key sealed, locked until the end of the transaction. Lock order: by id. The statement
- * skips locked rows, so two calls never wait for each other.
+ * The next secrets of a column that another key encrypted, locked until the end of the transaction. Lock order: by id. The
+ * statement skips locked rows, so two calls never wait for each other.
  * @param after the last id of the batch before
  */
-export async function lockOldSeals(
+export async function lockOldSecrets(
   trx: Db,
-  { table, column, id }: SealedPlace,
+  { table, column, id }: EncryptedColumn,
   { keyId, after }: { readonly keyId: string; readonly after: string },
-): Promise<readonly StoredSeal[]> {
-  const { rows } = await sql<StoredSeal>`
-    SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS sealed FROM ${sql.table(table)}
+): Promise<readonly StoredSecret[]> {
+  const { rows } = await sql<StoredSecret>`
+    SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS encrypted FROM ${sql.table(table)}
     WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId} AND ${sql.ref(id)} > ${after}
     ORDER BY ${sql.ref(id)} LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`.execute(trx)
   return rows
 }
 
-/** Stores a secret that was encrypted again. The row is locked by `lockOldSeals`. */
-export async function updateSeal(trx: Db, { table, column, id }: SealedPlace, seal: StoredSeal): Promise<void> {
+/** Stores a secret that was encrypted again. The row is locked by `lockOldSecrets`. */
+export async function updateSecret(
+  trx: Db,
+  { table, column, id }: EncryptedColumn,
+  encrypt: StoredSecret,
+): Promise<void> {
   await sql`
-    UPDATE ${sql.table(table)} SET ${sql.ref(column)} = ${JSON.stringify(seal.sealed)}::jsonb
-    WHERE ${sql.ref(id)} = ${seal.id}`.execute(trx)
+    UPDATE ${sql.table(table)} SET ${sql.ref(column)} = ${JSON.stringify(encrypt.encrypted)}::jsonb
+    WHERE ${sql.ref(id)} = ${encrypt.id}`.execute(trx)
 }
 
-/** How many secrets of a column another key sealed. */
-export async function countOldSeals(db: Db, { table, column }: SealedPlace, keyId: string): Promise<number> {
+/** How many secrets of a column another key encrypted. */
+export async function countOldSecrets(db: Db, { table, column }: EncryptedColumn, keyId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.table(table)} WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId}`.execute(
     db,
