@@ -243,7 +243,8 @@ export const requestTimeout = defineError(
   'Processing this request timed out, please retry after a moment.',
 )
 
-// Errors of operators, and of acts that only operators may do (console reference: Console roles in auth, Errors of operators).
+// Errors of operators, and of changes that only operators may make (console reference: Console roles in auth, Errors of
+// operators).
 
 export const consoleRoleReserved = defineError(
   422,

@@ -71,7 +71,7 @@ export interface AuditDeps {
   readonly now: () => Date
 }
 
-/** Something that was done to an account. The entry is written in the transaction of the act. */
+/** Something that was done to an account. The entry is written in the transaction of the change. */
 export interface AuditEvent {
   readonly action: AuditAction
   /** The user or admin who acted; for sign-in flows the user. */
@@ -125,8 +125,8 @@ function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknow
 }
 
 /**
- * Runs the work of an act in the transaction of the act, and makes the answer that the caller of the act gets. The caller may
- * write more rows before and after the work, such as an entry in the audit log.
+ * Runs the work of a use case in its transaction, and makes the answer that the caller gets. The caller may write more rows
+ * before and after the work, such as an entry in the audit log.
  */
 export type RunWork<Result, Answer> = (trx: Trx, deps: AuditDeps, work: () => Promise<Result>) => Promise<Answer>
 

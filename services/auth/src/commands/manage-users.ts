@@ -44,7 +44,7 @@ async function secure(deps: OperatorDeps, input: CommandInput): Promise<object> 
   return { id: userId, ...secured }
 }
 
-/** Records the act of a command, as that of an operator is recorded (reference: Audit log). */
+/** Records the change of a command as that of an operator (reference: Audit log). */
 function recordSecuring(userId: string, since: Date): RunWork<SecuredUser, SecuredUser> {
   return async (trx, deps, work) => {
     const secured = await work()

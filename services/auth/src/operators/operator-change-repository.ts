@@ -14,9 +14,9 @@ import { type Manager, requireUser, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
 
 /**
- * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its
- * entry in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. An error of the work
- * rolls back, so the key may be used again.
+ * Runs a change once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its entry in the
+ * audit log (console reference: Changes). A repeated request gets the first answer and does nothing. An error of the work rolls
+ * back, so the key may be used again.
  *
  * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for
  * the first at the primary key.
@@ -51,7 +51,7 @@ export function recordOperatorChange<Result>(
 /**
  * Requires that the operator of a change still has the role. The body may have come long after the headers, and another operator
  * may have banned the operator, ended the session or taken the role meanwhile. Their row stays locked until the change is made,
- * so such an act waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
+ * so such a change waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
  * the second change is judged after the first. A user that the work finds, such as by an email, is locked outside of this order:
  * a change that loses a deadlock runs again.
  */
@@ -66,7 +66,7 @@ async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<v
   requireSameOperator(change, toOperatorActor(session, await findLiveSessionOfLocked(trx, session.limits, session)))
 }
 
-/** Runs and records the work of an act as `recordOperatorChange` does, where the answer is the user as they are now. */
+/** Runs and records a change as `recordOperatorChange` does, where the answer is the user as they are now. */
 export function recordUserChange(
   change: OperatorChange,
   changes: object,
@@ -146,8 +146,8 @@ export interface OperatorChange {
   /** The Idempotency-Key. */
   readonly key: string
   /**
-   * HMAC of method, path and body, which a repeat has in common with the first request. With a hash without a key, anyone who
-   * reads the database could guess a password of the body.
+   * HMAC of method, path and body, which a repeated request has in common with the first request. With a hash without a key,
+   * anyone who reads the database could guess a password of the body.
    */
   readonly fingerprint: Buffer
   /** The same by each key of the process, since the first request may be older than the current encryption key. */
@@ -178,7 +178,7 @@ export interface OperatorAnswer {
 /** The operator of a change, and the action that they ask for. */
 export type AskedChange = Pick<OperatorChange, 'operator' | 'action'>
 
-/** Refuses an act that operators may not do to themselves. */
+/** Refuses a change that operators may not make to themselves. */
 export function requireAnother({ operator, action }: AskedChange, userId: string): void {
   if (operator.actor.id === userId) refuseAction(operator.role, action)
 }

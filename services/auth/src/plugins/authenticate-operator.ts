@@ -63,8 +63,9 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
  * Answers a change of an operator (console reference: Changes): by `run`, or by the stored answer of the first request with the
- * same key. The database keeps the encrypted bytes of the answer, so a repeat gets the same bytes. The operator was judged before
- * the body was read, which may take long. So the operator is judged again: here before a stored answer, in `run` before a change.
+ * same key. The database keeps the encrypted bytes of the answer, so a repeated request gets the same bytes. The operator was
+ * judged before the body was read, which may take long. So the operator is judged again: here before a stored answer, in `run`
+ * before a change.
  */
 export async function answerChange(
   request: FastifyRequest,

@@ -11,7 +11,7 @@ import { idField } from '../../requests/fields.ts'
 import { changeUserAsAdmin, deleteUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { searchUsers } from '../../use-cases/list-users.ts'
-import { showUserToOperator, UserForOperatorView } from '../../use-cases/show-user-to-operator.ts'
+import { showUserForOperator, UserForOperatorView } from '../../use-cases/operator/show-user.ts'
 import {
   ChangedUserByOperatorBody,
   NewUserByOperatorBody,
@@ -103,7 +103,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get('/operator/users/:userId', { ...read, schema: readSchema }, (request) => {
     const userId = requireId('user_id', request.params.userId)
-    return request.withSlots(1, () => showUserToOperator(deps, userId))
+    return request.withSlots(1, () => showUserForOperator(deps, userId))
   })
 
   const changesUser = { config: { action: 'users.change', namesFields: true }, schema: changeSchema } as const

@@ -7,7 +7,7 @@ import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readClient } from '../../../plugins/read-context.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/fields.ts'
-import { resendMessageAsOperator } from '../../../use-cases/resend-message-as-operator.ts'
+import { resendMessageForOperator } from '../../../use-cases/operator/resend-message.ts'
 
 const schema = {
   operationId: 'resendMessageAsOperator',
@@ -28,7 +28,7 @@ export const operatorResendRoutes: FastifyPluginAsyncZod = async (app) => {
       // Wherever the first message led to.
       const context = { ...(await readClient(deps, request)), redirectTo: deps.config.signup.redirects.siteUrl }
       const runWork = recordOperatorChange<Message>(change, (message) => resentMessage(messageId, message))
-      return resendMessageAsOperator(deps, { admin, messageId, context }, runWork)
+      return resendMessageForOperator(deps, { admin, messageId, context }, runWork)
     }),
   )
 }

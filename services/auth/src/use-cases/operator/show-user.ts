@@ -1,19 +1,19 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import { z } from 'zod'
-import { AuditEntryView, viewAuditEntry } from '../audit/audit-repository.ts'
-import type { AuthConfig } from '../config.ts'
-import type { Db } from '../database.ts'
-import { type Message, MessageView, viewMessage } from '../messages/message-record.ts'
-import { listMessages } from '../messages/message-repository.ts'
-import { listOperatorAudit } from '../operators/operator-audit-repository.ts'
-import { isProtected } from '../operators/operator-change-repository.ts'
-import { PasskeyView, viewPasskey } from '../passkeys/credential.ts'
-import { listPasskeys } from '../passkeys/passkey-repository.ts'
-import { ListedSessionView, listSessionsOfUser, viewListedSession } from '../sessions/listed-session-repository.ts'
-import { getManagedProfile, type Profile } from '../users/profile-repository.ts'
-import { isBanned } from '../users/user.ts'
-import { hasPassword } from '../users/user-repository.ts'
-import { FactorView, UserView, viewUser } from '../users/user-view.ts'
+import { AuditEntryView, viewAuditEntry } from '../../audit/audit-repository.ts'
+import type { AuthConfig } from '../../config.ts'
+import type { Db } from '../../database.ts'
+import { type Message, MessageView, viewMessage } from '../../messages/message-record.ts'
+import { listMessages } from '../../messages/message-repository.ts'
+import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
+import { isProtected } from '../../operators/operator-change-repository.ts'
+import { PasskeyView, viewPasskey } from '../../passkeys/credential.ts'
+import { listPasskeys } from '../../passkeys/passkey-repository.ts'
+import { ListedSessionView, listSessionsOfUser, viewListedSession } from '../../sessions/listed-session-repository.ts'
+import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
+import { isBanned } from '../../users/user.ts'
+import { hasPassword } from '../../users/user-repository.ts'
+import { FactorView, UserView, viewUser } from '../../users/user-view.ts'
 
 const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 
@@ -48,7 +48,7 @@ export const UserForOperatorView = z.object({
 const NEWEST = { direction: 'desc', limit: 10, after: undefined } as const
 
 /** Shows a user to operators, also a deleted one. */
-export async function showUserToOperator(
+export async function showUserForOperator(
   {
     config,
     db,

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto'
-import type { RunWork } from '../audit/audit-log.ts'
-import type { AuthConfig } from '../config.ts'
-import type { Trx } from '../database.ts'
-import { messageNotFound, messageOver } from '../errors.ts'
-import { resendCode, sendRequested } from '../message-requests/request-message.ts'
-import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { type Message, maskAddress } from '../messages/message-record.ts'
-import { findMessage } from '../messages/message-repository.ts'
-import { countMessages, type MessagePurpose, type MessageRequest } from '../messages/message-request.ts'
-import { type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
-import type { UserIdentifier } from '../requests/fields.ts'
-import type { RequestContext } from '../requests/request-context.ts'
-import type { Admin } from '../sessions/admin.ts'
-import { getOrCreateInvited, mailInvitation } from '../sign-ups/insert-own-user.ts'
-import { findSignUpData } from '../sign-ups/sign-up-repository.ts'
-import { isPendingSignUp, requireUser, type User } from '../users/user.ts'
-import { lockUserById } from '../users/user-repository.ts'
+import type { RunWork } from '../../audit/audit-log.ts'
+import type { AuthConfig } from '../../config.ts'
+import type { Trx } from '../../database.ts'
+import { messageNotFound, messageOver } from '../../errors.ts'
+import { resendCode, sendRequested } from '../../message-requests/request-message.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../../messages/hooked-transaction.ts'
+import { type Message, maskAddress } from '../../messages/message-record.ts'
+import { findMessage } from '../../messages/message-repository.ts'
+import { countMessages, type MessagePurpose, type MessageRequest } from '../../messages/message-request.ts'
+import { type RateLimits, takeAllowances } from '../../rate-limits/rate-limits.ts'
+import type { UserIdentifier } from '../../requests/fields.ts'
+import type { RequestContext } from '../../requests/request-context.ts'
+import type { Admin } from '../../sessions/admin.ts'
+import { getOrCreateInvited, mailInvitation } from '../../sign-ups/insert-own-user.ts'
+import { findSignUpData } from '../../sign-ups/sign-up-repository.ts'
+import { isPendingSignUp, requireUser, type User } from '../../users/user.ts'
+import { lockUserById } from '../../users/user-repository.ts'
 
 type ResendDeps = HookedDeps & { readonly config: AuthConfig; readonly rateLimits: RateLimits }
 
-export interface ResendMessageAsOperatorInput {
+export interface ResendMessageForOperatorInput {
   readonly admin: Admin
   readonly messageId: string
   readonly context: RequestContext
@@ -47,9 +47,9 @@ const REQUESTED_PURPOSES: Readonly<Record<Message['kind'], Readonly<Record<strin
  * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It counts as any message,
  * but no interval keeps it back.
  */
-export async function resendMessageAsOperator<Answer>(
+export async function resendMessageForOperator<Answer>(
   deps: ResendDeps,
-  input: ResendMessageAsOperatorInput,
+  input: ResendMessageForOperatorInput,
   runWork: RunWork<Message, Answer>,
 ): Promise<Answer> {
   const message = await findMessage(deps.db, input.messageId)
@@ -73,7 +73,7 @@ function takeAllowance({ config, rateLimits }: ResendDeps, { kind, purpose }: Me
   return takeAllowances(Array.from({ length: mails }, () => () => rateLimits.email.take(limitKey)))
 }
 
-interface Resent extends ResendMessageAsOperatorInput {
+interface Resent extends ResendMessageForOperatorInput {
   readonly message: Message
   /** The id of the new message. */
   readonly newId: string
