@@ -14,8 +14,8 @@ export interface ErrorBodyContext {
   /** The header X-Supabase-Api-Version, as sent. */
   readonly apiVersion: string | undefined
   /**
-   * Where the names of RFC 6749 stand in the body of an error: beside its own members, as in answers of `POST /token`, or in
-   * their place, as supabase/auth refuses an id_token and a session of an OAuth client.
+   * Where the names of RFC 6749 stand in the body of an error. `beside`: with its own members, at `POST /token`. `of id_tokens`:
+   * in their place, as supabase/auth refuses an id_token.
    */
   readonly oauthNames: 'none' | 'beside' | 'of id_tokens'
   readonly requestId: string

@@ -5,8 +5,8 @@ import { fieldInvalid } from './request-errors.ts'
 // `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line, and has texts of its own at the end.
 //
 // A schema refuses the value, and `fieldText` below chooses the text. To get from an answer to the schema, search for the field
-// before the text, with a colon (`email:`): in the file of the URL in `routes/`, then in the module whose body or `…Fields` that
-// file names. A search for the name of a text (`FIELD_TEXTS.notHttps`) finds the schemas that choose it themselves.
+// before the text, with a colon (`email:`). It is in the file of the URL in `routes/`, or in the module whose body that file
+// names. A search for the name of a text (`FIELD_TEXTS.notHttps`) finds the schemas that choose it themselves.
 
 interface Bound {
   readonly limit: unknown

@@ -38,8 +38,8 @@ export interface KeyRing {
   publicJwks(): readonly PublicJwk[]
   /**
    * Fills the table from JWT_KEYS and reads it.
-   * @throws Error when a key cannot be opened, when the table has another key under a kid of JWT_KEYS, or when JWT_VALID_METHODS
-   * refuses the algorithm of the active key
+   * @throws Error when a key does not decrypt, when the table has another key under a kid of JWT_KEYS, or when the active key has
+   * a refused algorithm
    */
   load(): Promise<void>
   /** Reads the table every 5 s, so that a rotation reaches all processes. A failure leaves the keys as they are. */

@@ -245,8 +245,7 @@ function restartsChange(
 /**
  * Sends the mails of a pending change of email again. Anybody may ask for that, so nothing ends: an address that has agreed gets
  * no mail, and the secrets of earlier mails live on. An address has at most two mails whose secrets are alive.
- * @returns `nobody` where no young change is pending, each address has two mails already, or an interval of the change is not
- * over; only this job knows the user
+ * @returns `nobody` where no young change is pending, each address has two mails, or an interval is not over
  */
 export async function resendEmailChange(
   trx: Trx,
@@ -275,8 +274,7 @@ export async function resendEmailChange(
 
 /**
  * Sends the code of a pending change of phone again. The codes of earlier SMS live on, as with a change of email.
- * @returns `nobody` where no young change is pending, two codes are alive, or an interval of the change is not over;
- * only this job knows the number
+ * @returns `nobody` where no young change is pending, two codes are alive, or an interval is not over
  */
 export async function resendPhoneChange(trx: Trx, deps: ResendDeps, request: MessageRequest): Promise<Sending> {
   const { channel = 'sms', messageId } = request

@@ -78,8 +78,8 @@ export async function beginRecord(
 
 /**
  * The record of an adoption; undefined where none has begun.
- * @throws Error where the schema of its name is not the user's own, the search path is not that of `adoptOptions`, or the tables
- * are from before the switch again
+ * @throws Error where its schema is not the user's own, the search path is not that of `adoptOptions`, or the tables are those
+ * from before the switch
  */
 export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
   const record = await readRecord(db, places)
@@ -147,8 +147,8 @@ export async function recordChanges(
 }
 
 /**
- * Records that this service has taken over, with the last copied refresh token, and the times of the last message and the last
- * change of a user. A clock may be set back, and numbers only grow.
+ * Records that this service has taken over: the last copied refresh token, and when the last message and the last change of a
+ * user were. A clock may be set back, and numbers only grow.
  */
 export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const times = ['updated_at', ...new Set(CODES.map(({ sentAt }) => sentAt))].map((column) => sql.ref(column))

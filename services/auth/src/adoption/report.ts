@@ -203,8 +203,8 @@ export async function listBrokenValues(db: QueryExecutorProvider, { names }: Ups
 }
 
 /**
- * A condition on rows of `sessions`: the session is a sign-in of the user. supabase/auth also gives sessions to OAuth clients,
- * which act for the user within a scope.
+ * Whether a row of `sessions` is a sign-in of the user. supabase/auth also gives sessions to OAuth clients, which act for the
+ * user within a scope.
  * @param alias of the table in the statement
  * @returns `true` where the version knows no clients
  */

@@ -206,8 +206,8 @@ async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promi
 }
 
 /**
- * The foreign keys of tables that are filled while the old service serves. One that is checked for each row would lock the row of
- * supabase/auth that it leads to, and a refresh there passes over a locked row.
+ * The foreign keys of tables that are filled while the old service serves. A check for each row would lock the row of
+ * supabase/auth, and a refresh there passes over a locked row.
  */
 const FOREIGN_KEYS = [
   { name: 'user_directory_user_fkey', table: 'user_directory', column: 'user_id', parent: 'users' },

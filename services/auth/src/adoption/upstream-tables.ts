@@ -108,7 +108,7 @@ const UPSTREAM_TYPES: Readonly<Record<string, Readonly<Record<string, readonly s
 
 /**
  * The columns of supabase/auth, in any version up to 2.196, of the tables that this service has too. A role that may change the
- * source can add columns with names of this service, such as `users.console_role`, which makes a user an operator of the console
+ * source can add columns with names of this service. One is `users.console_role`, which makes a user an operator of the console
  * here.
  */
 export const UPSTREAM_COLUMNS: Readonly<Record<string, readonly string[]>> = Object.fromEntries(

@@ -25,8 +25,8 @@ export async function createQuietDeps(
 
 /**
  * Opens the dependencies of an operator's command: the same as those of the routes of admins.
- * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and
- * the search path, in a schema in which others may create functions, or while migrations are pending
+ * @throws Error where the service would refuse to start: behind a pooler that drops settings, in a schema in which others may
+ * create functions, or while migrations are pending
  */
 export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps> {
   const log = createOperatorLog(config)
@@ -49,8 +49,8 @@ export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps
 }
 
 /**
- * The log of commands. Where AUDIT_LOG_DISABLE_POSTGRES keeps events out of the database, they go to the log file, or else to
- * standard error, because standard output is for the answer. Otherwise nothing is logged: a failure is printed.
+ * The log of commands. Where AUDIT_LOG_DISABLE_POSTGRES keeps events out of the database, they go to the log file or to standard
+ * error. Standard output is for the answer. Otherwise nothing is logged: a failure is printed.
  */
 function createOperatorLog({ server, database }: AuthConfig): ServiceLogger {
   if (database.auditInPostgres) return createLogger({ level: 'fatal', stdout: false })

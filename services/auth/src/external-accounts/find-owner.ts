@@ -96,7 +96,7 @@ export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provid
 
 /**
  * Refuses an account whose identity names another issuer. A subject is unique within its issuer alone (OpenID Connect Core,
- * section 2), and the settings of a custom provider may have changed during the sign-in. An identity of supabase/auth may name no
+ * section 2). The settings of a custom provider may have changed during the sign-in. An identity of supabase/auth may name no
  * issuer.
  */
 export function requireSameIssuer(identity: Pick<Identity, 'data'>, { provider, data }: ExternalAccount): void {

@@ -96,9 +96,8 @@ export async function signInExternally(
 }
 
 /**
- * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or there is no email
- * that could belong to another person, neither in the account nor at the provider. A provider that no longer gives an email
- * confirms nothing.
+ * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or neither the account
+ * nor the provider has an email of another person. A provider that no longer gives an email confirms nothing.
  */
 function needsNoConfirmation(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true

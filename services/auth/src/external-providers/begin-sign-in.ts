@@ -204,8 +204,8 @@ export function namesIssuer(configured: Pick<AnyConfiguredProvider, 'provider'>)
 }
 
 /**
- * Refuses an answer of another provider than the asked one: a dishonest provider may have sent its visitor on to an honest
- * provider with the `state` of its own flow (RFC 9207, section 1).
+ * Refuses an answer of another provider than the asked one. A dishonest provider may have sent its visitor on to an honest one
+ * with the `state` of its own flow (RFC 9207, section 1).
  */
 export function requireOwnAnswer(configured: AnyConfiguredProvider, { calledAt, iss }: ReturnPlace): void {
   const isAtOwnPlace = calledAt === (hasOwnCallback(configured) ? configured.name : undefined)

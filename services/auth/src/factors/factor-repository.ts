@@ -84,8 +84,8 @@ const FORGIVEN_FAILURES = 20
 
 /**
  * Counts an attempt at the codes of a factor, before it is compared. After a hundred failures one attempt is allowed in a quarter
- * of an hour; with every ten further failures that time doubles, up to a day. The owner is not locked out when others know the
- * password: from a network in which the user has a session with a second factor, only the limits of `rate-limits.ts` apply.
+ * of an hour. With every ten further failures that time doubles, up to a day. Others who know the password cannot lock the owner
+ * out. In a network where the user has a session of aal2, only the limits of `rate-limits.ts` apply.
  * @param attempt `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */

@@ -6,8 +6,8 @@ import { type PkceChallenge, type PkceRule, parsePkce, pkceParameters, requirePk
 export interface RedirectPolicy {
   readonly siteUrl: string
   /**
-   * The addresses that `siteUrl` permits: `address` itself alone, as if the list named it; `host` every URL
-   * with its host; `origin` every URL with its scheme, host and port, and all loopback addresses.
+   * The addresses that `siteUrl` permits: `address`: itself alone, as if the list named it. `host`: every URL with its host.
+   * `origin`: every URL with its scheme, host and port, and all loopback addresses.
    */
   readonly site: 'address' | 'host' | 'origin'
   /** Globs of URI_ALLOW_LIST. */

@@ -129,9 +129,9 @@ interface AccountConfig {
 }
 
 /**
- * The account that a provider describes. An address that no form of this service accepts counts as none, because case folding
- * beyond ASCII could turn it into the address of another user. Some providers can say that an address is verified, and do not:
- * such an address counts as verified only with `assumesVerified`.
+ * The account that a provider describes. An address that no form of this service accepts counts as none. Case folding beyond
+ * ASCII could turn it into the address of another user. Some providers can say that an address is verified, and do not: such an
+ * address counts as verified only with `assumesVerified`.
  * @throws Error without a subject
  */
 export function toExternalAccount(

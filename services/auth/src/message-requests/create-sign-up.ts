@@ -74,10 +74,10 @@ const ACTIONS = {
 } as const
 
 /**
- * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
- * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
- * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy,
- * and what `takeSms` and `askBeforeUserCreated` throw
+ * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path hashes the
+ * password, prepares the message and makes one call of the database. The answer does not depend on its rows.
+ * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy, and what `takeSms`
+ * and `askBeforeUserCreated` throw
  */
 export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Promise<CreatedSignUp> {
   const { identifier, context } = input

@@ -23,7 +23,7 @@ export type MessagePurpose = (typeof PURPOSES)[number]
 export type Sending = 'sent' | 'unsent' | 'nobody'
 
 /**
- * A message that a client has asked for. The route queues the request and answers before it looks for a user; the job looks for
+ * A message that a client has asked for. The route queues the request and answers before it looks for a user. The job looks for
  * the user, and sends the message if there is one. So an unknown address is answered as fast as a known one (reference:
  * Enumeration and timing).
  */
@@ -71,8 +71,8 @@ export const messageRequestTask = defineSealedTask(
 )
 
 /**
- * How many messages a request counts as. A change of email counts as two mails wherever both addresses may have to confirm it:
- * the user, which decides that, has not been read yet.
+ * How many messages a request counts as. A change of email counts as two mails wherever both addresses may have to confirm it.
+ * The user, which decides that, has not been read yet.
  */
 export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, config: CountConfig): number {
   return purpose === 'email_change' ? countEmailChange(config, config.mail.secureEmailChange ? 'both' : 'new') : 1

@@ -223,8 +223,8 @@ export interface MessagePlace<Kind extends ChangeKind = ChangeKind> {
 }
 
 /**
- * Finds slots in which messages of a pending change can be stored again without ending another message: for each kind an empty
- * slot, or a slot whose secrets have expired. A kind without such a place is left out.
+ * Finds slots in which messages of a pending change can be stored again without ending another message. For each kind this is an
+ * empty slot, or a slot whose secrets have expired. A kind without such a place is left out.
  * @param hasAgreed whether one of two addresses has agreed already. The messages of that address are gone, and it gets none
  */
 export async function findFreePlaces<Kind extends ChangeKind>(

@@ -14,9 +14,9 @@ import { type Manager, requireUser, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
 
 /**
- * Runs a change once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its entry in the
- * audit log (console reference: Changes). A repeated request gets the first answer and does nothing. An error of the work rolls
- * back, so the key may be used again.
+ * Runs a change once per Idempotency-Key. The same transaction records its answer under the key, and its entry in the audit log
+ * (console reference: Changes). A repeated request gets the first answer and does nothing. An error of the work rolls back, so
+ * the key may be used again.
  *
  * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for
  * the first at the primary key.
@@ -51,7 +51,7 @@ export function recordOperatorChange<Result>(
 /**
  * Requires that the operator of a change still has the role. The body may have come long after the headers, and another operator
  * may have banned the operator, ended the session or taken the role meanwhile. Their row stays locked until the change is made,
- * so such a change waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
+ * so such a change waits for the change. Two operators who change each other at once lock both rows in the order of their ids. So
  * the second change is judged after the first. A user that the work finds, such as by an email, is locked outside of this order:
  * a change that loses a deadlock runs again.
  */
@@ -267,7 +267,7 @@ export interface OperatorSession {
 }
 
 /**
- * The operator of a session, as the database has it now: the user is not banned and has a console role, and has shown a second
+ * The operator of a session, as the database has it now. The user is not banned, has a console role, and has shown a second
  * factor if one is required or set up. Undefined for any other session.
  */
 export function toOperatorActor(
@@ -276,8 +276,8 @@ export function toOperatorActor(
 ): OperatorActor | undefined {
   if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
   const hasShownFactor = hasAal2Token && session.hasShownFactor
-  // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth
-  // more than its owner believes.
+  // An operator who has set up a factor shows it, as an admin does. Otherwise a password alone would be worth more than its owner
+  // believes.
   if ((mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
   return { id, email: session.email, role: session.consoleRole }
 }

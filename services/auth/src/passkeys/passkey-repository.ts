@@ -118,7 +118,7 @@ function requirePasskey<Found>(row: Found | undefined): Found {
 }
 
 /**
- * Stores the use of a passkey. False when the passkey has been deleted, or its stored counter is not lower: of concurrent answers
+ * Stores the use of a passkey. False when the passkey has been deleted, or its stored counter is not lower. Of concurrent answers
  * with one counter, all but one come from a copy. Authenticators that do not count send 0.
  */
 export async function updatePasskeyUse(

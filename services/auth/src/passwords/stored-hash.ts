@@ -209,7 +209,7 @@ export interface FirebaseParameters {
 /**
  * Turns a hash of Firebase into the form `$firebase-scrypt$ln=…,r=…,p=1$<salt>$<key stream>` that is stored.
  *
- * Firebase derives a key from password and salt by scrypt, and encrypts the project's signer key with it: the hash is the XOR of
+ * Firebase derives a key from password and salt by scrypt, and encrypts the project's signer key with it. The hash is the XOR of
  * the signer key and a key stream. This function removes the signer key by the same XOR. A sign-in compares key streams, so the
  * signer key need not be stored.
  * @param text `$fbscrypt$<salt>$<hash>`, or `$fbscrypt$v=1,n=…,r=…,p=1,ss=<salt separator>,sk=<signer key>$<salt>$<hash>`

@@ -89,9 +89,9 @@ export const clientAddress = fp<{ readonly config: Config }>(
 
 /**
  * The address of the browser for which a console calls. Limits count by it, because all requests come from the address of the
- * console. The refreshes of a console are not limited: a client at the address that tries passwords, or sends cookies of ended
- * sessions, must not stop its operators, and a console sends only tokens that auth has made. Failed passwords count apart from
- * those of a client at the address: the holder of a key may name any address, and must not keep a user there from signing in.
+ * console. The refreshes of a console are not limited. A client at the address that tries passwords or old cookies must not stop
+ * its operators, and a console sends only tokens of auth. Failed passwords count apart from those of a client at the address. The
+ * holder of a key may name any address, and must not keep a user there from signing in.
  */
 function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
   const key = operatorLimitKey(ip)

@@ -16,9 +16,8 @@ import {
 export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 
 /**
- * The limit of operators: how many pages are read and changes made at a time, in all and for one operator. A search for
- * characters that many users have reads many rows, a change may wait for the row of its user, and sign-ins need the other
- * connections.
+ * The limit of operators: how many pages are read and changes made at a time, in all and for one operator. A search may read many
+ * rows, a change may wait for the row of its user, and sign-ins need the other connections.
  */
 export const OPERATOR_LIMIT: ConcurrencyLimitOptions = {
   slots: 4,

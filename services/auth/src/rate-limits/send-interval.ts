@@ -75,7 +75,7 @@ export function confirmationInterval(
 }
 
 /**
- * Uses up the interval of the user at this phone. While the factor is not verified, also uses up the interval of the phone: many
+ * Uses up the interval of the user at this phone. While the factor is not verified, also uses up the interval of the phone. Many
  * users must not send SMS to the phone of a stranger.
  */
 export async function requireFactorIntervals(
@@ -261,8 +261,8 @@ interface WantedAddress {
 }
 
 /**
- * Uses up two intervals of a change of address: the interval of the user, who must not mail many addresses, and the interval of
- * the new address, which many users must not mail. `POST /resend` waits for the change too.
+ * Uses up the interval of the user, who must not mail many addresses. Also uses up that of the new address, which many users must
+ * not mail. `POST /resend` waits for the change too.
  */
 export async function requireChangeIntervals(
   trx: Trx,

@@ -17,8 +17,8 @@ const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
 }
 
 /**
- * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows whose deletion an application object refuses:
- * a batch with such a row is deleted row by row. Rows of tables that inherit stay: the place of a row is its own in its table
+ * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows whose deletion an application object refuses.
+ * A batch with such a row is deleted row by row. Rows of tables that inherit stay: the place of a row is its own in its table
  * alone.
  */
 export async function deleteExpired(

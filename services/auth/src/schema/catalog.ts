@@ -92,9 +92,9 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
 }
 
 /**
- * A role that may create functions in the schema of the tables could make a function that PostgreSQL prefers to its own, because
- * the service looks for names there (`openAuthDatabase`). A role that may make triggers on `users`, or owns the schema, can run
- * code with the rights of the service too.
+ * A role that may create functions in the schema of the tables could make a function that PostgreSQL prefers to its own. The
+ * service looks for names there (`openAuthDatabase`). A role that may make triggers on `users`, or owns the schema, can run code
+ * with the rights of the service too.
  * @returns a line for each right or object of others there, with advice
  */
 export async function listStrangers(db: QueryExecutorProvider, { schema, prefix }: Names): Promise<readonly string[]> {

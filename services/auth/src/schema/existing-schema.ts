@@ -15,8 +15,8 @@ const SHARED_TABLES = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_am
 type Restore = (db: Kysely<unknown>) => Promise<void>
 
 /**
- * Looks at the schema before the first migration. Tables that nobody has used yet are dropped: the PostgreSQL image of Supabase
- * makes them, and functions of the schema, for the first versions of supabase/auth.
+ * Looks at the schema before the first migration. Tables that nobody has used yet are dropped. The PostgreSQL image of Supabase
+ * makes them and functions for the first versions of supabase/auth.
  * @returns a function that gives the new tables the owners and rights of the dropped tables
  * @throws Error when the schema belongs to supabase/auth, or has tables of others, or when the user may not create schemas
  */

@@ -5,8 +5,8 @@ import type { AuthTables } from '../database.ts'
 import { hasUpstreamTables } from './existing-schema.ts'
 
 /**
- * The tables that supabase/auth has too, which keep the privileges that it has granted, and the view `user_factors`, which reads
- * with the rights of its reader.
+ * The tables that supabase/auth has too keep the privileges that it has granted. The view `user_factors` reads with the rights of
+ * its reader.
  */
 type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
 
@@ -52,8 +52,8 @@ export const REFUSING_FUNCTION = 'refuse_old_server'
 const OWN_TRIGGERS = ['list_user', 'claim_user'] as const
 
 /**
- * In an adopted database, leaves the own tables of this service to their owner alone: default privileges of the schema may have
- * granted new tables and functions to the roles of PostgREST. Elsewhere nothing changes.
+ * In an adopted database, leaves the own tables of this service to their owner alone. Default privileges may have granted new
+ * tables and functions to the roles of PostgREST. Elsewhere nothing changes.
  * @param except names that tables of supabase/auth have until the switch
  */
 export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {

@@ -102,7 +102,7 @@ interface EndedByAdmin {
 }
 
 /**
- * Ends sessions of a user for an admin, with the work that they have started and the passkeys that they have registered: a thief
+ * Ends sessions of a user for an admin, with the work that they have started and the passkeys that they have registered. A thief
  * may have done both (reference: Work of sessions). @returns how many sessions there were
  */
 export async function endSessionsByAdmin(

@@ -95,7 +95,7 @@ async function isFresh({ db, now }: Pick<NonceDeps, 'db' | 'now'>, { session }: 
 }
 
 /**
- * Methods of a user who may have forgotten their password. They count only for an earlier address of the user: a thief of a
+ * Methods of a user who may have forgotten their password. They count only for an earlier address of the user. A thief of a
  * session can change the address, and sign in with the new one.
  */
 const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
@@ -190,7 +190,7 @@ interface CheckedNonce {
 
 /**
  * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): the email, or the phone. Where a new password
- * needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it. Undefined
+ * needs a nonce, an address that was changed within a day does not count. A thief of the session may have changed it. Undefined
  * where no address counts.
  */
 export async function findNonceAddress(

@@ -132,8 +132,8 @@ const refreshSessions: PreparedQuery<RefreshRequests, RefreshRow & NumberedRow> 
 
 /**
  * Exchanges refresh tokens for their children in one transaction, one after the other: all of them, or none when it throws.
- * @returns a result for each, in the same order; undefined when another transaction held the user or the session; `busy` for
- *   all when another lock was not had in time, such as a table's
+ * @returns a result for each, in the same order; undefined when another transaction held the user or the session; `busy` for all
+ * when a lock such as a table's was not had in time
  */
 async function updateSessions(
   pools: Pools,

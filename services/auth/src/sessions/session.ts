@@ -155,8 +155,8 @@ export interface UpstreamSession {
 /**
  * The refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an answer still
  * has.
- * @returns undefined if no key of the service decrypts the key of the session, or if the key is shorter than the keys that
- * supabase/auth makes: a reader of the row could compute its tokens
+ * @returns undefined if no key of the service decrypts the key of the session, or if the key is so short that a reader of the row
+ * could compute tokens
  */
 export function deriveUpstreamTokens(
   keys: EncryptionKeys,

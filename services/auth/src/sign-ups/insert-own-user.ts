@@ -167,8 +167,8 @@ function hasRecentMessage(
 }
 
 /**
- * The user who confirms a sign-up by this code takes the account over with the values of this request: without a password, with
- * its metadata and in its audience. A stranger may have signed up with other values.
+ * The user who confirms a sign-up by this code takes the account over with the values of this request. It has no password. A
+ * stranger may have signed up with other values.
  */
 async function keepWantedContent(
   trx: Trx,
@@ -253,8 +253,8 @@ export async function mailInvitation(
 }
 
 /**
- * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces the values that a stranger
- * may have left: the metadata of a sign-up, and, in an unclaimed account, the password and unverified identities at providers.
+ * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces the metadata of a sign-up,
+ * which a stranger may have left. In an unclaimed account it also replaces the password and unverified identities at providers.
  */
 export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   return getOrCreate(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')

@@ -28,7 +28,7 @@ const EVERY_MINUTE = '* * * * *'
 const RUN_MS = 20_000
 /**
  * The most batches of a walk in a run that find few rows, which is a million rows a minute. So a walk past the tokens of ten
- * million users who stay signed in takes ten minutes, and two seconds of one connection in each minute.
+ * million signed-in users takes ten minutes, and two seconds of one connection in each.
  */
 const SPARSE_BATCHES_MAX = 1_000
 /**

@@ -66,8 +66,8 @@ export interface FinishAuthorizationInput {
 }
 
 /**
- * How a sign-in at a provider ends: with a session, in a PKCE flow with an auth code, or with an error, which
- * the page that began the flow gets.
+ * How a sign-in at a provider ends: with a session, in a PKCE flow with an auth code, or with an error for the page that began
+ * it.
  */
 export type FinishedAuthorization = { readonly redirectTo: string } & (
   | {

@@ -120,8 +120,8 @@ function isExchanged(result: RefreshResult): result is Extract<RefreshResult, { 
 const METHOD = 'token_refresh'
 
 /**
- * Calls the hook, where it is on, before the token is used up. If the hook were called afterwards and could not be reached for
- * longer than the reuse interval, a client that repeats its request would look like a thief.
+ * Calls the hook, where it is on, before the token is used up. Otherwise, while the hook cannot be reached for longer than the
+ * reuse interval, a client that repeats its request would look like a thief.
  */
 async function prepareClaims(
   deps: Pick<GrantRefreshTokenDeps, 'config' | 'pools' | 'now' | 'signingKeys' | 'hooks'>,

@@ -35,8 +35,8 @@ type CreateCustomProviderDeps = AuditDeps &
   }
 
 /**
- * Adds a provider (reference: Custom providers). The identifier of a deleted one is given again for the same issuer and the same
- * claim of the subject alone while its identities are there.
+ * Adds a provider (reference: Custom providers). While a deleted provider has identities, its identifier is given again for the
+ * same issuer and claim of the subject alone.
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,

@@ -160,7 +160,7 @@ async function requireAllowed(
 }
 
 /**
- * Requires that no other user has the new addresses. Anybody may become an anonymous user, so such a user learns only of a taken
+ * Requires that no other user has the new addresses. Anybody may become an anonymous user. So such a user learns only of a taken
  * address that would be applied at once, as from POST /signup. Otherwise a taken address is answered like a free one, and gets no
  * message.
  */

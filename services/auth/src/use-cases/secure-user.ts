@@ -25,8 +25,8 @@ export interface SecuredUser {
 }
 
 /**
- * Ends the sessions, passkeys, factors and recovery codes of a user that were made at a time or later, and the flows that any
- * session has started. The user is notified (reference: Securing an account).
+ * Ends the sessions, passkeys, factors and recovery codes of a user that were made since a time, and the flows of all sessions.
+ * The user is notified (reference: Securing an account).
  */
 export async function secureUser<Answer>(
   deps: AuditDeps & NotifyDeps & { readonly db: Db },

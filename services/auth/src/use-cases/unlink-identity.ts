@@ -69,7 +69,7 @@ async function removePhone(trx: Trx, { now }: Pick<UnlinkIdentityDeps, 'now'>, u
  * Replaces the user's email where the unlinked identity brought it. The user gets the email of another identity, which must be
  * verified, because access tokens present it as the user's own. Without another identity that has an email the user has none.
  * Refuses to unlink if all other emails are taken or not verified. Also refuses if the user has confirmed the email: a stolen
- * session could remove it otherwise, so it must be changed by a change of email.
+ * session could remove it otherwise. It must be changed by a change of email.
  */
 async function replaceEmail(
   trx: Trx,

@@ -57,7 +57,7 @@ export async function claimAccountEmail(trx: Trx, email: string, userId: string)
 
 /**
  * Locks the owner of an identifier as `lockIdentifierOwner` does, before another person proves to be the owner. An unverified
- * email of a provider is released first: the account may belong to a stranger who waits until the owner of the email confirms it.
+ * email of a provider is released first. The account may belong to a stranger who waits until the owner of the email confirms it.
  *
  * Lock order: the account that loses the email, or its owner. No transaction takes both: once an account has lost the email,
  * nobody owns it.
@@ -189,7 +189,7 @@ const ACCOUNT_ATTEMPTS_MAX = 10
 
 /**
  * Runs a transaction that decides whose an external account is. Runs it again when another request has taken the account or its
- * address meanwhile: the unique indexes find that, and the next attempt sees the owner.
+ * address meanwhile. The unique indexes find that, and the next attempt sees the owner.
  */
 export function withUniqueAccount<Result>(
   { db, names }: IndexedDatabase,
@@ -224,8 +224,8 @@ export interface ConfirmerDeps {
 }
 
 /**
- * Removes the possible traces of a stranger from an account that has just been confirmed: every way to sign in or stay signed in,
- * and pending changes. The account gets the password of the user who confirms, or none.
+ * Removes the possible traces of a stranger from an account that has just been confirmed. These are all ways to sign in or stay
+ * signed in, and pending changes. The account gets the password of the user who confirms, or none.
  * @param user locked, as they were before
  */
 export async function takeOverAccount(
@@ -265,7 +265,7 @@ export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: Us
 
 /**
  * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. After the first sign-in or
- * with a second factor, an invitation proves only the address: an admin may have set it since, and anybody can have its
+ * with a second factor, an invitation proves only the address. An admin may have set it since, and anybody can have its
  * confirmation sent again.
  */
 export async function awaitsFirstSignIn(
@@ -295,7 +295,7 @@ export interface UnconfirmedUser {
 
 /**
  * Makes the answer of a sign-up that waits for its confirmation. A sign-up with a taken identifier gets the answer of the same
- * function, with ids that nobody has, so it looks like a fresh sign-up (reference: Duplicate sign-ups).
+ * function, with ids that nobody has. So it looks like a fresh sign-up (reference: Duplicate sign-ups).
  */
 export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
   const { identifier, now, userId } = input

@@ -218,7 +218,7 @@ const NEW_PASSWORD = 'UPDATE_PASSWORD'
 const FACTORS: readonly string[] = ['otp', 'webauthn', 'webauthn-passwordless', 'recovery-authn-codes']
 
 /**
- * A user in the export of a realm of Keycloak. A password that the user has to replace at the next sign-in is left out: an admin
+ * A user in the export of a realm of Keycloak. A password that the user has to replace at the next sign-in is left out. An admin
  * knows it, and this service would not end it.
  */
 export const KeycloakUser = z

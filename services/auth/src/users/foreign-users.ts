@@ -29,7 +29,7 @@ const Values = z
 
 /**
  * The addresses of a cell; undefined where a part of it is none. A local part may hold a bar, and a quoted one all other
- * separators too: then a part of one address could be the whole address of another person.
+ * separators too. Then a part of one address could be the whole address of another person.
  */
 const Emails = Values.transform((parts) => (parts.every((part) => /^[^"@]+@[^"@]+$/.test(part)) ? parts : undefined))
 

@@ -24,8 +24,8 @@ const LIMITS: ExportLimits = { user: MEBI, value: 64 * MEBI }
 const TOKEN_CHARACTERS = 4
 
 /**
- * Reads the users of an export of any size, one at a time: the `users` of a document of Firebase or Keycloak,
- * the `Users` of Cognito, the lines or the list of Auth0, the rows of Clerk. An error may come after users.
+ * Reads the users of an export of any size, one at a time. They are the `users` of Firebase or Keycloak, the `Users` of Cognito,
+ * the lines or the list of Auth0, or the rows of Clerk. An error may come after users.
  * @throws Error where the bytes are not such an export, or a value is too long
  */
 export async function* readForeignUsers(

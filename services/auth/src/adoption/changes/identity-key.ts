@@ -142,8 +142,8 @@ export async function removePhoneValue(trx: Kysely<unknown>, place: Place): Prom
 }
 
 /**
- * Lists the objects of others that need the type of factors as it is: views, policies, partial indexes and checks that name the
- * type or its column, and the properties that a new type would lack. The view of this service goes before the type.
+ * Lists the objects of others that need the type of factors as it is. They are views, policies, partial indexes and checks that
+ * name it, and properties that a new type would lack. The view of this service goes before the type.
  */
 export async function listTypeNeeds(db: QueryExecutorProvider, { schema }: Place): Promise<readonly string[]> {
   const { rows } = await sql<{ need: string }>`

@@ -20,8 +20,8 @@ const OLDEST_VERSION = '20221215195900'
 const NEWEST_VERSION = '20260625000000'
 
 /**
- * The progress of an earlier run: it has begun to make tables of this service, has switched, or has also copied the audit log; or
- * undo has become impossible since.
+ * The progress of an earlier run. `begun`: it has made tables of this service. `finished`: it has copied the audit log too, or
+ * undo has become impossible.
  */
 export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished' | 'forgotten'
 

@@ -8,8 +8,8 @@ import { findVersion } from '../upstream-tables.ts'
 import { notAfter } from './copy-live-rows.ts'
 
 /**
- * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does: the
- * child of a token has the next number, which must be free.
+ * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does. The child of a token has
+ * the next number, which must be free.
  */
 const CHAIN_GAP = 1_000_000_000
 

@@ -27,8 +27,8 @@ export function importPlacesOf(names: Names): ImportPlaces {
 
 /**
  * The record of an import, which the first run makes.
- * @throws Error where the source is another one than in the runs before, or a standby in an earlier state, or a schema of this
- * name is not the user's own
+ * @throws Error where the source is another one or a standby in an earlier state, or where a schema of this name is not the
+ * user's own
  */
 export async function openRecord({
   trx,
@@ -58,8 +58,8 @@ export async function openRecord({
 
 /**
  * Records how far the source has gone, from one run to the next. A standby that lags would bring back an older state than an
- * earlier run has taken from the primary: a changed password, or an ended session. A primary has the valid state, even if a
- * failover has lost changes of an earlier primary.
+ * earlier run took from the primary, such as an ended session. A primary has the valid state, even if a failover has lost changes
+ * of an earlier primary.
  * @throws Error where the source is a standby, and the run before has read a later state
  */
 async function advance(
@@ -100,7 +100,7 @@ async function moveSequence(trx: Kysely<unknown>, { names }: ImportPlaces, highe
 }
 
 /**
- * `taken` has the state of each user, flow and provider at the source and here, as sums of hashes of its rows; `own_print` is
+ * `taken` has the state of each user, flow and provider at the source and here, as sums of hashes of its rows. `own_print` is
  * NULL where it has no row here. `taken_days` has the same for the entries of the audit log, by day.
  */
 async function createRecord(
@@ -164,7 +164,7 @@ const COMPARED = [
 ] as const
 
 /**
- * Finds the rows that are new, changed or gone at the source since the run before, and holds back users, flows and providers that
+ * Finds the rows that are new, changed or gone at the source since the run before. Holds back users, flows and providers that
  * have changed here too. A row that is gone on both sides needs nothing.
  */
 export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {

@@ -179,7 +179,7 @@ const ROW_CHARACTERS = 64 * 1024
 
 /**
  * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of the source become
- * texts, and so does an answer that is no type: it becomes a part of a statement here, and the source may belong to a stranger.
+ * texts, and so does an answer that is no type. It becomes a part of a statement here, and the source may belong to a stranger.
  */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
   await createOwnSchema(trx, places.kept)

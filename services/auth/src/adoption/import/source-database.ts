@@ -109,8 +109,8 @@ export async function listForeignKeys({ db, names: { schema } }: Source): Promis
 }
 
 /**
- * Reading a table runs code of its owner: functions of a cast to `json`, or in the predicate of an index. It runs with the
- * rights of the reader, so the reader may have none by which it could leave the database, not even by SET ROLE.
+ * Reading a table runs code of its owner: functions of a cast to `json`, or in the predicate of an index. It runs with the rights
+ * of the reader. So the reader may have no right by which it could leave the database, not even by SET ROLE.
  * @throws Error where the user is a superuser of the source, or may run programs or use files of its server
  */
 export async function requireHarmlessReader({ db }: Source): Promise<void> {

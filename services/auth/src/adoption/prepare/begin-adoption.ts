@@ -74,8 +74,8 @@ export async function beginAdoption(
 }
 
 /**
- * Keeps other runs away. The lock belongs to a connection, because an index that is made without a lock waits for every open
- * transaction, and one of them would hold the lock.
+ * Keeps other runs away. The lock belongs to a connection. An index that is made without a lock waits for every open transaction,
+ * and one of them would hold the lock.
  * @throws Error while another run is at work
  */
 export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<T>): Promise<T> {
@@ -195,7 +195,7 @@ export async function dropEmailIndex(trx: Kysely<unknown>, names: Names): Promis
 
 /**
  * Restores the record of a prepared adoption from the state of its tables. The schema of the tables alone may have been restored,
- * such as by `pg_dump --schema=auth`: the copies, the triggers and the record are gone, and columns, indexes and tables are
+ * such as by `pg_dump --schema=auth`. Then the copies, the triggers and the record are gone, and columns, indexes and tables are
  * there.
  * @returns undefined where nothing is prepared
  */

@@ -251,9 +251,9 @@ const CHANGES: Readonly<Record<GainingTable, readonly Values[]>> = {
 const TOUCHED: Values = { last_sign_in_at: NOW, updated_at: NOW }
 
 /**
- * Writes that fire the triggers of a table, as the old service writes: of no row, which fires triggers for statements, of a row
- * of the table, and of a new row. An UPDATE names all columns, since a trigger may be for some of them. Every name has its
- * schema, because the search path is that of the old service.
+ * Writes that fire the triggers of a table, as the old service writes. They are of no row, which fires triggers for statements,
+ * of a row of the table, and of a new row. An UPDATE names all columns, since a trigger may be for some of them. Every name has
+ * its schema, because the search path is that of the old service.
  * @param tgtypes the kinds of the triggers that are tried (`pg_trigger.tgtype`)
  */
 async function listTrialSteps(

@@ -32,9 +32,9 @@ const OUTWARD = ['dblink', 'http', 'wrappers']
 const WORDS_MAX = 200
 
 /**
- * Adds the columns of this service to each table that gets some, runs the triggers of others on it, parses the functions of
- * others that name it, and rolls back. The text of a function does not reveal its use of a row. A function that fails on the
- * present table cannot be judged. A table without triggers and functions of others is not locked.
+ * Adds the columns of this service to each table that gets some. Runs the triggers of others on it, parses their functions that
+ * name it, and rolls back. The text of a function does not reveal its use of a row. A function that fails on the present table
+ * cannot be judged. A table without triggers and functions of others is not locked.
  */
 export async function tryWrites(db: Kysely<unknown>, names: Names, reach: TrialReach): Promise<Trial> {
   const { path } = await listOpenTriggers(db, names)
@@ -202,10 +202,10 @@ interface Found extends SqlFunction {
  * Finds the functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body when such a function
  * is made, unless its callers define its result.
  *
- * Parsing a body may run code with the rights of the parsing role: the input of a type checks its domains, which are conditions
- * of their owner. So a function is tried only if no stranger owns it, or could have made an operator, a function or a type in a
- * schema of its path. A role is no stranger if it may make triggers on the table, owns the function of such a trigger, or may act
- * as the owner of the table: its code runs with these rights anyway.
+ * Parsing a body may run code with the rights of the parsing role. The input of a type checks its domains, which are conditions
+ * of their owner. So a function is tried only if no stranger owns it, and none could have made an operator, a function or a type
+ * in its path. A role is no stranger if it may make triggers on the table, owns the function of such a trigger, or may act as the
+ * owner of the table. Its code runs with these rights anyway.
  */
 async function listSqlFunctions(db: QueryExecutorProvider, names: Names, table: string): Promise<SqlFunctions> {
   const { rows } = await sql<Found>`

@@ -6,8 +6,8 @@ import { gaining } from '../changes/added-columns.ts'
 import type { JudgedFunction } from './try-writes.ts'
 
 /**
- * Lists the columns of others that have the type of the rows of a table that gets columns, also within an array, a domain or
- * another type: PostgreSQL refuses to change such a table.
+ * Lists the columns of others whose type is the row of a table that gets columns, also within an array, a domain or another type.
+ * PostgreSQL refuses to change such a table.
  * @returns a line for each, with advice
  */
 export async function listRowColumns(

@@ -96,9 +96,9 @@ const INDEX = /^index (.+)$/
 const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 
 /**
- * Lists the additions of others to the tables of this service since the switch, which `adopt --undo` drops: triggers, policies,
- * rules, indexes, columns, constraints, statistics, defaults, comments, rights, publications, and functions with names of its
- * own. They would go with the tables in silence. The tables that stay keep theirs.
+ * Lists the additions of others to the tables of this service since the switch, which `adopt --undo` drops. They are triggers,
+ * policies, rules, indexes, columns, constraints, statistics, defaults, comments, rights, publications, and functions with names
+ * of its own. They would go with the tables in silence. The tables that stay keep theirs.
  * @returns each in a line, such as `policy mine of table refresh_tokens`
  */
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {

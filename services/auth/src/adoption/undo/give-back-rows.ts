@@ -58,8 +58,8 @@ const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
 }
 
 /**
- * Fills columns whose NULL supabase/auth cannot read: the secrets of phones and security keys, rows that an application has
- * inserted, and pending changes of address that an earlier build of this service has ended with NULL.
+ * Fills columns whose NULL supabase/auth cannot read. They are secrets of phones and security keys, and columns of rows that an
+ * application or an earlier build of this service has written.
  */
 async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
   for (const [table, blanks] of Object.entries(NEVER_NULL)) {
@@ -139,10 +139,10 @@ async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
 }
 
 /**
- * Ends the codes that were no longer usable here. supabase/auth counts no attempts, and its link is made of the code, so a code
- * without attempts left would work there again. So would the code of a user who is confirmed or has another address since, and a
- * code that was not copied, such as an expired one, if its user has changed since: `users` may have the time of a later message,
- * by which supabase/auth judges the code.
+ * Ends the codes that were no longer usable here. A code without attempts left would work at supabase/auth again, which counts
+ * none and makes its link of the code. So would the code of a user who is confirmed or has another address since, and a code that
+ * was not copied, such as an expired one, if its user has changed since: `users` may have the time of a later message, by which
+ * supabase/auth judges the code.
  */
 async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: GiveBackContext): Promise<void> {
   const [users, copied] = [names.id('users'), sql.id(kept, COPIED_CODES)]

@@ -79,8 +79,8 @@ export async function listSpoiltFactors(
 }
 
 /**
- * Returns a function that writes a secret in the form of supabase/auth: encrypted if supabase/auth has encrypted other secrets by
- * a key that this service has too, and otherwise in clear text. It returns undefined for a spoilt secret.
+ * Returns a function that writes a secret in the form of supabase/auth. It is encrypted if this service has a key by which
+ * supabase/auth has encrypted others, and otherwise clear text. It returns undefined for a spoilt secret.
  */
 async function prepareSecretWriter({
   trx,

@@ -91,9 +91,9 @@ const OPEN_FLOWS = 'open flows'
 const TOKENS_WITHOUT_SESSION = 'tokens without session'
 
 /**
- * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a
- * token each and 100,000 entries of the audit log, the first part took 7 s of processor time and the second
- * one 4 s (`bench/src/speed/adopt-size.ts`). About as much again is for the waits of a disk.
+ * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a token each and
+ * 100,000 entries of the audit log, the parts took 7 s and 4 s of processor time (`bench/src/speed/adopt-size.ts`). About as much
+ * again is for the waits of a disk.
  */
 const COSTS = {
   prepare: { emptySeconds: 5, rates: { users: 10_000, sessions: 20_000, refresh_tokens: 20_000 } },

@@ -42,8 +42,8 @@ import { findVersion } from '../upstream-tables.ts'
  * factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error if no adoption has begun, its undo was forgotten, a run of `adopt` is at work, a right or a key is missing, this
- * service still serves, or an object of others depends on its tables
+ * @throws Error where no adoption can be undone, while a run or this service is at work, and where a right, a key or a dependent
+ * object is in the way
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: Omit<AdoptionDeps, 'now'>,
@@ -106,8 +106,8 @@ async function requireStopped(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Until the switch, later migrations of the old service stay valid. After it, they have run on tables of this service in place of
- * its own, so the database would count them as done and lack their changes.
+ * Until the switch, later migrations of the old service stay valid. After it, they have run on tables of this service. The
+ * database would count them as done and lack their changes.
  */
 async function requireSameVersion(
   db: Kysely<unknown>,
