@@ -11,7 +11,7 @@ export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoU
 export const UNKNOWN_ACTOR: AuditActor = { id: null, email: null, phone: null, userMetadata: {}, isSsoUser: false }
 
 /** Stands for an actor without an id, as clients of the audit log know it. */
-const NOBODY = NIL_UUID
+const NO_ACTOR_ID = NIL_UUID
 
 /** Audit actions and the group of each (reference: Audit log). */
 const LOG_TYPES = {
@@ -114,7 +114,7 @@ const NAME_LENGTH_MAX = 120
 function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknown> {
   const name = actor.userMetadata.full_name
   return {
-    actor_id: actor.id ?? NOBODY,
+    actor_id: actor.id ?? NO_ACTOR_ID,
     actor_username: auditName(actor),
     ...(typeof name === 'string' && name !== '' ? { actor_name: name.slice(0, NAME_LENGTH_MAX).toWellFormed() } : {}),
     actor_via_sso: actor.isSsoUser,

@@ -24,7 +24,7 @@ import {
   type TokensOfRetired,
 } from '../use-cases/manage-signing-keys.ts'
 import { reencryptSecrets } from '../use-cases/reencrypt-secrets.ts'
-import { getUserId, OPERATOR } from './operator-deps.ts'
+import { COMMAND_ADMIN, getUserId } from './operator-deps.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
@@ -139,7 +139,7 @@ function recordKeyChange<Result>(kid: string, toChanges: (result: Result) => Key
     if (changes === undefined) return result
     const action = 'signing-keys.manage'
     const traits = { action, object: { kind: 'signing-key', id: kid }, changes }
-    await recordAudit(trx, deps, { action: `operator.${action}`, actor: OPERATOR.actor, ip: '', traits })
+    await recordAudit(trx, deps, { action: `operator.${action}`, actor: COMMAND_ADMIN.actor, ip: '', traits })
     return result
   }
 }

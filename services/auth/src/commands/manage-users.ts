@@ -22,7 +22,7 @@ import { requireMetadata } from '../users/metadata.ts'
 import { getManagedProfile, type Profile } from '../users/profile-repository.ts'
 import { isBanned, shownAppMetadata, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
-import { BY_COMMAND, OPERATOR, operatorContext, requireUserId } from './operator-deps.ts'
+import { BY_COMMAND, COMMAND_ADMIN, operatorContext, requireUserId } from './operator-deps.ts'
 
 /** `auth users secure`: ends what was made of a user since a time (reference: Securing an account). */
 const secureUserCommand: OperatorCommand<OperatorDeps> = {
@@ -50,7 +50,7 @@ function recordSecuring(userId: string, since: Date): RunWork<SecuredUser, Secur
     const secured = await work()
     const changes = { since: since.toISOString(), ...secured }
     const traits = { action: 'users.secure', object: { kind: 'user', id: userId }, changes }
-    const entry = { actor: OPERATOR.actor, target: { id: userId }, ip: '', traits }
+    const entry = { actor: COMMAND_ADMIN.actor, target: { id: userId }, ip: '', traits }
     await recordAudit(trx, deps, { action: 'operator.users.secure', ...entry })
     return secured
   }
@@ -184,7 +184,7 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
     app_metadata: object(options.appMetadata),
   } satisfies AdminUserFields)
   await deps.jobs.open()
-  const asked = { admin: OPERATOR, id: text(options.id), wanted, context: operatorContext(deps.config) }
+  const asked = { admin: COMMAND_ADMIN, id: text(options.id), wanted, context: operatorContext(deps.config) }
   const created = await createUser(deps, asked, runWorkAlone)
   return format === 'json' ? viewUser(created) : describeUser(created, deps.now())
 }
@@ -214,7 +214,11 @@ async function invite(deps: OperatorDeps, { words: [email = ''], options, format
   const context = operatorContext(deps.config, text(options.redirectTo))
   const data = requireMetadata(deps.config, object(options.userMetadata))
   await deps.jobs.open()
-  const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context }, runWorkAlone)
+  const invited = await inviteUser(
+    deps,
+    { admin: COMMAND_ADMIN, email: requireEmail(email), data, context },
+    runWorkAlone,
+  )
   return format === 'json' ? viewUser(invited) : describeUserBriefly(invited, deps.now())
 }
 
@@ -223,7 +227,7 @@ async function link(deps: OperatorDeps, { words: [email = ''], options, format }
   const context = operatorContext(deps.config, text(options.redirectTo))
   await deps.jobs.open()
   const generated = await generateLink(deps, {
-    admin: OPERATOR,
+    admin: COMMAND_ADMIN,
     type,
     email: requireEmail(email),
     newEmail: requireNewEmail(type, text(options.newEmail)),

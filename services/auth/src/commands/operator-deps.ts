@@ -61,7 +61,7 @@ function createOperatorLog({ server, database }: AuthConfig): ServiceLogger {
 }
 
 /** The admin who runs a command, for the audit log (reference: Audit log). */
-export const OPERATOR: Admin = {
+export const COMMAND_ADMIN: Admin = {
   userId: null,
   sessionId: null,
   requireMayManage: () => undefined,
@@ -70,7 +70,7 @@ export const OPERATOR: Admin = {
 }
 
 /** The caller of every command, for the use cases of admins: it acts on users of any audience, and no client is behind it. */
-export const BY_COMMAND = { admin: OPERATOR, audience: undefined, ip: '' } as const
+export const BY_COMMAND = { admin: COMMAND_ADMIN, audience: undefined, ip: '' } as const
 
 /**
  * The context of a command, in place of the context of a request. No client is behind a command, so no client is limited.

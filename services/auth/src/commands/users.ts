@@ -25,7 +25,7 @@ import { toForeignUser } from '../users/foreign-users.ts'
 import type { LeftOut } from '../users/imported-user.ts'
 import { type Line, readForeignUsers, readLines } from '../users/read-foreign-users.ts'
 import { manageUsers } from './manage-users.ts'
-import { OPERATOR } from './operator-deps.ts'
+import { COMMAND_ADMIN } from './operator-deps.ts'
 
 export interface UsersCommandOptions extends TransferOptions {
   readonly operator: Operator<OperatorDeps>
@@ -119,7 +119,7 @@ async function runImport(
     report(`user ${number}: ${printable(reason)}`)
   }
   const summary = await importUsers(deps, {
-    admin: OPERATOR,
+    admin: COMMAND_ADMIN,
     lines:
       flags.from === undefined
         ? readLines(named === undefined ? stdin : createReadStream(named))
