@@ -158,7 +158,7 @@ export const answers: readonly Accepted[] = [
   { at: '* / built-in texts / *', path: 'hasText', reason: 'Ours is a superset: mails have a plain text too.' },
 ]
 
-const JSON_EDGES = 'Unknown paths and wrong methods are answered as JSON, before anybody is asked who calls.'
+const JSON_EDGES = 'Unknown paths and wrong methods are answered as JSON, before the caller is authenticated.'
 const MISSING = 'All that supabase/auth has: this part is not built.'
 
 export const edges: readonly Accepted[] = [

@@ -43,7 +43,7 @@ const probes: readonly Probe[] = [
   },
 ]
 
-const password = 'not the password of anybody'
+const password = 'not the password of any user'
 const pairs = readCount('pairs', 500)
 let unknown = 0
 await using bench = await openBench()

@@ -71,7 +71,7 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
       ...(operation ? judgeDocumented(operation, answer, request) : isPage ? [] : judgeBeside(answer, request)),
       ...findInternals(
         `${[...answer.headers].join('\n')}\n${answer.text}`,
-        isOfOperators(path) ? 'operator' : 'anybody',
+        isOfOperators(path) ? 'operator' : 'client',
       ),
       ...findSecrets(`${[...answer.headers].join('\n')}\n${answer.text}`, secrets()),
     ]
@@ -181,7 +181,7 @@ const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
 const NETWORK = ['the network', /\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/] as const
 
 /** Names the internals that an answer reveals. @param text body and headers */
-export function findInternals(text: string, reader: 'anybody' | 'operator' = 'anybody'): readonly string[] {
+export function findInternals(text: string, reader: 'client' | 'operator' = 'client'): readonly string[] {
   const internals = reader === 'operator' ? INTERNALS : [...INTERNALS, NETWORK]
   return internals.flatMap(([what, pattern]) => {
     const found = pattern.exec(text)

@@ -320,7 +320,7 @@ describe.runIf(canTestWith('chromium'))('the work of operators, in Chromium', ()
     async (_what, role, steps) => {
       const page = await signedIn.get(role)?.newPage()
       if (page === undefined) return expect.fail(`nobody is signed in as ${role}`)
-      // While anybody listens, Chromium asks the test for files and opens no window of its own. It hears of a listener
+      // While there is a listener, Chromium asks the test for files and opens no window of its own. It hears of a listener
       // some time after, so one that comes with the key press is too late on a busy machine.
       page.on('filechooser', () => undefined)
       await page.goto(test.origin)
@@ -374,7 +374,7 @@ async function play(page: Page, steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** The name of the field, link or button that has the focus, as a reader is told it. A heading may have the name of a button. */
+/** The name of the field, link or button that has the focus, as a screen reader announces it. A heading may have the name of a button. */
 const FOCUSED_NAME = `(({ labels, innerText, ariaLabel, tabIndex }) =>
   tabIndex < 0 ? '' : (ariaLabel ?? labels?.[0]?.innerText ?? innerText ?? '').replaceAll('\u00a0', ' ').trim())(document.activeElement)`
 

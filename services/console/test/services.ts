@@ -69,7 +69,7 @@ const WORK_MS = 5_000
 export interface RunningService {
   readonly name: ServiceName
   readonly url: string
-  /** Runs a command of the service, and returns what it prints. */
+  /** Runs a command of the service, and returns its output. */
   readonly command: (...words: string[]) => Promise<string>
   /**
    * Makes a user an operator, as `auth users assign-role` does. The command would open connections of its own for each of the

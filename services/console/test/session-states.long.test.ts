@@ -124,7 +124,7 @@ async function removeFactor({ user }: Operator): Promise<void> {
 }
 
 /**
- * Removes the factor of an operator. Where everybody shows a second factor, a process without the access token of the session
+ * Removes the factor of an operator. If every operator needs a second factor, a process without the access token of the session
  * refreshes the session.
  */
 async function exploreRemoval(found: Set<string>): Promise<void> {

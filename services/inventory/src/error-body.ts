@@ -111,7 +111,7 @@ const byStatus = {
 } as const
 const errorsByStatus: Readonly<Record<number, ErrorFactory>> = byStatus
 
-/** Errors of the router and of Node.js arrive here too. Their codes tell them apart. */
+/** Errors of the router and of Node.js arrive here too. Their codes distinguish them. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return errorVocabulary.uriTooLong(cause)

@@ -7,7 +7,7 @@ import { ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 // has the texts about one value, and packages/endpoints/src/error-texts.ts the errors that the framework finds.
 
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
-/** @param problem what the framework could not read, in its words */
+/** @param problem the problem of the request, in the words of the framework */
 export const malformedRequest = defineError(
   400,
   'BAD_REQUEST',
@@ -94,7 +94,7 @@ export const quantityAboveLimit = defineError(409, 'CONFLICT', 'The quantity on 
 export const reservationCommitted = defineError(409, 'CONFLICT', 'The reservation is committed.')
 export const reservationReleased = defineError(409, 'CONFLICT', 'The reservation is released.')
 export const reservationExpired = defineError(409, 'CONFLICT', 'The reservation has expired.')
-/** `details.remaining` is what remains of the reservation. */
+/** `details.remaining` is the remaining quantity of the reservation. */
 export const aboveRemaining = defineError(409, 'CONFLICT', 'The reservation has less left than this quantity.')
 export const keyRunning = defineError(409, 'CONFLICT', 'A request with this Idempotency-Key is still running.', {
   'Retry-After': '1',

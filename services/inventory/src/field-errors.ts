@@ -1,7 +1,7 @@
 // The texts about one value of a request that a schema refuses. They are a part of the catalogue in errors.ts. A client reads it
 // behind the path of the value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the
-// schema or function that refuses the value. What the framework refuses too has its text in
-// packages/endpoints/src/error-texts.ts, such as `VALUE_TEXTS.required`: what is missing or unknown, numbers,
+// schema or function that refuses the value. A value that the framework refuses too has its text in
+// packages/endpoints/src/error-texts.ts, such as `VALUE_TEXTS.required`: missing or unknown members, numbers,
 // words and booleans. The schema that declares the field has the limits of a number.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'

@@ -84,10 +84,10 @@ describe('logs/app.log', () => {
     await move({ type: 'receive', ...unit })
     const releasedId = (await reserve(unit)).json().data.id
     for (const _ of [1, 2]) await ask('DELETE', `/reservations/${releasedId}`)
-    const told = (await linesOf('stock')).map(({ event, movement_ids, reservation_id }) => ({
+    const events = (await linesOf('stock')).map(({ event, movement_ids, reservation_id }) => ({
       ...{ event, movement_ids, reservation_id },
     }))
-    expect(told).toEqual([
+    expect(events).toEqual([
       { event: 'stock.moved', movement_ids: [movementId] },
       { event: 'reservation.created', reservation_id: reservationId },
       // A repeat has no effect, so its line names no event.

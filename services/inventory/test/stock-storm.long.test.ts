@@ -47,12 +47,12 @@ describe('stock', () => {
     })
     await look()
     expect(faults).toEqual([])
-    const told = await inventory.query(
+    const answered = await inventory.query(
       `SELECT id::float8 FROM inventory.movements WHERE product_id = ANY ($1) AND
          (type IN ('receive', 'adjust', 'count', 'transfer') OR type = 'ship' AND reservation_id IS NULL)`,
       [products],
     )
-    expect(new Set(told.map(({ id }) => id))).toEqual(movements)
+    expect(new Set(answered.map(({ id }) => id))).toEqual(movements)
     const types = await inventory.query(
       'SELECT DISTINCT type FROM inventory.movements WHERE product_id = ANY ($1) ORDER BY 1',
       [products],

@@ -115,7 +115,7 @@ export const apiVersions: Subject = {
   ),
 }
 
-/** Requests of anybody that have a body. */
+/** Requests without credentials that have a body. */
 const OPEN = [
   ...['POST /signup', 'POST /otp', 'POST /magiclink', 'POST /recover', 'POST /resend', 'POST /verify'],
   ...['POST /token?grant_type=password', 'POST /token?grant_type=refresh_token', 'POST /token?grant_type=pkce'],

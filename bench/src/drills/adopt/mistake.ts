@@ -40,22 +40,22 @@ interface Attempt {
 /** Requests of clients and admins. The old service has issued the access token of the second user, which still verifies. */
 function attemptsOf(first: Known, second: Known): readonly Attempt[] {
   const { email } = first
-  const [anybody, token, admin] = ['', second.accessToken, signAdminToken(SECRET)]
+  const [noToken, token, admin] = ['', second.accessToken, signAdminToken(SECRET)]
   const password = PASSWORD
   const fresh = { email: 'nobody-yet@example.com', password }
   const code = { email, create_user: false }
   return [
-    { what: 'sign-in', path: '/token?grant_type=password', payload: { email, password }, token: anybody },
+    { what: 'sign-in', path: '/token?grant_type=password', payload: { email, password }, token: noToken },
     {
       what: 'refresh',
       path: '/token?grant_type=refresh_token',
       payload: { refresh_token: first.token },
-      token: anybody,
+      token: noToken,
     },
-    { what: 'sign-up', path: '/signup', payload: fresh, token: anybody },
-    { what: 'one-time code', path: '/otp', payload: code, token: anybody },
-    { what: 'magic link', path: '/magiclink', payload: { email }, token: anybody },
-    { what: 'recovery', path: '/recover', payload: { email }, token: anybody },
+    { what: 'sign-up', path: '/signup', payload: fresh, token: noToken },
+    { what: 'one-time code', path: '/otp', payload: code, token: noToken },
+    { what: 'magic link', path: '/magiclink', payload: { email }, token: noToken },
+    { what: 'recovery', path: '/recover', payload: { email }, token: noToken },
     { what: 'metadata', path: '/user', payload: { data: { n: -1 } }, method: 'PUT', token },
     { what: 'password', path: '/user', payload: { password: 'another horse' }, method: 'PUT', token },
     { what: 'enrolment', path: '/factors', payload: { factor_type: 'totp', friendly_name: 'late' }, token },

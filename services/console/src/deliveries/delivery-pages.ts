@@ -141,7 +141,7 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
   ],
 }
 
-/** What was sent, and the answers of the webhook. */
+/** The event that was sent, and the answers of the webhook. */
 export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage {
   const { delivery } = shown
   const title = delivery.type ?? 'Delivery'

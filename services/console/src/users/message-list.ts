@@ -14,7 +14,7 @@ export const MessagesQuery = ListQuery.extend({
 })
 type MessagesQuery = z.infer<typeof MessagesQuery>
 
-/** @param filter what the list is narrowed to */
+/** @param filter of the list */
 export function messagesPath(filter: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(filter)
   return query.size === 0 ? '/messages' : `/messages?${query}`

@@ -24,7 +24,7 @@ function shownUser(user: object, more: object = {}): ShownUser {
   })
 }
 
-const viewer = (role: Viewer['role'], userId = 'somebody-else'): Viewer => ({ role, userId, now: NOW })
+const viewer = (role: Viewer['role'], userId = 'another-operator'): Viewer => ({ role, userId, now: NOW })
 const offered = (shown: ShownUser, by: Viewer) =>
   changeLinks(userChanges, shown, by).map(({ html }) => /href="\/users\/[^/]+\/([^"]+)"/.exec(html)?.[1])
 
@@ -57,7 +57,7 @@ describe('the buttons of a user', () => {
       ['confirm-email', 'end-ban'],
     ],
     [
-      'a ban that is over at this moment is made anew',
+      'a ban that ends at this moment can be made again',
       shownUser({ phone: '', banned_until: '2026-03-01T12:00:00Z' }),
       viewer('support'),
       ['confirm-email', 'ban'],
@@ -119,15 +119,18 @@ describe('the call of a change', () => {
     expect(changeOf('change').call(shownUser({}), given)).toEqual({ problem: nothingChanged() })
   })
 
-  it.each(['', 'viewer'])('gives no role again that somebody else has taken: the form was left at %j', (role) => {
-    const given = { former_role: role, role }
-    expect(changeOf('console-role').call(shownUser({}, { console_role: 'admin' }), given)).toEqual({
-      problem: nothingChanged(),
-    })
-  })
+  it.each(['', 'viewer'])(
+    'does not restore a role that another operator has removed: the form was left at %j',
+    (role) => {
+      const given = { former_role: role, role }
+      expect(changeOf('console-role').call(shownUser({}, { console_role: 'admin' }), given)).toEqual({
+        problem: nothingChanged(),
+      })
+    },
+  )
 })
 
-describe('a question that lets somebody in', () => {
+describe('a question that lets a person in', () => {
   it.each([
     [
       'confirm-email',

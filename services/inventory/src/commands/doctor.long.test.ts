@@ -70,7 +70,7 @@ describe('inventory doctor', () => {
       isHealthy: false,
       lines: [
         ...HEALTHY.slice(0, -2),
-        'wrong stock: 3 levels that are not the sum of their movements; somebody has changed rows by hand: ' +
+        'wrong stock: 3 levels that are not the sum of their movements; rows were changed by hand: ' +
           'compare levels and reservations with the ledger of movements',
         ...HEALTHY.slice(-1),
       ],

@@ -11,7 +11,7 @@ import { findStockFaults } from '../stock/level-repository.ts'
 
 const stockCheck: Check<InventoryConfig> = {
   name: 'stock',
-  advice: 'somebody has changed rows by hand: compare levels and reservations with the ledger of movements',
+  advice: 'rows were changed by hand: compare levels and reservations with the ledger of movements',
   needs: ['database'],
   run: async (config) => {
     const database = openCommandDatabase(config, 'doctor')

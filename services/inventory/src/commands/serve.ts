@@ -15,7 +15,7 @@ const CLOSE_MS = 2_000
 
 /**
  * Waits for the database, migrates, and serves until a signal stops the process.
- * @throws Error naming the file when the log cannot be written, and what the start throws, once it is logged
+ * @throws Error naming the file when the log cannot be written, and the error of a failed start, once it is logged
  */
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
   const log = createInventoryLog(config)
@@ -48,7 +48,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      // Without operators nobody starts an import, and the process has no connections of a queue.
+      // Without operators there are no imports, and the process has no connections of a queue.
       if (config.operators) await deps.jobs.open(answered)
       else await answered
       const port = await deps.metrics.listen()

@@ -38,18 +38,18 @@ describe('auditedAttributes', () => {
 
 describe('auditedLines', () => {
   const line: MovementLine = { type: 'receive', productId: 1, locationId: 2, quantity: 3 }
-  const told = { ...line, reason: 'x'.repeat(99), reference: 'order-7' }
+  const explained = { ...line, reason: 'x'.repeat(99), reference: 'order-7' }
   /** The bytes of a list with one line whose reason has no characters. */
   const EMPTY = Buffer.byteLength(JSON.stringify([{ ...line, reason: '' }]))
 
   it('keeps lines of 4096 bytes of JSON whole', () => {
     const lines = [{ ...line, reason: 'x'.repeat(4_096 - EMPTY) }]
     expect(auditedLines(lines)).toEqual(lines)
-    expect(auditedLines([told])).toEqual([told])
+    expect(auditedLines([explained])).toEqual([explained])
   })
 
   it('leaves out the reasons and references of longer ones, each of which the ledger has', () => {
     expect(auditedLines([{ ...line, reason: 'x'.repeat(4_097 - EMPTY) }])).toEqual([line])
-    expect(auditedLines(Array(50).fill(told))).toEqual(Array(50).fill(line))
+    expect(auditedLines(Array(50).fill(explained))).toEqual(Array(50).fill(line))
   })
 })

@@ -63,7 +63,7 @@ const COMPARED_LENGTH = 64
 function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): HttpError {
   const known = endpoints.routes().map(({ pattern }) => pattern.split('/')[1] ?? '')
   const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
-  // The first part of `/products/1/stock` exists, but the path goes on: the client means stock.
+  // The first part of `/products/1/stock` exists, but the path continues: the client means stock.
   const guesses = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
   const word = guesses.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
   const meant = word === undefined ? undefined : `/${word}`

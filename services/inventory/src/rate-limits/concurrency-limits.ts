@@ -1,8 +1,7 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
 
-// What one client may have at a time, as the reference states it (reference: Concurrency limits), where the connections of the process or an
-// export must know it too. concurrency-limits.ts has the other bounds.
+// The concurrency limits of clients (reference: Concurrency limits). The connections of the process and exports follow some of them.
 
 /**
  * How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as long for its
@@ -31,7 +30,7 @@ const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
 
-/** Concurrency limits of clients, and bounds of what they may have open. */
+/** Concurrency limits of clients, and bounds of their open requests. */
 export interface ConcurrencyLimits {
   /** Changes of products. They may wait for an import, so they leave connections to stock. */
   readonly productWrites: FairGate

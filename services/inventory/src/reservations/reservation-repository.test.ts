@@ -162,7 +162,7 @@ describe('an Idempotency-Key', () => {
       callResult({ verdict: 'done', body: shownReservation({ locationId, quantity: 1, remaining: 1 }) }),
     )
     expect(await reserveWith('k1', 2)).toEqual(callResult({ verdict: 'key-mismatch' }))
-    expect(await reserveWith('k1', 2, 'somebody')).toEqual(
+    expect(await reserveWith('k1', 2, 'another-client')).toEqual(
       callResult({ verdict: 'done', body: shownReservation({ locationId, quantity: 2, remaining: 2 }) }),
     )
     expect(await level()).toEqual({ on_hand: 10, reserved: 3 })

@@ -19,7 +19,7 @@ beforeEach(async () => {
 })
 afterEach(() => holder.end())
 
-const [SOMEBODY, OTHER] = ['192.0.2.1', '192.0.2.2']
+const [CLIENT, OTHER] = ['192.0.2.1', '192.0.2.2']
 const HELD = { sku: 'HELD', attributes: '{}' }
 const url = '/products/import?mode=upsert'
 const headers = { 'content-type': 'application/x-ndjson' }
@@ -43,7 +43,7 @@ const polled = { timeout: 60_000 }
 
 /** Makes a product that stays locked until `holder` commits. */
 async function holdProduct(): Promise<number> {
-  const { id } = (await createProduct(SOMEBODY, HELD)).json().data
+  const { id } = (await createProduct(CLIENT, HELD)).json().data
   await holder.query('BEGIN')
   await holder.query('SELECT FROM inventory.products WHERE id = $1 FOR UPDATE', [id])
   return id
@@ -65,7 +65,7 @@ describe('an import', () => {
 
   it('of one client never keep the imports of another waiting', async () => {
     await holdProduct()
-    const own = Array.from({ length: 8 }, () => importLines(SOMEBODY, { sku: 'HELD', attributes: { by: 'import' } }))
+    const own = Array.from({ length: 8 }, () => importLines(CLIENT, { sku: 'HELD', attributes: { by: 'import' } }))
     await expect.poll(() => waiting('inventory-transfers'), polled).toBe(2)
     const answer = await importLines(OTHER, { sku: 'FREE', attributes: {} })
     expect(answer.json().data).toEqual(importReport({ received: 1, created: 1 }))
@@ -79,10 +79,10 @@ it('an atomic import keeps neither dry runs nor failed imports waiting', async (
   await holdProduct()
   const send = (remoteAddress: string, query: string, payload: string) =>
     inventory.app.inject({ method: 'POST', url: `${url}&${query}`, headers, remoteAddress, payload })
-  const whole = send(SOMEBODY, 'atomic=true', JSON.stringify({ sku: 'HELD', attributes: { by: 'import' } }))
+  const whole = send(CLIENT, 'atomic=true', JSON.stringify({ sku: 'HELD', attributes: { by: 'import' } }))
   await expect.poll(() => waiting('inventory-transfers'), polled).toBe(1)
   const free = JSON.stringify({ sku: 'FREE', attributes: {} })
-  for (const client of [SOMEBODY, OTHER]) {
+  for (const client of [CLIENT, OTHER]) {
     const tried = await send(client, 'dryRun=true', free)
     expect(tried.json().data).toEqual(importReport({ received: 1, created: 1 }))
     const failed = await send(client, 'atomic=true', `${free}\n{}`)
@@ -105,7 +105,7 @@ describe('changes of a locked product', () => {
     const id = await holdProduct()
     const patch = (by: number) =>
       ({ method: 'PATCH', url: `/products/${id}`, payload: { attributes: { by } } }) as const
-    const own = Array.from({ length: 20 }, (_, by) => inventory.app.inject({ ...patch(by), remoteAddress: SOMEBODY }))
+    const own = Array.from({ length: 20 }, (_, by) => inventory.app.inject({ ...patch(by), remoteAddress: CLIENT }))
     // Of the 16 connections for writes 12 are for products, and 9 of these for one client.
     await expect.poll(() => waiting('inventory'), polled).toBe(9)
     const created = await createProduct(OTHER, { sku: 'FREE', attributes: '{}' })

@@ -74,7 +74,7 @@ export interface ImportOutcome {
  * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
  * other request waits for the client.
  * @throws serviceUnavailable when the client gets no slot in time, or when an atomic import cannot be stored as a
- * whole, SupersededError when another attempt has claimed the import, and what the records throw
+ * whole, SupersededError when another attempt has claimed the import, and the error of the records
  */
 export async function* importProducts(
   database: TransferDatabase,

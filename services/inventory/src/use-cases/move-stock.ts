@@ -15,7 +15,7 @@ import { findLevel, type NamedLevel } from '../stock/level-repository.ts'
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
  * PostgreSQL checks each line under the lock of its level. Where too little is available, due reservations expire between two
- * tries, in transactions of their own, so that nobody waits for their levels while a try waits for others.
+ * tries, in transactions of their own, so that no request waits for their levels while a try waits for others.
  * @throws
  * - productNotFound or locationNotFound when a line names a product or a location that does not exist
  * - locationInactive when stock would come into an inactive location

@@ -80,7 +80,7 @@ function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
 }
 
 /**
- * Releases what remains of a reservation (reference: Reservation states). Resolves to false, and does nothing, if the reservation
+ * Releases the remaining quantity (reference: Reservation states). Resolves to false, and does nothing, if the reservation
  * was released before.
  * @throws reservationNotFound when there is none with the id, reservationCommitted or reservationExpired when it is over
  */

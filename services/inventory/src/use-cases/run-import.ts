@@ -28,8 +28,8 @@ interface RunDeps {
 }
 
 /**
- * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference:
- * Imports of operators). What is stored and the report that counts it are written in the same transaction, so
+ * Imports the file of an operator, or continues an earlier attempt (console reference:
+ * Imports of operators). The products and the report that counts them are written in the same transaction, so
  * no record is stored twice, and none is left out.
  * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
  * @throws the error of an attempt that may succeed later, such as serviceUnavailable

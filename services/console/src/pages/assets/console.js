@@ -1,10 +1,10 @@
-// What the pages of the console do beside links and forms: times of the reader, copied ids, questions in
+// The behaviour of the pages beside links and forms: times of the reader, copied ids, questions in
 // dialogs, toasts and keys. Every page works without this script. It runs before the page is shown, so that no
 // click comes before it.
 const TOAST_MS = 6_000
 const COPIED_MS = 1_500
 const WAY_MS = 1_200
-/** Nobody sees a button, and clicks it, in less time. */
+/** A person needs at least this time to see a button and click it. */
 const SIGHT_MS = 700
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
@@ -43,7 +43,7 @@ async function copy(button) {
   toast(`Copied ${button.dataset.copy}`, COPIED_MS)
 }
 
-/** Tells something for a moment. The text is never HTML. */
+/** Shows a notice for a moment. The text is never HTML. */
 function toast(text, ms = TOAST_MS) {
   const line = document.createElement('div')
   line.className = 'toast'
@@ -79,13 +79,13 @@ async function ask(link) {
 
 /** When the page or a dialog came up, or was last clicked too soon. */
 let shownAt = performance.now()
-/** When the window came up. Who comes back to it may click into a field at once. */
+/** When the window came up. A returning operator may click into a field at once. */
 let wokenAt = shownAt
 
 /**
- * Another site may have its visitor click again and again, and put a page of the console under the pointer. What comes too soon
- * after a page, a dialog or the window came up neither enters nor sends the form of a change, or of a link that signs in. It
- * starts the time anew.
+ * Another site may have its visitor click again and again, and put a page of the console under the pointer. A click too
+ * soon after a page, a dialog or the window came up neither enters nor sends the form of a change, or of a link that signs in.
+ * It starts the time again.
  */
 function refuseSoon(event) {
   // A key that presses a button makes a click too, without a count.
@@ -125,7 +125,7 @@ document.addEventListener('click', (event) => {
   if (menu && !menu.contains(target)) menu.open = false
 })
 
-/** Says before an amount is sent that it is too small or too large. The console says what is no amount at all. */
+/** Reports an amount that is too small or too large before it is sent. The console reports a text that is no amount. */
 function checkAmount(field) {
   const { most, tooSmall, tooLarge } = field.dataset
   const amount = field.value.trim() === '' ? Number.NaN : Number(field.value.replace(',', '.'))
@@ -210,12 +210,12 @@ function leaveForm() {
   return around !== null
 }
 
-/** Whether the page before is not one of the console. Browsers that do not tell count as led by another site. */
+/** Whether the previous page belongs to another site. True if the browser does not say. */
 const isFromElsewhere = () => !globalThis.navigation?.activation?.from
 
 /**
  * Whether another site has sent the browser back here, to a form that the operator had left (`history.go`). The request
- * looks like one of the console then, so only the browser can tell. Keys that are typed for the other site would fill the
+ * then looks like one of the console, so only the browser can distinguish it. Keys that are typed for the other site would fill the
  * form in and send it.
  */
 const isLedBack = performance.getEntriesByType('navigation')[0]?.type === 'back_forward' && isFromElsewhere()

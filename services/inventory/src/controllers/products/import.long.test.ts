@@ -383,7 +383,7 @@ it('200: takes no slot when the client has left before the import begins', async
   const gone = Promise.withResolvers<void>()
   const verify = async () => {
     await gone.promise
-    return { actor: 'somebody', scopes: new Set(SCOPES) }
+    return { actor: 'client', scopes: new Set(SCOPES) }
   }
   const replica = await startReplica(
     inventory.databaseUrl,
