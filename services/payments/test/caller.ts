@@ -9,7 +9,7 @@ export const credentialsOf = ({ key }: Pick<TestApp, 'key'>): Credentials => ({
 })
 
 /** An app that calls, by default without an Idempotency-Key. */
-export const callerOf = (app: Pick<TestApp, 'key'>, repeat?: Caller['repeat']): Caller => ({
+export const callerOf = (app: Pick<TestApp, 'key'>, idempotentRequest?: Caller['idempotentRequest']): Caller => ({
   ...credentialsOf(app),
-  repeat,
+  idempotentRequest,
 })

@@ -33,7 +33,7 @@ const price = async (rate: number, flat: number) => {
   await sql`SELECT FROM ${sql.table('change_merchant')}(${merchant.id}, ${change})`.execute(payments.database.db)
 }
 const capture = async (transactionId: string, amount: number) => {
-  const caller = { keyMac: keyMac(testPepper, app.key), userEmail: null, repeat: undefined }
+  const caller = { keyMac: keyMac(testPepper, app.key), userEmail: null, idempotentRequest: undefined }
   const operation = { ...caller, kind: 'capture' as const, transactionId, amount }
   const [result] = await callRunOperations(payments.database.pools, [operation], TERMS)
   const entry = result?.outcome?.verdict === 'done' ? result.outcome.transaction.trail.at(-1) : undefined

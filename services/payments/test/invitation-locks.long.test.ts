@@ -38,7 +38,7 @@ const keyOf = (userId: string, key: string) => ({
   ...{ method: 'POST', path: '/users', key: `${userId} ${key}`, fingerprint: Buffer.alloc(32) },
 })
 const invite = (by: string, invited: string, key = 'k') => {
-  const caller = callerColumns({ keyMac: null, userEmail: EMAILS[by] ?? null, repeat: keyOf(by, key) })
+  const caller = callerColumns({ keyMac: null, userEmail: EMAILS[by] ?? null, idempotentRequest: keyOf(by, key) })
   return verdictOf(sql`SELECT verdict FROM ${sql.table('invite_user')}(
     ${callerRow(caller)}, ${merchantId}, ${EMAILS[invited]}, ${Buffer.alloc(32)}, 'mail', '{}'::jsonb)`)
 }

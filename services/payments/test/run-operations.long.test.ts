@@ -36,7 +36,7 @@ const TERMS = { marginBasisPoints: 0, ageDaysMax: 7 }
 const today = () => new Date().toISOString().slice(0, 10)
 
 function operationOf(operation: Pick<Operation, 'transactionId' | 'kind' | 'amount'> & Partial<Operation>): Operation {
-  return { keyMac: keyMac(testPepper, app.key), userEmail: null, repeat: undefined, ...operation }
+  return { keyMac: keyMac(testPepper, app.key), userEmail: null, idempotentRequest: undefined, ...operation }
 }
 /** As one batch, or as the batches of one merchant each that the service makes where the database is distributed. */
 const runOperations = async (operations: readonly Operation[], terms = TERMS) => {

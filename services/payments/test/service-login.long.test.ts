@@ -432,8 +432,8 @@ it.each([
 
 it('the service makes no change in the name of an operator', async () => {
   const operator = { key: 'desk', role: 'admin', actor: actorOf('admin'), address: '192.0.2.1' } as const
-  const repeat = { method: 'POST', path: '/x', key: 'k', fingerprint: Buffer.alloc(32) }
-  const change = { operator, action: 'apps.revoke-keys', repeat, status: 200 } as const
+  const idempotentRequest = { method: 'POST', path: '/x', key: 'k', fingerprint: Buffer.alloc(32) }
+  const change = { operator, action: 'apps.revoke-keys', idempotentRequest, status: 200 } as const
   const refused = runOperatorChange(payments.service.db, change, async () => {
     throw new Error('the effect ran')
   })

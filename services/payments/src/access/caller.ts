@@ -19,7 +19,7 @@ export function limitKeyOf({ keyMac, userEmail }: Credentials): string {
 }
 
 /** A request that its client may send again, and that must have its effect once (reference: Idempotency-Key). */
-export interface Repeat {
+export interface IdempotentRequest {
   readonly method: string
   /** Normalized: ids in lower case, no slash at the end. */
   readonly path: string
@@ -34,7 +34,7 @@ export interface Repeat {
  */
 export interface Caller extends Credentials {
   /** Undefined when the request has no Idempotency-Key. */
-  readonly repeat: Repeat | undefined
+  readonly idempotentRequest: IdempotentRequest | undefined
   /** Hears from `requireAccess` which identity the database knows the caller by. For the log. */
   readonly onIdentified?: (identityId: string) => void
 }
@@ -47,8 +47,8 @@ export interface CallerColumns extends Credentials {
 }
 
 /** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
-export function callerColumns({ keyMac, userEmail, repeat }: Caller): CallerColumns {
-  const { method = null, path = null, key = null, fingerprint = null } = repeat ?? {}
+export function callerColumns({ keyMac, userEmail, idempotentRequest }: Caller): CallerColumns {
+  const { method = null, path = null, key = null, fingerprint = null } = idempotentRequest ?? {}
   return { keyMac, userEmail, method, path, idempotencyKey: key, fingerprint }
 }
 
@@ -56,7 +56,7 @@ export function callerColumns({ keyMac, userEmail, repeat }: Caller): CallerColu
  * The trusted caller: operators, jobs and acquirers. SQL functions judge no access for it, because the role of the operator, or
  * the service itself, has decided.
  */
-export const TRUSTED_CALLER: Caller = { keyMac: null, userEmail: null, repeat: undefined }
+export const TRUSTED_CALLER: Caller = { keyMac: null, userEmail: null, idempotentRequest: undefined }
 export const TRUSTED_COLUMNS: CallerColumns = callerColumns(TRUSTED_CALLER)
 
 /** The argument of type `caller` that SQL functions take. */

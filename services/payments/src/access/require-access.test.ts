@@ -15,7 +15,7 @@ import {
 } from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
-const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, repeat: undefined })
+const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, idempotentRequest: undefined })
 /** A caller that keeps the identities that it hears. */
 const listening = () => {
   const heard: string[] = []

@@ -2,7 +2,7 @@ import { columns } from '@trestle/database/batches/columns.ts'
 import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import { tokenInvalid } from '../errors.ts'
 import { type RateState, rateState } from '../money/rate-repository.ts'
 import type { CardToken } from '../vault/card-token.ts'
@@ -66,7 +66,7 @@ interface CheckoutInput {
   readonly digest: Buffer | null
   readonly sessionId: string | null
   readonly jtis: readonly string[]
-  readonly repeat: Repeat | undefined
+  readonly idempotentRequest: IdempotentRequest | undefined
 }
 
 interface CheckoutRow {
@@ -96,10 +96,10 @@ interface CheckoutRow {
   repeat_status_code: string | null
 }
 
-interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
+interface QueryInput extends Omit<CheckoutInput, 'idempotentRequest'> {
   readonly method: string | null
   readonly path: string | null
-  readonly repeatKey: string | null
+  readonly requestKey: string | null
   readonly fingerprint: Buffer | null
 }
 
@@ -128,7 +128,7 @@ const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuild
       AND s.digest = coalesce(${p.digest}::bytea, '') AND s.expires > now()
     LEFT JOIN ${sql.table('idempotency')} i ON i.merchant_id = ${merchantId} AND i.identity_id = m.id
       AND i.method = coalesce(${p.method}::text, '') AND i.path = coalesce(${p.path}::text, '')
-      AND i.key = coalesce(${p.repeatKey}::text, '')
+      AND i.key = coalesce(${p.requestKey}::text, '')
       AND (i.status IS DISTINCT FROM 400 OR i.fingerprint = coalesce(${p.fingerprint}::bytea, ''))
     WHERE m.key = ${p.merchantKey}::uuid`
 
@@ -150,9 +150,9 @@ const rateQuery = prepare(
  * earlier request with its key. Undefined when no merchant has the key.
  */
 export async function findCheckout(pools: Pools, input: CheckoutInput): Promise<Checkout | undefined> {
-  const { repeat, ...names } = input
-  const { method = null, path = null, key: repeatKey = null, fingerprint = null } = repeat ?? {}
-  const row = await pools.read.first(checkoutQuery, { ...names, method, path, repeatKey, fingerprint })
+  const { idempotentRequest, ...names } = input
+  const { method = null, path = null, key: requestKey = null, fingerprint = null } = idempotentRequest ?? {}
+  const row = await pools.read.first(checkoutQuery, { ...names, method, path, requestKey, fingerprint })
   if (!row) return undefined
   const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {
@@ -162,7 +162,7 @@ export async function findCheckout(pools: Pools, input: CheckoutInput): Promise<
     spent: row.spent,
     instrumentId: row.instrument_id,
     session: toSession(row),
-    repeated: repeat && toRepeated(row, repeat),
+    repeated: idempotentRequest && toRepeated(row, idempotentRequest),
   }
 }
 
@@ -173,7 +173,7 @@ function toSession(row: CheckoutRow): Session | undefined {
   return { id, step, enrolment, outcome, isTaken: taken_step === step, isTimedOut: timed_out ?? false, end }
 }
 
-function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeated'] {
+function toRepeated(row: CheckoutRow, { fingerprint }: IdempotentRequest): Checkout['repeated'] {
   if (row.fingerprint !== null && !row.fingerprint.equals(fingerprint)) return 'mismatch'
   return row.repeat_status === null ? undefined : toEnd(row.repeat_object_id, row.repeat_status_code)
 }

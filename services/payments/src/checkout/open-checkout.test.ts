@@ -46,7 +46,7 @@ const liveOrder = (changes: object = {}) => orderOf({ key: live.key, test: undef
 const open = (order: object, changes: Partial<CheckoutDeps> = {}, isSecure = true) =>
   openCheckout(
     { ...payments.deps, acquirers: { names: ['north'] }, ...changes },
-    { order: PaymentBody.parse(order), repeat: undefined, ip: '192.0.2.1', isSecure },
+    { order: PaymentBody.parse(order), idempotentRequest: undefined, ip: '192.0.2.1', isSecure },
   )
 
 describe('openCheckout', () => {

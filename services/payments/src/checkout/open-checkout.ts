@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
 import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
@@ -36,7 +36,7 @@ import type { Order } from './payment-body.ts'
 
 export interface OrderRequest {
   readonly order: Order
-  readonly repeat: Repeat | undefined
+  readonly idempotentRequest: IdempotentRequest | undefined
   /** The address of the customer. Refused cards are counted by it. */
   readonly ip: string
   /** Whether the order came by TLS. */
@@ -104,7 +104,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  * - tokenTypeUnexpected for a token of another kind
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
-  const { order, repeat } = request
+  const { order, idempotentRequest } = request
   const number = openToken(deps.seals.tokens, order.card.number, 'pcn')
   const code = openToken(deps.seals.tokens, order.card.code, 'pcsc')
   const digest = number.verdict === 'opened' ? orderDigest(order, number.token.jti) : undefined
@@ -117,7 +117,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
         digest: digest ?? null,
         sessionId: progress?.sessionId ?? null,
         jtis: [number, code].flatMap((opened) => (opened.verdict === 'opened' ? [opened.token.jti] : [])),
-        repeat,
+        idempotentRequest,
       })
     : undefined
   if (!checkout) throw integrationKeyUnknown()

@@ -106,9 +106,9 @@ async function openWorld() {
   const begin = async ({ session, tokens, key, body }: Begin) => {
     const ids = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(right(${merchantId}, 8))`.execute(db)
     const path = { method: 'POST', path: '/payments', fingerprint: Buffer.alloc(32, body) }
-    const repeat = key === undefined ? undefined : { ...path, key: `key-${key}` }
+    const idempotentRequest = key === undefined ? undefined : { ...path, key: `key-${key}` }
     return callBeginPayment(pools, {
-      ...callerColumns({ keyMac: null, userEmail: null, repeat }),
+      ...callerColumns({ keyMac: null, userEmail: null, idempotentRequest }),
       merchantId,
       sessionId: session === undefined ? null : (sessions[session] ?? null),
       panSealed: Buffer.alloc(45),

@@ -76,8 +76,13 @@ describe('callCreateMerchant', () => {
 
   it('answers a repeat with the first merchant, and refuses another body under the same key', async () => {
     const send = (fingerprint: number) => {
-      const repeat = { method: 'POST', path: '/merchants', key: 'k', fingerprint: Buffer.alloc(32, fingerprint) }
-      return callCreateMerchant(payments.deps.pools, { caller: callerOf(member, repeat), merchant: NEW })
+      const idempotentRequest = {
+        method: 'POST',
+        path: '/merchants',
+        key: 'k',
+        fingerprint: Buffer.alloc(32, fingerprint),
+      }
+      return callCreateMerchant(payments.deps.pools, { caller: callerOf(member, idempotentRequest), merchant: NEW })
     }
     const { merchant } = await send(1)
     expect(await send(1)).toEqual({ verdict: 'replayed', identityId: member.id, merchant })

@@ -3,7 +3,7 @@ import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import type { Db, Trx } from '../database.ts'
 import { idempotencyKeyReused } from '../operator-errors.ts'
 import { toPayload } from './operator-audit-repository.ts'
@@ -23,17 +23,17 @@ export async function runOperatorChange(
   change: OperatorChange,
   effect: (trx: Trx) => Promise<OperatorEffect>,
 ): Promise<OperatorAnswer> {
-  const { operator, repeat, status } = change
+  const { operator, idempotentRequest, status } = change
   return transactAgain(db, async (trx) => {
     const claimed = await callClaimOperatorChange(trx, change)
     if (claimed.verdict === 'key-mismatch') refuseReusedKey()
     if (claimed.verdict === 'replayed') return requireAnswer(claimed)
     const { answer, merchantId = null, object, changes } = await effect(trx)
     const body = JSON.stringify(answer)
-    const payload = { ...toPayload({ ...change, object }), idempotencyKey: repeat.key, changes }
+    const payload = { ...toPayload({ ...change, object }), idempotencyKey: idempotentRequest.key, changes }
     await sql`
       SELECT ${sql.table('finish_operator_change')}(
-        ${operator.actor.id}, ${repeat.key}, ${status}::int, ${body}, ${merchantId}, ${change.action}, ${payload}
+        ${operator.actor.id}, ${idempotentRequest.key}, ${status}::int, ${body}, ${merchantId}, ${change.action}, ${payload}
       )`.execute(trx)
     return { status, body, replayed: false }
   })
@@ -56,7 +56,7 @@ interface ClaimedRow extends Readonly<Pick<OperatorChangesTable, 'status' | 'bod
 
 async function callClaimOperatorChange(
   trx: Trx,
-  { operator, repeat: { method, path, key, fingerprint: ofBody } }: OperatorChange,
+  { operator, idempotentRequest: { method, path, key, fingerprint: ofBody } }: OperatorChange,
 ): Promise<ClaimedRow> {
   const fingerprint = createHash('sha256').update(`${method} ${path}\n`).update(ofBody).digest()
   const { rows } = await sql<ClaimedRow>`
@@ -69,7 +69,7 @@ async function callClaimOperatorChange(
 export interface OperatorChange {
   readonly operator: Operator
   readonly action: OperatorAction
-  readonly repeat: Repeat
+  readonly idempotentRequest: IdempotentRequest
   /** The status of the answer, below 300, as the route documents it. */
   readonly status: number
 }

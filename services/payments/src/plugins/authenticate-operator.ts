@@ -7,11 +7,11 @@ import {
 import { guardOperatorRoutes } from '@trestle/operators/operator-routes.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import { idempotencyKeyMissing, serviceUnavailable } from '../errors.ts'
 import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change-repository.ts'
-import { malformedKey, repeatOf } from './idempotency-key.ts'
+import { idempotentRequestOf, malformedKey } from './idempotency-key.ts'
 import { refuseBeyond } from './limit-effects.ts'
 import { requireEndpoint } from './read-request.ts'
 
@@ -24,7 +24,7 @@ export const authenticateOperator = fp(
   async (app: FastifyInstance) => {
     const { operators, rateLimits } = app.deps
     const refuseFailure = refuseBeyond(app, 'operator', rateLimits.failures)
-    app.decorateRequest('operatorRepeat')
+    app.decorateRequest('idempotentRequest')
     const findOperator = async (request: FastifyRequest) => {
       const access = requireEndpoint(operators)
       const operator = await readOperator(access, request).catch(refuseUnverifiable)
@@ -38,7 +38,7 @@ export const authenticateOperator = fp(
     // Access is granted. Only the values of the request are left to check.
     app.addHook('preHandler', async (request) => {
       if (request.problem !== undefined) throw request.problem.error
-      if (!READS.has(request.method)) request.operatorRepeat = readRepeat(request)
+      if (!READS.has(request.method)) request.idempotentRequest = readIdempotentRequest(request)
     })
   },
   { name: 'authenticate-operator', dependencies: ['read-request'] },
@@ -47,20 +47,20 @@ export const authenticateOperator = fp(
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** The identity of a change, which its repeats share. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
-function readRepeat(request: FastifyRequest): Repeat {
-  const repeat = repeatOf(request, request.routeOptions.schema?.body ? request.body : {})
-  if (repeat === undefined) throw idempotencyKeyMissing()
-  if (repeat === 'refused') throw malformedKey()
-  return repeat
+function readIdempotentRequest(request: FastifyRequest): IdempotentRequest {
+  const idempotentRequest = idempotentRequestOf(request, request.routeOptions.schema?.body ? request.body : {})
+  if (idempotentRequest === undefined) throw idempotencyKeyMissing()
+  if (idempotentRequest === 'refused') throw malformedKey()
+  return idempotentRequest
 }
 
 /** The change that a request of an operator asks for. @throws Error on a route that reads */
-export function readOperatorChange({ operator, operatorRepeat: repeat, routeOptions }: FastifyRequest): OperatorChange {
+export function readOperatorChange({ operator, idempotentRequest, routeOptions }: FastifyRequest): OperatorChange {
   const { config, schema, url } = routeOptions
   const status = Object.keys(schema?.response ?? {}).find((documented) => Number(documented) < 300)
-  if (repeat === undefined || config.action === undefined || status === undefined)
+  if (idempotentRequest === undefined || config.action === undefined || status === undefined)
     throw new Error(`${url} changes nothing`)
-  return { operator, action: config.action, repeat, status: Number(status) }
+  return { operator, action: config.action, idempotentRequest, status: Number(status) }
 }
 
 /** Sends the answer to a change of an operator. A repeat gets the bytes of the first answer. */
@@ -76,6 +76,6 @@ function refuseUnverifiable(error: unknown): never {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set on routes that change something. */
-    operatorRepeat: Repeat | undefined
+    idempotentRequest: IdempotentRequest | undefined
   }
 }

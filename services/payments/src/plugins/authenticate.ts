@@ -52,7 +52,7 @@ export const authenticate = fp(
       const onIdentified = (identityId: string) => {
         request.identityId = identityId
       }
-      request.caller = { ...credentials, repeat: undefined, onIdentified }
+      request.caller = { ...credentials, idempotentRequest: undefined, onIdentified }
       if (credentials.userEmail !== null) await reply.countForCaller(limitKeyOf(credentials))
       // The statement that judges an unknown key runs after the body has arrived. Anybody can present as many as they like.
       else if (key !== undefined && goodKeys.has(key.name)) await reply.countForCaller(`key ${key.name}`)

@@ -55,7 +55,7 @@ export function toOrderRequest(request: FastifyRequest & { readonly body: Reques
     order: requireValues(request.body),
     ip: request.ip,
     isSecure: request.protocol === 'https',
-    repeat: undefined,
+    idempotentRequest: undefined,
     onMerchant: (merchantId) => {
       request.logFields = { ...request.logFields, merchant_id: merchantId }
     },

@@ -44,7 +44,7 @@ function sizeOf({ query, routeOptions, problem }: FastifyRequest): number | unde
 }
 
 function sizeOfOperatorRequest(request: FastifyRequest): number | undefined {
-  const rows = request.operatorRepeat ? ROWS_OF_LONG_READ : sizeOf(request)
+  const rows = request.idempotentRequest ? ROWS_OF_LONG_READ : sizeOf(request)
   return rows === undefined ? undefined : Math.max(rows, ROWS_OF_LONG_READ)
 }
 

@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import { fingerprintOf, keyDigest } from '../access/fingerprint.ts'
 import { idempotencyKeyMalformed } from '../errors.ts'
 
@@ -13,9 +13,9 @@ export const idempotencyKey = fp(
   async (app: FastifyInstance) => {
     app.addHook('preHandler', (request, _reply, done) => {
       if (request.method === 'POST') {
-        const repeat = repeatOf(request, request.routeOptions.schema?.body ? request.body : {})
-        if (repeat === 'refused') request.problem ??= { stage: 'validation', error: malformedKey() }
-        else request.caller = { ...request.caller, repeat }
+        const idempotentRequest = idempotentRequestOf(request, request.routeOptions.schema?.body ? request.body : {})
+        if (idempotentRequest === 'refused') request.problem ??= { stage: 'validation', error: malformedKey() }
+        else request.caller = { ...request.caller, idempotentRequest }
       }
       done()
     })
@@ -33,13 +33,17 @@ export function malformedKey(): HttpError {
  * @param body the values of its body
  * @returns `refused` for a malformed header; undefined without the header
  */
-export function repeatOf(request: FastifyRequest, body: unknown): Repeat | 'refused' | undefined {
+export function idempotentRequestOf(request: FastifyRequest, body: unknown): IdempotentRequest | 'refused' | undefined {
   const key = request.headers[HEADER]
   if (key === undefined) return undefined
-  return typeof key === 'string' && KEY.test(key) ? toRepeat(request, key, body) : 'refused'
+  return typeof key === 'string' && KEY.test(key) ? toIdempotentRequest(request, key, body) : 'refused'
 }
 
-function toRepeat({ method, routeOptions, params, server }: FastifyRequest, key: string, body: unknown): Repeat {
+function toIdempotentRequest(
+  { method, routeOptions, params, server }: FastifyRequest,
+  key: string,
+  body: unknown,
+): IdempotentRequest {
   const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => parameterOf(params, name))
   return { method, path, key: keyDigest(server.deps.pepper, key), fingerprint: fingerprintOf(body) }
 }

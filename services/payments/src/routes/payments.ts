@@ -4,7 +4,7 @@ import { PaymentBody } from '../checkout/payment-body.ts'
 import { checkoutErrors } from '../error-body.ts'
 import { orderKeyMalformed } from '../errors.ts'
 import { toOrderRequest } from '../plugins/checkout.ts'
-import { repeatOf } from '../plugins/idempotency-key.ts'
+import { idempotentRequestOf } from '../plugins/idempotency-key.ts'
 import type { Routes } from '../plugins/read-request.ts'
 import { pay } from '../use-cases/pay.ts'
 
@@ -33,9 +33,9 @@ export const paymentsRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const orderRequest = toOrderRequest(request)
-      const repeat = repeatOf(request, orderRequest.order)
-      if (repeat === 'refused') throw orderKeyMalformed()
-      const answer = await pay(app.deps, { ...orderRequest, repeat })
+      const idempotentRequest = idempotentRequestOf(request, orderRequest.order)
+      if (idempotentRequest === 'refused') throw orderKeyMalformed()
+      const answer = await pay(app.deps, { ...orderRequest, idempotentRequest })
       if (answer.verdict === 'challenged') return reply.code(200).send({ challenges: answer.challenges })
       const { transactionId, replayed } = answer
       if (replayed) reply.header('idempotent-replayed', 'true')

@@ -17,13 +17,13 @@ function operationOf(transactionId: string, changes: Partial<Operation> = {}): O
     transactionId,
     kind: 'capture',
     amount: 1,
-    repeat: undefined,
+    idempotentRequest: undefined,
     ...changes,
   }
 }
 
 const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
-  repeat: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
+  idempotentRequest: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
 })
 
 /** The members of the operations that the stub reads. */

@@ -6,7 +6,7 @@ import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
-import type { Credentials, Repeat } from '../access/caller.ts'
+import type { Credentials, IdempotentRequest } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { Judged, Verdict } from '../access/verdict.ts'
 import type { Trx } from '../database.ts'
@@ -25,11 +25,11 @@ export interface Operation extends Credentials {
   readonly currency?: string | undefined
   readonly descriptor?: string | undefined
   readonly reference?: string | undefined
-  readonly repeat: Repeat | undefined
+  readonly idempotentRequest: IdempotentRequest | undefined
 }
 
 /** A capture, refund or void that an operator asks for, of a transaction of this merchant. */
-export interface OperatorOperation extends Omit<Operation, keyof Credentials | 'repeat'> {
+export interface OperatorOperation extends Omit<Operation, keyof Credentials | 'idempotentRequest'> {
   readonly merchantId: string
 }
 
@@ -123,9 +123,9 @@ function isServerBusy(error: unknown): boolean {
 }
 
 /** A name that requests of one client share when they have the same Idempotency-Key and body. Undefined without a key. */
-function nameOf({ keyMac, userEmail, repeat }: Operation): string | undefined {
-  if (!repeat) return undefined
-  const { path, key, fingerprint } = repeat
+function nameOf({ keyMac, userEmail, idempotentRequest }: Operation): string | undefined {
+  if (!idempotentRequest) return undefined
+  const { path, key, fingerprint } = idempotentRequest
   return JSON.stringify([keyMac?.toString('base64'), userEmail, path, key, fingerprint.toString('base64')])
 }
 
@@ -189,8 +189,8 @@ async function callRunOperatorOperation(
   return toResult(row)
 }
 
-function toItem({ keyMac, repeat, ...operation }: Operation): object {
-  const { key, fingerprint } = repeat ?? {}
+function toItem({ keyMac, idempotentRequest, ...operation }: Operation): object {
+  const { key, fingerprint } = idempotentRequest ?? {}
   return { ...operation, keyMac: keyMac?.toString('hex'), key, fingerprint: fingerprint?.toString('hex') }
 }
 

@@ -34,7 +34,10 @@ export async function createKey(
 ): Promise<CreatedKey> {
   const { pools, pepper } = deps
   if (callerKey === undefined) refuseStranger()
-  const key = caller.repeat === undefined ? deps.generateApiKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
+  const key =
+    caller.idempotentRequest === undefined
+      ? deps.generateApiKey()
+      : repeatedKey(pepper, callerKey, caller.idempotentRequest.key)
   const { keyMac: newMac, hint } = input.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
   const added = await callCreateKey(pools, { keyMac: keyMac(pepper, callerKey), newMac, hint })
   const { outcome, replayed } = requireOutcome(caller, added, input)

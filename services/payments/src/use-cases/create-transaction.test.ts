@@ -13,7 +13,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import { valid } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import {
@@ -53,12 +53,12 @@ interface ChargeChanges {
   readonly merchantId?: string
   /** The key of the app that asks. */
   readonly key?: string
-  readonly repeat?: Repeat
+  readonly idempotentRequest?: IdempotentRequest
   readonly charge?: Partial<Charge>
 }
 
-const inputOf = ({ key = app.key, repeat, charge, ...changes }: ChargeChanges) => ({
-  caller: callerOf({ key }, repeat),
+const inputOf = ({ key = app.key, idempotentRequest, charge, ...changes }: ChargeChanges) => ({
+  caller: callerOf({ key }, idempotentRequest),
   merchantId,
   charge: valid({
     charge: { transactionId: source, currency: 'EUR', amount: 500, ...charge },
@@ -70,7 +70,7 @@ const inputOf = ({ key = app.key, repeat, charge, ...changes }: ChargeChanges) =
 const create = (changes: ChargeChanges = {}) =>
   createTransaction(payments.deps, inputOf(changes)).catch((error: unknown) => error)
 
-const withKey = (key: string, content = 'a'): Repeat => ({
+const withKey = (key: string, content = 'a'): IdempotentRequest => ({
   method: 'POST',
   path: '/transactions',
   key,
@@ -99,18 +99,18 @@ describe('createTransaction', () => {
   )
 
   it('answers a repeat as the first request, and asks the acquirer once', async () => {
-    const first = await create({ repeat: withKey('one') })
+    const first = await create({ idempotentRequest: withKey('one') })
     expect(first).toEqual({ transactionId: anyId, replayed: false })
     const { transactionId } = z.object({ transactionId: z.string() }).parse(first)
-    expect(await create({ repeat: withKey('one') })).toEqual({ transactionId, replayed: true })
-    expect(await create({ repeat: withKey('one', 'b') })).toEqual(idempotencyKeyUsed())
+    expect(await create({ idempotentRequest: withKey('one') })).toEqual({ transactionId, replayed: true })
+    expect(await create({ idempotentRequest: withKey('one', 'b') })).toEqual(idempotencyKeyUsed())
     expect(north.received.authorizations).toHaveLength(1)
   })
 
   it('answers a repeat of a refused charge with the same refusal', async () => {
     north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_REJECTED' })
-    expect(await create({ repeat: withKey('two') })).toEqual(paymentRefused(11, { replayed: false }))
-    expect(await create({ repeat: withKey('two') })).toEqual(paymentRefused(11, { replayed: true }))
+    expect(await create({ idempotentRequest: withKey('two') })).toEqual(paymentRefused(11, { replayed: false }))
+    expect(await create({ idempotentRequest: withKey('two') })).toEqual(paymentRefused(11, { replayed: true }))
     expect(north.received.authorizations).toHaveLength(1)
   })
 
@@ -131,18 +131,18 @@ describe('createTransaction', () => {
         pools: { ...payments.deps.pools, write: { ...write, one } },
         wait: async () => {},
       }
-      return createTransaction(deps, inputOf({ repeat: withKey(key) })).catch((error: unknown) => error)
+      return createTransaction(deps, inputOf({ idempotentRequest: withKey(key) })).catch((error: unknown) => error)
     }
 
     it('answers the transaction, once the database is back', async () => {
       expect(await createWhileAway('three', false)).toEqual({ transactionId: anyId, replayed: false })
-      expect(await create({ repeat: withKey('three') })).toEqual({ transactionId: anyId, replayed: true })
+      expect(await create({ idempotentRequest: withKey('three') })).toEqual({ transactionId: anyId, replayed: true })
       expect(north.received.authorizations).toHaveLength(1)
     })
 
     it('leaves the outcome to a repeat, when it may have been written before', async () => {
       expect(await createWhileAway('four', true)).toBe(lost)
-      expect(await create({ repeat: withKey('four') })).toEqual({ transactionId: anyId, replayed: true })
+      expect(await create({ idempotentRequest: withKey('four') })).toEqual({ transactionId: anyId, replayed: true })
       expect(north.received.authorizations).toHaveLength(1)
     })
   })

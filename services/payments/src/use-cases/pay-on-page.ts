@@ -214,10 +214,15 @@ async function takeSteps(
   const { number, code, expiry } = card
   const order = { ...orderOfLink(link), card: { number, code, expiry }, returnUrl }
   const key = keyDigest(deps.pepper, pageId)
-  const repeat = { method: 'POST', path: 'payment-link', key, fingerprint: fingerprintOfCard(deps, link.query, card) }
+  const idempotentRequest = {
+    method: 'POST',
+    path: 'payment-link',
+    key,
+    fingerprint: fingerprintOfCard(deps, link.query, card),
+  }
   const hints = [...card.hints]
   for (let steps = 0; steps < STEPS_MAX; steps++) {
-    const request = { order: { ...order, hints }, repeat, ip, isSecure }
+    const request = { order: { ...order, hints }, idempotentRequest, ip, isSecure }
     const answer = await pay(deps, request)
     if (answer.verdict === 'paid') {
       return { verdict: 'paid', receipt: await toReceipt(deps, link, answer.transactionId) }

@@ -1,4 +1,4 @@
-import { callerColumns, type Repeat } from '../access/caller.ts'
+import { callerColumns, type IdempotentRequest } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import type { Acquirers } from '../acquirers/acquirers.ts'
@@ -57,7 +57,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   if (opened.verdict === 'ended') return toAnswer(opened)
   const decision = decideOrder(opened)
   if (decision.verdict === 'step') return offerStep(deps, opened, decision.step)
-  const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
+  const authorize = () => authorizePayment(deps, { opened, idempotentRequest: request.idempotentRequest, decision })
   const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.ip, authorize))
   // 3-D Secure must begin again. The lookup of the card makes a new session.
   if (end.verdict === 'gone') return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
@@ -70,7 +70,7 @@ type Decision = TdsVerdict | { readonly verdict: 'refused'; readonly statusCode:
 /** An order without further steps, and what was decided about it. */
 interface DecidedOrder {
   readonly opened: OpenOrder
-  readonly repeat: Repeat | undefined
+  readonly idempotentRequest: IdempotentRequest | undefined
   readonly decision: Decision
 }
 
@@ -159,12 +159,12 @@ async function completePayment(deps: PayDeps, decided: DecidedOrder, attemptId: 
   return { verdict: 'refused', statusCode: end.statusCode }
 }
 
-function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentCall {
+function toPaymentColumns({ vault }: PayDeps, { opened, idempotentRequest, decision }: DecidedOrder): BeginPaymentCall {
   const { order, payee, money, tokens, scheme, changes, instrumentId, session } = opened
   const number = tokens.number.value
   const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })
   return {
-    ...callerColumns({ keyMac: null, userEmail: null, repeat }),
+    ...callerColumns({ keyMac: null, userEmail: null, idempotentRequest }),
     merchantId: payee.id,
     sessionId: session?.id ?? null,
     panSealed: sealed,

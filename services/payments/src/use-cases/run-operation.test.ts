@@ -11,7 +11,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import type { Repeat } from '../access/caller.ts'
+import type { IdempotentRequest } from '../access/caller.ts'
 import { type Problem, valid } from '../access/require-access.ts'
 import {
   amountBeyondLimit,
@@ -41,13 +41,13 @@ const pay = () => customerPayment(payments, merchantId)
 interface Attempt extends Partial<Omit<RunOperationInput, 'caller' | 'transactionId'>> {
   /** The key of the app that asks. */
   readonly key?: string
-  readonly repeat?: Repeat
+  readonly idempotentRequest?: IdempotentRequest
 }
 
 /** Captures EUR 1.00, unless `attempt` says otherwise. @returns the result, or what was thrown */
-const run = (transactionId: string, { key = app.key, repeat, ...attempt }: Attempt = {}) =>
+const run = (transactionId: string, { key = app.key, idempotentRequest, ...attempt }: Attempt = {}) =>
   runOperation(payments.deps, {
-    caller: callerOf({ key }, repeat),
+    caller: callerOf({ key }, idempotentRequest),
     transactionId,
     kind: 'capture',
     operation: valid({ amount: 100 }),
@@ -71,7 +71,7 @@ const shown = (id: string, amounts: object, entry: object) => ({
 const BAD_BODY = currencyWithoutRate()
 const captured = { kind: 'capture', lineId: anyId, balance: 74, feeFlat: 25, feeRate: 1 }
 
-const asBody = (content: string, key: string): Repeat => ({
+const asBody = (content: string, key: string): IdempotentRequest => ({
   ...{ method: 'POST', path: '/captures', key },
   fingerprint: createHash('sha256').update(content).digest(),
 })
@@ -91,9 +91,9 @@ describe('runOperation', () => {
   it('answers a repeat as it answered the first request, and refuses its key with another body', async () => {
     const id = await pay()
     const transaction = shown(id, { pending: 200n, captured: 100n }, captured)
-    expect(await run(id, { repeat: asBody('a', 'one') })).toEqual({ transaction, replayed: false })
-    expect(await run(id, { repeat: asBody('a', 'one') })).toEqual({ transaction, replayed: true })
-    expect(await run(id, { repeat: asBody('b', 'one') })).toEqual(idempotencyKeyUsed())
+    expect(await run(id, { idempotentRequest: asBody('a', 'one') })).toEqual({ transaction, replayed: false })
+    expect(await run(id, { idempotentRequest: asBody('a', 'one') })).toEqual({ transaction, replayed: true })
+    expect(await run(id, { idempotentRequest: asBody('b', 'one') })).toEqual(idempotencyKeyUsed())
   })
 
   it.each<[why: string, attempt: () => Attempt, error: Error]>([

@@ -36,11 +36,11 @@ export async function runOperation(
 /** Runs the operation. For a refused request only access is judged. */
 async function runOrJudge(
   { pools, operations }: OperationDeps,
-  { caller: { keyMac, userEmail, repeat }, transactionId, kind, operation }: RunOperationInput,
+  { caller: { keyMac, userEmail, idempotentRequest }, transactionId, kind, operation }: RunOperationInput,
 ): Promise<OperationResult> {
   if (operation.verdict === 'refused') {
     const access = await readOperationAccess(pools, { keyMac, userEmail, transactionId, kind })
     return { ...access, outcome: undefined }
   }
-  return operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...operation.values })
+  return operations.run({ keyMac, userEmail, idempotentRequest, transactionId, kind, ...operation.values })
 }

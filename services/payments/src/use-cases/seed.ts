@@ -94,7 +94,14 @@ async function runOperations(
   if (!memberKey) throw new Error(`transaction ${id}: merchant ${merchantId} has no app that could operate`)
   const left = operations.slice(await getTrailLength(db, merchantId, id))
   for (const { kind, amount } of left) {
-    const operation = { keyMac: memberKey, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
+    const operation = {
+      keyMac: memberKey,
+      userEmail: null,
+      idempotentRequest: undefined,
+      transactionId: id,
+      kind,
+      amount,
+    }
     const { verdict, outcome } = await operationGroup.run(operation)
     if (outcome?.verdict === 'done') continue
     throw new Error(`transaction ${id}: ${kind} of ${amount}: ${outcome?.refusal.reason ?? verdict}`)

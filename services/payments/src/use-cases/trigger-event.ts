@@ -104,7 +104,7 @@ export async function triggerEvent(
   const merchant = await findTestMerchant(deps, merchantId)
   const keyMac = await findMemberKey(deps.db, merchant.id)
   if (!keyMac) throw new Error(`merchant ${merchant.id} has no app with a good key`)
-  const caller = { keyMac, userEmail: null, repeat: undefined }
+  const caller = { keyMac, userEmail: null, idempotentRequest: undefined }
   const actor = { deps, merchant, tag: tagOf(merchant.id), caller }
   return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
 }

@@ -43,7 +43,7 @@ export async function createMerchantForOperator(
   const app = appId === undefined ? await createNamedApp(deps, values.name ?? undefined) : { id: appId }
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
-  const caller = { keyMac, userEmail: null, repeat: undefined }
+  const caller = { keyMac, userEmail: null, idempotentRequest: undefined }
   const { merchant } = await createMerchant({ pools, config }, { caller, input: valid(values) })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })

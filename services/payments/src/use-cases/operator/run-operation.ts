@@ -47,7 +47,7 @@ export async function runOperationForOperator(
   const { role } = change.operator
   const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind }, role)
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)
-  const refund = { operator: change.operator, key: change.repeat.key, currency, amount: fields.amount }
+  const refund = { operator: change.operator, key: change.idempotentRequest.key, currency, amount: fields.amount }
   const outcome = await runWithinAllowance(operatorDb, config.refundLimits, refund, (use) =>
     runOperatorChange(operatorDb, change, async (trx) => {
       if (!(await use(trx))) refuseRunning()
