@@ -40,7 +40,7 @@ afterAll(async () => {
   await payments.close()
 })
 
-/** Gives the merchant a kept card, an open dispute and a payout, so that each table has rows to alter. */
+/** Gives the merchant a saved card, an open dispute and a payout, so that each table has rows to alter. */
 async function closeOff(merchantId: string, headers: object): Promise<void> {
   const post = async (url: string, payload: object) => {
     const response = await payments.app.inject({ method: 'POST', url, payload, headers: { ...headers } })

@@ -8,13 +8,13 @@ import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
 
 /** `transactionId` is null to check access only. */
-export interface KeepCardCall extends CallerColumns {
+export interface SaveCardCall extends CallerColumns {
   readonly merchantId: string
   readonly transactionId: string | null
   readonly notes: string | null
 }
 
-interface KeptRow {
+interface SavedRow {
   verdict: Verdict | 'unknown-source' | 'refused'
   identity_id: string | null
   card_id: string | null
@@ -22,29 +22,29 @@ interface KeptRow {
 }
 
 /**
- * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not keep
+ * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not save
  * cards, by the number of a processing error.
  */
-export type KeepCardOutcome =
+export type SaveCardOutcome =
   | { readonly verdict: 'kept'; readonly cardId: string }
   | { readonly verdict: 'unknown-source' }
   | { readonly verdict: 'refused'; readonly errorCode: number }
 
-const keepQuery = prepare(
+const saveQuery = prepare(
   'keep_card',
-  (p: KeepCardCall) => sql<KeptRow>`
+  (p: SaveCardCall) => sql<SavedRow>`
     SELECT verdict, identity_id, card_id, error_code
     FROM ${sql.table('keep_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
-/** Keeps the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
-export async function callKeepCard(pools: Pools, input: KeepCardCall): Promise<Judged<KeepCardOutcome>> {
-  const row = await pools.write.one(keepQuery, input)
+/** Saves the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
+export async function callSaveCard(pools: Pools, input: SaveCardCall): Promise<Judged<SaveCardOutcome>> {
+  const row = await pools.write.one(saveQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
   return { verdict, identityId: row.identity_id, outcome: toOutcome(row) }
 }
 
-function toOutcome({ verdict, card_id: cardId, error_code: errorCode }: KeptRow): KeepCardOutcome | undefined {
+function toOutcome({ verdict, card_id: cardId, error_code: errorCode }: SavedRow): SaveCardOutcome | undefined {
   if (verdict === 'unknown-source') return { verdict }
   if (errorCode !== null) return { verdict: 'refused', errorCode }
   return cardId === null ? undefined : { verdict: 'kept', cardId }
@@ -71,7 +71,7 @@ const readQuery = findBelowMerchant<CardColumns>('read_card', {
 })
 
 /**
- * A kept card by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for other callers, both without
+ * A saved card by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for other callers, both without
  * the card.
  */
 export async function readCard(

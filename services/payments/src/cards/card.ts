@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A card that is kept for a merchant under an id of its own. Deprecated: charge from a previous transaction instead. */
+/** A card that is saved for a merchant under an id of its own. Deprecated: charge from a previous transaction instead. */
 export interface Card {
   readonly id: string
   readonly merchantId: string
@@ -15,7 +15,7 @@ export interface Card {
   readonly created: Date
 }
 
-/** A kept card in an answer (reference: Other objects). */
+/** A saved card in an answer (reference: Other objects). */
 export const CardView = z
   .object({
     id: z.string(),
@@ -30,7 +30,7 @@ export const CardView = z
   })
   .meta({ id: 'Card' })
 
-/** The JSON of a kept card. Absent notes and deletion are null, as the official client expects. */
+/** The JSON of a saved card. Absent notes and deletion are null, as the official client expects. */
 export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {
   const { id, merchantId, bin, last4, scheme, notes } = card
   return {

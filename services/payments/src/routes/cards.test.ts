@@ -36,7 +36,7 @@ const createCard = async (changes: object = {}) => {
 }
 
 describe('GET /cards/:cardId', () => {
-  it('200: shows a kept card without its number', async () => {
+  it('200: shows a saved card without its number', async () => {
     const id = await createCard({ notes: 'Anna' })
     const card = {
       id,

@@ -49,7 +49,7 @@ export function isRefusal(statusCode: string): boolean {
 
 /** The status code of a processing error: the first one in the table. */
 export function statusCodeOf(errorCode: number): string {
-  // No status code stands for 28, a missing permission to keep cards. Use the status code of 27, which is also a missing
+  // No status code stands for 28, a missing permission to save cards. Use the status code of 27, which is also a missing
   // permission.
   return [...PROCESSING_ERRORS].find(([, error]) => error === errorCode)?.[0] ?? 'PAYMENT_INTEGRATION_DISABLED'
 }

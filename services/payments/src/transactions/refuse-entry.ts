@@ -30,7 +30,7 @@ export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute
   }
 }
 
-/** Refuses a charge of a card, or to keep the card, with a processing error. */
+/** Refuses a charge of a card, or to save the card, with a processing error. */
 export function refuseCard(errorCode: number, { replayed }: { readonly replayed: boolean }): never {
   throw paymentRefused(errorCode, { replayed })
 }

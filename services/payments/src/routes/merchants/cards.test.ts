@@ -49,7 +49,7 @@ describe('POST /merchants/:merchantId/cards', () => {
     ['form without notes', () => `transactionId=${transactionId}&notes=`, FORM, null],
   ]
 
-  it.each(forms)('201: keeps the card of a transaction, as %s', async (_kind, body, headers) => {
+  it.each(forms)('201: saves the card of a transaction, as %s', async (_kind, body, headers) => {
     const response = await save(body(), headers)
     expect([response.statusCode, response.body]).toEqual([201, `{"card":{"id":"${idOf(response)}"}}\n`])
   })
@@ -75,7 +75,7 @@ describe('POST /merchants/:merchantId/cards', () => {
     ])
   })
 
-  it('201: charges a kept card, until it is deleted', async () => {
+  it('201: charges a saved card, until it is deleted', async () => {
     const cardId = idOf(await save({ transactionId }))
     const charge = () =>
       send('POST', `/merchants/${merchantId}/transactions`, {
@@ -142,7 +142,7 @@ describe('POST /merchants/:merchantId/cards', () => {
     )
   })
 
-  it('400: refuses with processing error 28 for a merchant that may not keep cards, also when the request is repeated', async () => {
+  it('400: refuses with processing error 28 for a merchant that may not save cards, also when the request is repeated', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const source = await customerPayment(payments, id)
     const { db } = payments.database

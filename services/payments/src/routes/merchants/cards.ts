@@ -3,11 +3,11 @@ import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
-import { keepCard } from '../../use-cases/keep-card.ts'
+import { saveCard } from '../../use-cases/save-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })
 
-/** Keeps cards. Deprecated: charge from a previous transaction instead (reference: Kept cards). */
+/** Saves cards. Deprecated: charge from a previous transaction instead (reference: Kept cards). */
 export const merchantCardsRoutes: Routes = async (app) => {
   app.post(
     '/merchants/:merchantId/cards',
@@ -27,7 +27,7 @@ export const merchantCardsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { merchantId }, body: input }, reply) => {
-      const { cardId, replayed } = await keepCard(app.deps, { caller, merchantId, input })
+      const { cardId, replayed } = await saveCard(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { card: { id: cardId } }
     },

@@ -1,11 +1,11 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, requireOutcome, valuesOrNull } from '../access/require-access.ts'
-import { callKeepCard } from '../cards/card-repository.ts'
+import { callSaveCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-entry.ts'
 
-/** Keeps the card of a transaction under an id of its own (reference: Kept cards). */
-export async function keepCard(
+/** Saves the card of a transaction under an id of its own (reference: Kept cards). */
+export async function saveCard(
   { pools }: { readonly pools: Pools },
   {
     caller,
@@ -18,7 +18,7 @@ export async function keepCard(
   },
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = valuesOrNull(input) ?? {}
-  const result = await callKeepCard(pools, { ...callerColumns(caller), merchantId, transactionId, notes })
+  const result = await callSaveCard(pools, { ...callerColumns(caller), merchantId, transactionId, notes })
   const { outcome, replayed } = requireOutcome(caller, result, input)
   switch (outcome.verdict) {
     case 'unknown-source':
