@@ -216,8 +216,8 @@ export interface PaymentsTables {
   app_invitations: AppInvitationsTable
   merchant_creations: MerchantCreationsTable
   operator_changes: operators.OperatorChangesTable
-  operator_allowances: operators.OperatorAllowancesTable
-  allowance_uses: operators.AllowanceUsesTable
+  operator_allowances: operators.RefundQuotasTable
+  allowance_uses: operators.RefundQuotaUsesTable
   registration: operators.RegistrationTable
   payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable

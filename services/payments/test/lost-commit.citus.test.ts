@@ -208,7 +208,7 @@ async function capturedPayment(): Promise<string> {
   return id
 }
 
-/** Sums the amounts that support has taken of its allowance. */
+/** Sums the amounts that support has taken of its quota. */
 async function sumTaken(): Promise<number> {
   const { rows } = await sql<{ taken: number }>`
     SELECT coalesce(sum(taken), 0)::int AS taken FROM payments.operator_allowances`.execute(payments.owner.db)
@@ -227,7 +227,7 @@ it.each(ENDINGS)(
     const before = await sumTaken()
     const [first, second] = await sendTwice(word, `/operator/transactions/${id}/refunds`, {
       role: 'support',
-      // A change that was not made takes nothing of the allowance until it is repeated.
+      // A change that was not made takes nothing of the quota until it is repeated.
       between: async () => expect(await sumTaken()).toBe(status === 201 ? before + 7 : before),
     })
     expect([first.statusCode, first.headers['retry-after']]).toEqual([status, status === 503 ? '1' : undefined])

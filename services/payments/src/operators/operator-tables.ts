@@ -16,7 +16,7 @@ export interface OperatorChangesTable {
 }
 
 /** The sum that an operator has refunded on a UTC day in a currency. */
-export interface OperatorAllowancesTable {
+export interface RefundQuotasTable {
   actor_id: string
   currency: string
   day: Date
@@ -25,7 +25,7 @@ export interface OperatorAllowancesTable {
 }
 
 /** The part of such a sum that one refund has taken. */
-export interface AllowanceUsesTable {
+export interface RefundQuotaUsesTable {
   actor_id: string
   key: string
   currency: string

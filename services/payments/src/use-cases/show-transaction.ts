@@ -6,7 +6,7 @@ import type { Dispute } from '../disputes/dispute.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { listAllFrauds } from '../disputes/fraud-repository.ts'
-import { findShownAllowance, type ShownAllowance } from '../operators/allowance-repository.ts'
+import { findShownQuota, type ShownQuota } from '../operators/refund-quota-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import {
   getTransactionForOperator,
@@ -27,8 +27,8 @@ export interface ShownTransaction extends TransactionForOperator {
   readonly disputes: readonly Dispute[]
   readonly frauds: readonly Fraud[]
   readonly left: AmountsLeft
-  /** Undefined where no allowance limits the operator. */
-  readonly allowance: ShownAllowance | undefined
+  /** Undefined where no quota limits the operator. */
+  readonly allowance: ShownQuota | undefined
 }
 
 const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
@@ -46,7 +46,7 @@ export async function showTransaction(
     listEventsOfTransaction(operatorPools, { merchantId, id }),
     listAllDisputes(operatorPools, page),
     listAllFrauds(operatorPools, page),
-    findShownAllowance(operatorPools, config.refundLimits, { operator, currency }),
+    findShownQuota(operatorPools, config.refundLimits, { operator, currency }),
   ])
   const left = amountsLeft(shown.transaction, operator.role)
   return { ...shown, journals, events, disputes, frauds, left, allowance }

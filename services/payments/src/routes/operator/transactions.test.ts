@@ -247,7 +247,7 @@ describe('GET /operator/transactions/:transactionId', () => {
     ])
   })
 
-  it('200: names the acquirer, how the customer was authenticated, and what is left of the allowance of support', async () => {
+  it('200: names the acquirer, how the customer was authenticated, and what is left of the refund quota of support', async () => {
     const id = ids[5] ?? ''
     await payments.database.db.updateTable('transactions').set({ tds: 'full' }).where('id', '=', id).execute()
     const { transaction, ...rest } = expectBody(200, await get(`/${id}`, { role: 'support' }))
@@ -266,7 +266,7 @@ describe('GET /operator/transactions/:transactionId', () => {
     expect([transaction.id, created.type]).toEqual([id, 'transaction.created'])
   })
 
-  it('200: shows a smaller allowance after a refund of support, and none in a currency without limits', async () => {
+  it('200: shows a smaller refund quota after a refund of support, and none in a currency without limits', async () => {
     const [euro, krone] = [
       await customerPayment(payments, shopId, { amount: 500 }),
       await customerPayment(payments, shopId, { amount: 500, currency: 'DKK' }),

@@ -5,7 +5,6 @@ import { refuseMissing, refuseRunning, requireOutcome, valid } from '../../acces
 import type { PaymentsConfig } from '../../config.ts'
 import type { Db, Trx } from '../../database.ts'
 import { refundLimitExceeded, refundNotAllowed, trailReserved } from '../../operator-errors.ts'
-import { type AllowanceOutcome, runWithinAllowance } from '../../operators/allowance-repository.ts'
 import {
   type OperatorAnswer,
   type OperatorChange,
@@ -13,6 +12,7 @@ import {
   refuseReusedKey,
   runOperatorChange,
 } from '../../operators/operator-change-repository.ts'
+import { type QuotaOutcome, runWithinQuota } from '../../operators/refund-quota-repository.ts'
 import type { OperationGroup, OperatorOperation } from '../../transactions/operation-group.ts'
 import { refuseEntry } from '../../transactions/refuse-entry.ts'
 import { lastRefundOf } from '../../transactions/trail-bounds.ts'
@@ -29,8 +29,8 @@ type OperationDeps = {
 
 /**
  * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an
- * allowance first (console reference: Refund allowance).
- * @throws conflict when another request with the same key gave the allowance back
+ * quota first (console reference: Refund allowance).
+ * @throws conflict when another request with the same key gave the quota back
  */
 export async function runOperationForOperator(
   deps: OperationDeps,
@@ -48,7 +48,7 @@ export async function runOperationForOperator(
   const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind }, role)
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)
   const refund = { operator: change.operator, key: change.idempotentRequest.key, currency, amount: fields.amount }
-  const outcome = await runWithinAllowance(operatorDb, config.refundLimits, refund, (use) =>
+  const outcome = await runWithinQuota(operatorDb, config.refundLimits, refund, (use) =>
     runOperatorChange(operatorDb, change, async (trx) => {
       if (!(await use(trx))) refuseRunning()
       return effect(trx)
@@ -76,7 +76,7 @@ async function runInChange(
   }
 }
 
-function requireRefund(outcome: AllowanceOutcome<OperatorAnswer>): OperatorAnswer {
+function requireRefund(outcome: QuotaOutcome<OperatorAnswer>): OperatorAnswer {
   switch (outcome.verdict) {
     case 'done':
       return outcome.done

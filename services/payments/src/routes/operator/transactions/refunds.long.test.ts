@@ -242,7 +242,7 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
     expect(await refunded(id)).toBe(0)
   })
 
-  it('400: a refund of too much gives its allowance back, and its key may be used again', async () => {
+  it('400: a refund of too much gives its refund quota back, and its key may be used again', async () => {
     await endDay()
     const [small, large] = [await capturedPayment(50), await capturedPayment(300)]
     const sent = { role: 'support', key: randomUUID() } as const
@@ -288,7 +288,7 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
     expect(await refunded(id)).toBe(0)
   })
 
-  it('404: an unknown transaction takes no allowance', async () => {
+  it('404: an unknown transaction takes no refund quota', async () => {
     await endDay()
     expect(statusAndBody(await refund(UNKNOWN_ID, { amount: 1 }, { role: 'support' }))).toEqual([
       404,

@@ -6,8 +6,8 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { judgeRefund, type RefundLimits, refundableOf } from './refund-limits.ts'
 
-/** The amount that a refund takes of the allowance of an operator for a day, under the Idempotency-Key of the refund. */
-export interface WantedAllowance {
+/** The amount that a refund takes of the quota of an operator for a day, under the Idempotency-Key of the refund. */
+export interface WantedQuota {
   readonly actorId: Operator['actor']['id']
   readonly key: string
   readonly currency: string
@@ -18,21 +18,21 @@ export interface WantedAllowance {
 }
 
 /** Whether a part of the day was taken; what is left of the day, in minor units, where it was not. */
-export type AllowanceVerdict =
+export type QuotaVerdict =
   | { readonly verdict: 'taken' }
   | { readonly verdict: 'key-mismatch' }
   | { readonly verdict: 'exceeded'; readonly remaining: number }
 
-type AllowanceUse = Pick<WantedAllowance, 'actorId' | 'key'>
+type QuotaUse = Pick<WantedQuota, 'actorId' | 'key'>
 
 /**
  * Takes a part of what an operator may refund today, in a transaction of its own, before the refund is made.
  * A repeat with the same key takes nothing more (console reference: Refund allowance).
  * @param db the database as the role of operators
  */
-export async function claimAllowance(db: Db, wanted: WantedAllowance): Promise<AllowanceVerdict> {
+export async function claimQuota(db: Db, wanted: WantedQuota): Promise<QuotaVerdict> {
   const { actorId, key, currency, amount, daily } = wanted
-  const { rows } = await sql<{ verdict: AllowanceVerdict['verdict']; remaining: bigint | null }>`
+  const { rows } = await sql<{ verdict: QuotaVerdict['verdict']; remaining: bigint | null }>`
     SELECT * FROM ${sql.table('take_allowance')}(
       ${actorId}, ${key}, ${currency}, ${amount}::bigint, ${daily}::bigint
     )`.execute(db)
@@ -41,26 +41,26 @@ export async function claimAllowance(db: Db, wanted: WantedAllowance): Promise<A
 }
 
 /**
- * Marks an allowance as used, in the transaction of the refund. False when it was given back since: then the refund must not be
+ * Marks a quota as used, in the transaction of the refund. False when it was given back since: then the refund must not be
  * made.
  */
-export async function callUseAllowance(trx: Trx, { actorId, key }: AllowanceUse): Promise<boolean> {
+export async function callUseQuota(trx: Trx, { actorId, key }: QuotaUse): Promise<boolean> {
   const { rows } = await sql<{ used: boolean }>`
     SELECT ${sql.table('use_allowance')}(${actorId}, ${key}) AS used`.execute(trx)
   return rows[0]?.used === true
 }
 
 /** Gives back what a refused refund has taken. False when a repeat has used it meanwhile, or when nothing was taken. */
-export async function returnAllowance(db: Db, { actorId, key }: AllowanceUse): Promise<boolean> {
+export async function returnQuota(db: Db, { actorId, key }: QuotaUse): Promise<boolean> {
   const { rows } = await sql<{ returned: boolean }>`
     SELECT ${sql.table('return_allowance')}(${actorId}, ${key}) AS returned`.execute(db)
   return rows[0]?.returned === true
 }
 
 /** The amount that an operator may still refund today in a currency, in minor units. */
-async function findAllowanceLeft(
+async function findQuotaLeft(
   db: Db,
-  { actorId, currency, daily }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
+  { actorId, currency, daily }: Pick<WantedQuota, 'actorId' | 'currency' | 'daily'>,
 ): Promise<number> {
   const { rows } = await takenToday({ actorId, currency }).execute(db)
   return refundableOf(daily - Number(rows[0]?.taken ?? 0), daily)
@@ -75,7 +75,7 @@ function takenToday(p: { actorId: string; currency: string }): RawBuilder<{ take
 }
 
 /** The amounts that an operator with the role support may refund in a currency, in minor units. */
-export interface ShownAllowance {
+export interface ShownQuota {
   /** The most of one refund. */
   readonly limit: number
   /** The amount that is left of the UTC day. */
@@ -84,13 +84,13 @@ export interface ShownAllowance {
 
 /**
  * Finds the amounts that an operator with the role support may refund now in a currency (console reference: Refund allowance).
- * @returns twice 0 in a currency without limits; undefined for other roles, which no allowance limits
+ * @returns twice 0 in a currency without limits; undefined for other roles, which no quota limits
  */
-export async function findShownAllowance(
+export async function findShownQuota(
   { read }: Pools,
   limits: RefundLimits,
   { operator, currency }: Pick<AllowedRefund, 'operator' | 'currency'>,
-): Promise<ShownAllowance | undefined> {
+): Promise<ShownQuota | undefined> {
   const { actor, role } = operator
   if (role !== 'support') return undefined
   const [limit, daily] = [limits.once.get(currency), limits.daily.get(currency)]
@@ -109,29 +109,29 @@ export interface AllowedRefund {
 }
 
 /**
- * The outcome of a refund under an allowance. `exceeded`: `limit` is the most of one refund, `left` the rest
+ * The outcome of a refund under a quota. `exceeded`: `limit` is the most of one refund, `left` the rest
  * of the day, in minor units.
  */
-export type AllowanceOutcome<Done> =
+export type QuotaOutcome<Done> =
   | { readonly verdict: 'not-allowed' | 'key-mismatch' }
   | { readonly verdict: 'exceeded'; readonly limit: number; readonly left: number }
   | { readonly verdict: 'done'; readonly done: Done }
 
 /**
- * Makes a refund within what its operator may refund: takes the allowance, runs the refund, and gives the
- * allowance back unless the refund, now or by an earlier request with the same key, has used it. An admin
- * refunds without an allowance.
+ * Makes a refund within what its operator may refund: takes the quota, runs the refund, and gives the
+ * quota back unless the refund, now or by an earlier request with the same key, has used it. An admin
+ * refunds without a quota.
  * @param db the database as the role of operators
- * @param refund makes the refund. In its transaction it calls `use`, which answers false when the allowance is gone: then it must
+ * @param refund makes the refund. In its transaction it calls `use`, which answers false when the quota is gone: then it must
  * throw
  * @throws every error of `refund`
  */
-export async function runWithinAllowance<Done>(
+export async function runWithinQuota<Done>(
   db: Db,
   limits: RefundLimits,
   { operator, key, currency, amount }: AllowedRefund,
   refund: (use: (trx: Trx) => Promise<boolean>) => Promise<Done>,
-): Promise<AllowanceOutcome<Done>> {
+): Promise<QuotaOutcome<Done>> {
   const { actor, role } = operator
   if (mayDo(role, 'transactions.refund-beyond-limits')) {
     return { verdict: 'done', done: await refund(async () => true) }
@@ -141,16 +141,16 @@ export async function runWithinAllowance<Done>(
   const { limit, daily } = judged
   const use = { actorId: actor.id, key }
   if (judged.verdict === 'exceeded') {
-    return { verdict: 'exceeded', limit, left: await findAllowanceLeft(db, { actorId: actor.id, currency, daily }) }
+    return { verdict: 'exceeded', limit, left: await findQuotaLeft(db, { actorId: actor.id, currency, daily }) }
   }
-  const claimed = await claimAllowance(db, { ...use, currency, amount: judged.counted, daily })
+  const claimed = await claimQuota(db, { ...use, currency, amount: judged.counted, daily })
   if (claimed.verdict === 'exceeded')
     return { verdict: 'exceeded', limit, left: refundableOf(claimed.remaining, daily) }
   if (claimed.verdict === 'key-mismatch') return claimed
   let isUsed = false
   try {
     const done = await refund(async (trx) => {
-      isUsed = await callUseAllowance(trx, use)
+      isUsed = await callUseQuota(trx, use)
       return isUsed
     })
     // A repeat that gets an old answer makes no refund. What it took stays taken only if the first request has used it.
@@ -163,9 +163,9 @@ export async function runWithinAllowance<Done>(
 }
 
 /**
- * Gives an allowance back, unless the database is busy: then the operator's next refund does it. The answer
+ * Gives a quota back, unless the database is busy: then the operator's next refund does it. The answer
  * stays that of the refund.
  */
-async function tryToReturn(db: Db, use: AllowanceUse): Promise<void> {
-  await returnAllowance(db, use).catch(() => false)
+async function tryToReturn(db: Db, use: QuotaUse): Promise<void> {
+  await returnQuota(db, use).catch(() => false)
 }
