@@ -4,7 +4,7 @@ import { builtInTexts, confirmations, emailChanges, pkceMails, verifications } f
 import { apiVersions, bodyForms, cors, paths } from './steps/envelope.ts'
 import { adminFactors, authenticatorApps, phoneFactors } from './steps/factors.ts'
 import { attemptHooks, claimHooks, messageHooks, userHooks } from './steps/hooks.ts'
-import { guesses, intervals, limits, mailLimit, mailsLost, mailsOfChange } from './steps/limits.ts'
+import { codeAttempts, intervals, limits, mailLimit, mailsLost, mailsOfChange } from './steps/limits.ts'
 import { generatedLinks, globs, invitations, redirects } from './steps/links.ts'
 import { bearers, ownUser } from './steps/own-user.ts'
 import { passwordless, phones, recoveries } from './steps/passwordless.ts'
@@ -149,5 +149,5 @@ export const ROUNDS: readonly Round[] = [
     hasTemplates: true,
     subjects: [intervals],
   },
-  { name: 'guesses', settings: {}, hasTemplates: true, subjects: [guesses] },
+  { name: 'guesses', settings: {}, hasTemplates: true, subjects: [codeAttempts] },
 ]

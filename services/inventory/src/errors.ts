@@ -37,7 +37,7 @@ export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'Thi
 /** A path without a controller, with a hint for its client. */
 export interface UnknownPath {
   /** An existing path with a similar name. */
-  readonly meant?: string | undefined
+  readonly suggestion?: string | undefined
   /** The page that shows all paths. */
   readonly page?: string | undefined
 }
@@ -45,8 +45,8 @@ export interface UnknownPath {
 export const notFound = defineError(
   404,
   'RESOURCE_NOT_FOUND',
-  ({ meant, page }: UnknownPath) =>
-    `The resource you requested does not exist.${meant === undefined ? '' : ` Did you mean ${meant}?`}${page === undefined ? '' : ` ${page} shows all paths.`}`,
+  ({ suggestion, page }: UnknownPath) =>
+    `The resource you requested does not exist.${suggestion === undefined ? '' : ` Did you mean ${suggestion}?`}${page === undefined ? '' : ` ${page} shows all paths.`}`,
 )
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
@@ -239,7 +239,7 @@ export const columnTwice = defineError(
 /** An unknown column, and the known column that its name may mean. `stock`: it would fill the stock. */
 export interface UnknownColumn {
   readonly column: string
-  readonly meant: string | undefined
+  readonly suggestion: string | undefined
   readonly stock: boolean
 }
 export const columnsUnknown = defineError(
@@ -247,7 +247,7 @@ export const columnsUnknown = defineError(
   'BAD_REQUEST',
   ({ unknown }: { readonly unknown: readonly UnknownColumn[] }) => {
     const names = unknown.map(
-      ({ column, meant }) => `"${column}"${meant === undefined ? '' : ` (did you mean "${meant}"?)`}`,
+      ({ column, suggestion }) => `"${column}"${suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`}`,
     )
     const subject = names.length === 1 ? `The column ${names[0]} is` : `The columns ${names.join(', ')} are`
     const advice = ' A file of products has no stock: POST /movements or the command inventory stock receive adds it.'

@@ -107,7 +107,7 @@ export const intervals: Subject = {
   ],
 }
 
-export const guesses: Subject = {
+export const codeAttempts: Subject = {
   name: 'guesses',
   steps: [
     signUp('ada'),

@@ -176,7 +176,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     }
   })
 
-  it('303: lets support refund within the allowance, says what is left of it, and then offers no refund', async () => {
+  it('303: lets support refund within the quota, says what is left of it, and then offers no refund', async () => {
     const admin = await test.signedIn('admin')
     await sends(admin, pathOf(3, '/capture'), { amount: '100', reference: '' })
     const browser = await test.signedIn('support')

@@ -68,7 +68,7 @@ describe('the buttons of a transaction', () => {
   it.each<[string, Given['limits'], Viewer['role'], readonly string[]]>([
     ['a viewer has none', { capture: 5000, refund: 5000, void: 5000 }, 'viewer', []],
     ['support refunds', { capture: 5000, refund: 5000, void: 5000 }, 'support', ['refund']],
-    ['support refunds nothing beyond the allowance of a day', { refund: 5000, refundAllowance: 0 }, 'support', []],
+    ['support refunds nothing beyond the quota of a day', { refund: 5000, refundAllowance: 0 }, 'support', []],
     ['an admin captures what is authorized, and voids it last', { capture: 1, void: 1 }, 'admin', ['capture', 'void']],
     ['an admin refunds or disputes what is captured', { refund: 1, dispute: 1 }, 'admin', ['refund', 'dispute']],
     ['an admin disputes what a full trail lets nobody refund', { dispute: 1 }, 'admin', ['dispute']],
@@ -148,7 +148,7 @@ describe('the form of a refund', () => {
     ['what is captured', { refund: 5000 }, ['50.00', 'At most EUR 50.00.']],
     ['the limit of one refund', { refundLimit: 1000, refundAllowance: 1999 }, ['10.00', 'At most EUR 10.00.']],
     ['the rest of the day', { refundLimit: 3000, refundAllowance: 1999 }, ['19.99', 'At most EUR 19.99.']],
-    ['nothing without an allowance', { refundLimit: 0, refundAllowance: 0 }, ['', 'At most EUR 0.00.']],
+    ['nothing without a quota', { refundLimit: 0, refundAllowance: 0 }, ['', 'At most EUR 0.00.']],
   ])('suggests the largest amount that payments takes, and names it: %s', (_case, limits, expected) => {
     const form = formOf({ refund: 5000, ...limits })
     expect([/value="([^"]*)"/.exec(form)?.[1] ?? '', /At most [^<]*/.exec(form)?.[0]]).toEqual(expected)
@@ -178,7 +178,7 @@ describe('the form of a refund', () => {
       ['You may refund nothing more in EUR today.', 'An admin may.'],
     ],
     [
-      'support reads that the currency has no allowance',
+      'support reads that the currency has no quota',
       { refundLimit: 0, refundAllowance: 0 },
       ['Support may refund nothing in EUR.', 'An admin may.'],
     ],

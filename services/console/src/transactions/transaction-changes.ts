@@ -21,7 +21,7 @@ function refundableBy({
  * Sentences about the refund quota of the operator, and who may refund more (console reference: Refund allowance). None
  * without a quota.
  */
-export function allowanceLines({
+export function quotaLines({
   transaction: { currency },
   decimals,
   limits: { refundLimit, refundAllowance: left },
@@ -81,7 +81,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
     consequences: (shown) => [
       `The amount goes back to ${cardText(shown.transaction)}, and is taken from the balance of ${nameOf(shown)}.`,
       'This cannot be undone.',
-      ...allowanceLines(shown),
+      ...quotaLines(shown),
     ],
     fields: (shown, given, problem) => amountFields(shown, given, { most: refundableBy(shown), problem }),
     call: (shown, given) =>

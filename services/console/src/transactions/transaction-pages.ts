@@ -21,7 +21,7 @@ import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query } from '../service-calls/service-call.ts'
 import { outcomeLink } from './dispute-page.ts'
 import { DISPUTE_TONES, disputePath, fraudReason } from './dispute-view.ts'
-import { allowanceLines, fullTrailLine, transactionChanges } from './transaction-changes.ts'
+import { fullTrailLine, quotaLines, transactionChanges } from './transaction-changes.ts'
 import {
   cardText,
   readCardAndAmount,
@@ -82,13 +82,13 @@ function amountsCard(shown: ShownTransaction): Html {
     ['Disputed', disputedAmount],
   ] as const
   const full = fullTrailLine(shown)
-  const lines = [...(limits.refund > 0 ? allowanceLines(shown) : []), ...(full === undefined ? [] : [full])]
-  const allowance = lines.length === 0 ? undefined : html`<p class="card-body hint">${lines.join(' ')}</p>`
+  const lines = [...(limits.refund > 0 ? quotaLines(shown) : []), ...(full === undefined ? [] : [full])]
+  const quota = lines.length === 0 ? undefined : html`<p class="card-body hint">${lines.join(' ')}</p>`
   return html`<section class="card" aria-label="Amounts"><dl class="stats">${amounts
     .filter(([name, value]) => value > 0 || name === 'Captured')
     .map(
       ([name, value]) => html`<div class="stat"><dt>${name}</dt><dd>${money(value, currency, decimals)}</dd></div>`,
-    )}</dl>${allowance}</section>`
+    )}</dl>${quota}</section>`
 }
 
 function trailCard({ transaction: { trail, currency, successful }, decimals }: ShownTransaction): Html {

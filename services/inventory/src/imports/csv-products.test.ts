@@ -16,8 +16,9 @@ const record = (fields: readonly string[], line = 1, isWellFormed = true) => ({
   fields,
   isWellFormed,
 })
-const unknown = (column: string, meant?: string) => columnsUnknown({ unknown: [{ column, meant, stock: false }] })
-const stock = (column: string) => columnsUnknown({ unknown: [{ column, meant: undefined, stock: true }] })
+const unknown = (column: string, suggestion?: string) =>
+  columnsUnknown({ unknown: [{ column, suggestion, stock: false }] })
+const stock = (column: string) => columnsUnknown({ unknown: [{ column, suggestion: undefined, stock: true }] })
 const many = (count: number) => ['sku', ...Array.from({ length: count - 1 }, (_, i) => `attributes.k${i}`)]
 
 describe('readCsvHeader', () => {
@@ -43,9 +44,9 @@ describe('readCsvHeader', () => {
       record(['Title', 'sku', 'attributes', 'stock', 'price:']),
       columnsUnknown({
         unknown: [
-          { column: 'Title', meant: 'attributes.Title', stock: false },
-          { column: 'stock', meant: undefined, stock: true },
-          { column: 'price:', meant: 'attributes.price:', stock: false },
+          { column: 'Title', suggestion: 'attributes.Title', stock: false },
+          { column: 'stock', suggestion: undefined, stock: true },
+          { column: 'price:', suggestion: 'attributes.price:', stock: false },
         ],
       }),
     ],

@@ -72,13 +72,13 @@ function readColumn(name: string): Column | undefined {
 function describeUnknown(name: string): UnknownColumn {
   const column = name.slice(0, NAME_MAX)
   const stock = STOCK_COLUMN.test(column)
-  return { column, meant: stock ? undefined : findMeant(name), stock }
+  return { column, suggestion: stock ? undefined : findSuggestion(name), stock }
 }
 
 /**
  * The column that a wrong name may mean: a known one in other letters or without its last `s`, or an attribute of this name.
  */
-function findMeant(name: string): string | undefined {
+function findSuggestion(name: string): string | undefined {
   const given = name.trim()
   const known = NAMED_COLUMNS.find((column) => column === given.toLowerCase() || column === `${given.toLowerCase()}s`)
   if (known !== undefined) return known

@@ -64,10 +64,10 @@ function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: Endpoint
   const known = endpoints.routes().map(({ pattern }) => pattern.split('/')[1] ?? '')
   const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
   // The first part of `/products/1/stock` exists, but the path continues: the client means stock.
-  const guesses = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
-  const word = guesses.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
-  const meant = word === undefined ? undefined : `/${word}`
-  return notFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
+  const candidates = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
+  const word = candidates.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
+  const suggestion = word === undefined ? undefined : `/${word}`
+  return notFound({ suggestion, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
 /** HTTP defines these methods and no controller takes them, so 501, the answer to unknown methods, would be wrong. */

@@ -40,8 +40,8 @@ export const fileErrors: ErrorCases = {
       expected: errors.columnsUnknown(
         {
           unknown: [
-            { column: 'colour', meant: 'attributes.colour', stock: false },
-            { column: 'quantity', meant: undefined, stock: true },
+            { column: 'colour', suggestion: 'attributes.colour', stock: false },
+            { column: 'quantity', suggestion: undefined, stock: true },
           ],
         },
         brokenOff(1),

@@ -182,7 +182,7 @@ export const sharedErrors: ErrorCases = {
       raise: async (world) => send(await world.service(), { url: '/nope' }),
     },
     {
-      expected: errors.notFound({ meant: '/stock' }),
+      expected: errors.notFound({ suggestion: '/stock' }),
       raise: async (world) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), { url: '/stocks' }),
     },
   ],
