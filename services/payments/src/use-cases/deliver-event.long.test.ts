@@ -26,7 +26,7 @@ import { deliveryTask } from '../webhooks/delivery.ts'
 let sink: StubProvider
 /** The answers of the sink by path; undefined: it stays silent. By default the sink accepts the event. */
 const answers = new Map<string, StubAnswer | undefined>()
-/** The names of webhooks that were looked up. Their name servers are silent. */
+/** The names of webhooks that were looked up. Their name servers give no answer. */
 const namesAsked: string[] = []
 const findAddresses = ({ host }: { readonly host: string }) => {
   namesAsked.push(host)
@@ -237,7 +237,9 @@ describe.concurrent('deliveries', () => {
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
   })
 
-  it('lets a webhook rest that was silent three times in a row, and tries again later', async ({ expect }) => {
+  it('sends nothing to a webhook that gave no answer three times in a row, and tries again later', async ({
+    expect,
+  }) => {
     const { webhook, update } = await listen('/mute')
     answers.set('/mute', undefined)
     for (const name of ['One', 'Two', 'Three']) await update(name)
@@ -249,7 +251,7 @@ describe.concurrent('deliveries', () => {
     expect(namesAt('/mute')).toEqual(['One', 'Three', 'Two'])
   })
 
-  it('lets a webhook rest whose name servers were silent three times in a row', async ({ expect }) => {
+  it('sends nothing to a webhook whose name servers gave no answer three times in a row', async ({ expect }) => {
     const { webhook, update } = await listen('/', [], 'http://silent.example:8080')
     const retrying = async () => (await jobsOf(webhook.id)).filter(({ state }) => state === 'retry').length
     for (const count of [1, 2, 3, 4]) {

@@ -6,14 +6,14 @@ import { type JobAttempt, type Outcome, RetryLater } from '@trestle/jobs/attempt
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
 import {
+  type CircuitBreakers,
   claimAttempt,
-  createSilentWebhooks,
+  createCircuitBreakers,
   type DeliveryJob,
   deliveryTask,
   REPLAY_SHARE_SECONDS,
-  rememberSilence,
+  recordFailure,
   rememberTime,
-  type SilentWebhooks,
   shareSecondsOf,
   type WebhookDeps,
 } from '../webhooks/delivery.ts'
@@ -23,7 +23,7 @@ import {
   CANCELLATIONS,
   type DeliveryAttempt,
   GONE,
-  isSilence,
+  isTimeout,
   NO_ANSWER,
   PAUSED,
   toAnsweredAttempt,
@@ -45,7 +45,7 @@ interface DeliverDeps {
 
 interface AttemptDeps extends DeliverDeps {
   readonly attempts: Counter
-  readonly silentWebhooks: SilentWebhooks
+  readonly circuitBreakers: CircuitBreakers
   /** Reprioritizes the waiting events of a merchant by its deliveries as they are now, in the background. */
   readonly reprioritize: (merchantId: string) => void
 }
@@ -72,7 +72,7 @@ async function deliverEvent(
     attempts.add(1, attemptLabels(cancelled))
     return 'dropped'
   }
-  const { laterSeconds, ...sent } = await sendUnlessSilent(deps, job.webhookId, delivery)
+  const { laterSeconds, ...sent } = await sendUnlessOpen(deps, job.webhookId, delivery)
   addNote({ at, ...sent } satisfies DeliveryAttempt)
   attempts.add(1, attemptLabels(sent))
   const { error: failure } = sent
@@ -96,17 +96,17 @@ interface Sent extends Omit<DeliveryAttempt, 'at'> {
   readonly laterSeconds?: number
 }
 
-/** Sends the event, unless its webhook rests. */
-async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
-  const { silentWebhooks, now } = deps
-  if (!claimAttempt(silentWebhooks, webhookId, now())) return { error: PAUSED }
+/** Sends the event, unless the circuit breaker of its webhook is open. */
+async function sendUnlessOpen(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
+  const { circuitBreakers, now } = deps
+  if (!claimAttempt(circuitBreakers, webhookId, now())) return { error: PAUSED }
   const beganMs = performance.now()
   const sent = await send(deps, delivery)
   const { merchantId } = delivery.event
   const durationMs = performance.now() - beganMs
   if (rememberTime(deps.webhooks.times, merchantId, { durationMs, now: now() })) deps.reprioritize(merchantId)
-  if (isSilence(sent)) rememberSilence(silentWebhooks, webhookId, now())
-  else silentWebhooks.delete(webhookId)
+  if (isTimeout(sent)) recordFailure(circuitBreakers, webhookId, now())
+  else circuitBreakers.delete(webhookId)
   return sent
 }
 
@@ -175,9 +175,9 @@ export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   const attempts = deps.meter.createCounter('payments_webhook_attempts_total', {
     description: 'Attempts to deliver an event, by outcome and reason',
   })
-  const silentWebhooks = createSilentWebhooks()
+  const circuitBreakers = createCircuitBreakers()
   const reprioritize = createRenewal(deps)
   await deps.jobs.work(deliveryTask, (job, attempt) =>
-    deliverEvent({ ...deps, attempts, silentWebhooks, reprioritize: reprioritize }, job, attempt),
+    deliverEvent({ ...deps, attempts, circuitBreakers, reprioritize: reprioritize }, job, attempt),
   )
 }

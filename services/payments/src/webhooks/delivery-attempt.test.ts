@@ -12,7 +12,7 @@ describe('attemptLabels', () => {
     ['no answer in time', { error: NO_ANSWER }, { outcome: 'failed', reason: 'timeout' }],
     ['silent name servers', { error: 'ETIMEOUT' }, { outcome: 'failed', reason: 'timeout' }],
     ['a refused connection', { error: 'ECONNREFUSED' }, { outcome: 'failed', reason: 'connection' }],
-    ['a webhook that was silent before', { error: PAUSED }, { outcome: 'failed', reason: 'paused' }],
+    ['a webhook whose circuit breaker is open', { error: PAUSED }, { outcome: 'failed', reason: 'paused' }],
     ['http that is not allowed', { error: WITHOUT_TLS }, { outcome: 'failed', reason: 'not-https' }],
     [
       'a deleted webhook',

@@ -19,15 +19,15 @@ export const ANSWER_MS = 5_000
 /** The status by which a webhook says that it takes no more events. */
 export const GONE = 410
 export const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
-/** The code of a name whose name servers do not answer. It holds a worker nearly as long as a silent webhook. */
-const NAME_SILENT = 'ETIMEOUT'
+/** The code of a name whose name servers do not answer. It holds a worker nearly as long as a webhook without an answer. */
+const NAME_TIMEOUT = 'ETIMEOUT'
 export const WITHOUT_TLS = 'not sent: http is not allowed'
 export const PAUSED = 'not tried: there was no answer several times'
 
 /** The labels of an attempt that took no answer, by its error. Each error that is not listed is of the connection. */
 const LABELS: ReadonlyMap<string, AttemptLabels> = new Map([
   [NO_ANSWER, { outcome: 'failed', reason: 'timeout' }],
-  [NAME_SILENT, { outcome: 'failed', reason: 'timeout' }],
+  [NAME_TIMEOUT, { outcome: 'failed', reason: 'timeout' }],
   [PAUSED, { outcome: 'failed', reason: 'paused' }],
   [WITHOUT_TLS, { outcome: 'failed', reason: 'not-https' }],
   ...Object.entries(CANCELLATIONS).map(([reason, error]) => [error, { outcome: 'cancelled', reason }] as const),
@@ -44,8 +44,8 @@ export function attemptLabels({ status, error }: Omit<DeliveryAttempt, 'at'>): A
 }
 
 /** Whether a webhook or its name servers gave no answer in time. */
-export function isSilence({ error }: Pick<DeliveryAttempt, 'error'>): boolean {
-  return error === NO_ANSWER || error === NAME_SILENT
+export function isTimeout({ error }: Pick<DeliveryAttempt, 'error'>): boolean {
+  return error === NO_ANSWER || error === NAME_TIMEOUT
 }
 
 /** One attempt to deliver an event, as the queue keeps it and as operators see it (console reference: Routes of payments). */

@@ -1,38 +1,38 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
+  type CircuitBreakers,
   claimAttempt,
+  createCircuitBreakers,
   createDeliveryTimes,
-  createSilentWebhooks,
   deliveryTask,
-  rememberSilence,
+  recordFailure,
   rememberTime,
-  type SilentWebhooks,
   shareSecondsOf,
 } from './delivery.ts'
 import { takeJobs } from './outbox.ts'
 
-let silent: SilentWebhooks
+let breakers: CircuitBreakers
 beforeEach(() => {
-  silent = createSilentWebhooks()
+  breakers = createCircuitBreakers()
 })
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 2, 1) + seconds * 1_000)
-const beSilent = (times: number, seconds = 0, id = 'a') => {
-  for (let time = 0; time < times; time++) rememberSilence(silent, id, at(seconds))
+const fail = (times: number, seconds = 0, id = 'a') => {
+  for (let time = 0; time < times; time++) recordFailure(breakers, id, at(seconds))
 }
 
 describe('claimAttempt', () => {
-  it('refuses a webhook that was silent three times in a row, and no other', () => {
-    beSilent(2)
-    expect(claimAttempt(silent, 'a', at(0))).toBe(true)
-    beSilent(1)
-    expect([claimAttempt(silent, 'a', at(9.9)), claimAttempt(silent, 'b', at(0))]).toEqual([false, true])
+  it('refuses a webhook that gave no answer three times in a row, and no other', () => {
+    fail(2)
+    expect(claimAttempt(breakers, 'a', at(0))).toBe(true)
+    fail(1)
+    expect([claimAttempt(breakers, 'a', at(9.9)), claimAttempt(breakers, 'b', at(0))]).toEqual([false, true])
   })
 
-  it('allows one delivery after the rest, and no others beside it', () => {
-    beSilent(3)
-    expect([10, 10, 14.9].map((seconds) => claimAttempt(silent, 'a', at(seconds)))).toEqual([true, false, false])
-    expect(claimAttempt(silent, 'a', at(15))).toBe(true)
+  it('allows one delivery after the open time, and no others beside it', () => {
+    fail(3)
+    expect([10, 10, 14.9].map((seconds) => claimAttempt(breakers, 'a', at(seconds)))).toEqual([true, false, false])
+    expect(claimAttempt(breakers, 'a', at(15))).toBe(true)
   })
 
   it.each([
@@ -41,16 +41,19 @@ describe('claimAttempt', () => {
     [7, 160],
     [8, 300],
     [2_000, 300],
-  ])('refuses longer after %i silences, for %i s', (times, seconds) => {
-    beSilent(times)
-    expect([claimAttempt(silent, 'a', at(seconds - 1)), claimAttempt(silent, 'a', at(seconds))]).toEqual([false, true])
+  ])('refuses longer after %i failures, for %i s', (times, seconds) => {
+    fail(times)
+    expect([claimAttempt(breakers, 'a', at(seconds - 1)), claimAttempt(breakers, 'a', at(seconds))]).toEqual([
+      false,
+      true,
+    ])
   })
 
   it('allows deliveries again after any answer', () => {
-    beSilent(9)
-    silent.delete('a')
-    beSilent(2, 2)
-    expect(claimAttempt(silent, 'a', at(2))).toBe(true)
+    fail(9)
+    breakers.delete('a')
+    fail(2, 2)
+    expect(claimAttempt(breakers, 'a', at(2))).toBe(true)
   })
 })
 

@@ -165,45 +165,45 @@ function toMean(
   return { count: count + 1, meanMs: meanMs + share * (durationMs - meanMs) }
 }
 
-/** The webhooks that did not answer the last deliveries of this process, by their id. */
-export type SilentWebhooks = LRUCache<string, Silence>
+/** The circuit breakers of the webhooks that did not answer the last deliveries of this process, by their id. */
+export type CircuitBreakers = LRUCache<string, CircuitBreaker>
 
-interface Silence {
-  /** The number of deliveries in a row without an answer. */
-  readonly count: number
-  readonly restsUntilMs: number
+interface CircuitBreaker {
+  /** Deliveries in a row without an answer. */
+  readonly failures: number
+  readonly openUntilMs: number
 }
 
-/** After so many silences in a row a webhook rests. */
-const SILENCES_MAX = 3
-const FIRST_REST_MS = 10_000
-const REST_MS_MAX = 300_000
-/** The most time for a trial: the delivery that is let through after a rest. */
-const TRIAL_MS = 5_000
-const SILENT_WEBHOOKS_MAX = 10_000
+/** After so many failures in a row the circuit breaker opens. */
+const FAILURES_MAX = 3
+const FIRST_OPEN_MS = 10_000
+const OPEN_MS_MAX = 300_000
+/** The longest time that a circuit breaker is half-open: one delivery is under way, and no other is let through. */
+const HALF_OPEN_MS = 5_000
+const CIRCUIT_BREAKERS_MAX = 10_000
 
-/** Makes the memory of webhooks that have not answered. It is bounded, and each process has its own. */
-export function createSilentWebhooks(): SilentWebhooks {
-  return new LRUCache({ max: SILENT_WEBHOOKS_MAX })
+/** Creates the circuit breakers of a process. Their number is bounded. */
+export function createCircuitBreakers(): CircuitBreakers {
+  return new LRUCache({ max: CIRCUIT_BREAKERS_MAX })
 }
 
 /**
- * Claims an attempt to deliver to a webhook. A delivery to a silent webhook holds its worker for five seconds: without rests, a
- * few such webhooks would keep all workers busy, and the events of every merchant would be late. After a rest only the first
- * claim gets an attempt, the trial, which shows whether the webhook answers again.
- * @returns false while the webhook rests or is on trial
+ * Claims an attempt to deliver to a webhook. A delivery that gets no answer holds its worker for five seconds. Without circuit
+ * breakers, a few such webhooks would keep all workers busy, and the events of every merchant would be late. After the time of
+ * an open circuit breaker only the first claim gets an attempt. It shows whether the webhook answers again.
+ * @returns false while the circuit breaker is open or half-open
  */
-export function claimAttempt(silent: SilentWebhooks, webhookId: string, now: Date): boolean {
-  const silence = silent.get(webhookId)
-  if (silence === undefined || silence.count < SILENCES_MAX) return true
-  if (now.getTime() < silence.restsUntilMs) return false
-  silent.set(webhookId, { ...silence, restsUntilMs: now.getTime() + TRIAL_MS })
+export function claimAttempt(breakers: CircuitBreakers, webhookId: string, now: Date): boolean {
+  const breaker = breakers.get(webhookId)
+  if (breaker === undefined || breaker.failures < FAILURES_MAX) return true
+  if (now.getTime() < breaker.openUntilMs) return false
+  breakers.set(webhookId, { ...breaker, openUntilMs: now.getTime() + HALF_OPEN_MS })
   return true
 }
 
-/** Remembers that a webhook did not answer a delivery in time. It rests longer with each silence. */
-export function rememberSilence(silent: SilentWebhooks, webhookId: string, now: Date): void {
-  const count = (silent.get(webhookId)?.count ?? 0) + 1
-  const restMs = Math.min(FIRST_REST_MS * 2 ** Math.max(0, count - SILENCES_MAX), REST_MS_MAX)
-  silent.set(webhookId, { count, restsUntilMs: now.getTime() + restMs })
+/** Records that a webhook did not answer a delivery in time. The circuit breaker stays open longer with each failure. */
+export function recordFailure(breakers: CircuitBreakers, webhookId: string, now: Date): void {
+  const failures = (breakers.get(webhookId)?.failures ?? 0) + 1
+  const openMs = Math.min(FIRST_OPEN_MS * 2 ** Math.max(0, failures - FAILURES_MAX), OPEN_MS_MAX)
+  breakers.set(webhookId, { failures, openUntilMs: now.getTime() + openMs })
 }
