@@ -23,7 +23,7 @@ const { app, clock, deps } = main
 afterAll(() => main.close())
 
 const MINUTE_MS = 60_000
-/** For a test of ten mails or more: through PgBouncer the queue hears of a mail only by its poll, every two seconds. */
+/** For a test of ten mails or more: through PgBouncer the queue learns of a mail only by its poll, every two seconds. */
 const POLLED_MAILS_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
 const HOME = '198.51.100.7'

@@ -92,7 +92,7 @@ interface Autovacuum {
   readonly pid: number
 }
 
-/** Only the workers of autovacuum work on a database without a user. Whoever is no superuser sees no more of them. */
+/** Only the workers of autovacuum work on a database without a user. Only a superuser sees more of them. */
 async function listAutovacuums(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly Autovacuum[]> {
   const schemas = [places.names.schema, ...schemasOf(places)]
   const { rows } = await sql<Autovacuum>`

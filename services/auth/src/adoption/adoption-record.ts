@@ -117,7 +117,7 @@ export async function readRecord(db: Kysely<unknown>, places: AdoptionPlaces): P
  */
 export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const record = await findRecord(db, places)
-  if (record === undefined) throw new Error(`somebody has dropped the schema ${places.kept} meanwhile: run this again`)
+  if (record === undefined) throw new Error(`the schema ${places.kept} was dropped meanwhile: run this again`)
   return record.switchedAt !== null
 }
 

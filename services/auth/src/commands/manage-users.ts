@@ -24,7 +24,7 @@ import { isBanned, shownAppMetadata, type User } from '../users/user.ts'
 import { viewUser } from '../users/user-view.ts'
 import { BY_COMMAND, COMMAND_ADMIN, operatorContext, requireUserId } from './operator-deps.ts'
 
-/** `auth users secure`: ends what was made of a user since a time (reference: Securing an account). */
+/** `auth users secure`: ends the sessions, passkeys and factors of a user since a time (reference: Securing an account). */
 const secureUserCommand: OperatorCommand<OperatorDeps> = {
   usage: 'secure <user>',
   description: 'end the sessions, passkeys, second factors and recovery codes that were made since a time',

@@ -357,10 +357,10 @@ describe('auth users export', () => {
     const { output, reports, failure } = await users(['import', ...flags], exported)
     expect([output, failure]).toEqual([added(2, 0, 1), '1 lines were refused'])
     expect(reports).toEqual([
-      'user 1 does not bring second factors: the user has to enrol them anew',
+      'user 1 does not bring second factors: the user has to enrol them again',
       expect.stringMatching(/^user 2: localId: /),
       'user 3 does not bring the password: the export has its hash redacted',
-      'cannot be moved: second factors: the user has to enrol them anew (1 in all)',
+      'cannot be moved: second factors: the user has to enrol them again (1 in all)',
       'cannot be moved: the password: the export has its hash redacted (1 in all)',
     ])
     const answer = await ask({ email: ada.email, password: 'user1password' })

@@ -149,7 +149,7 @@ async function runImport(
 }
 
 /**
- * The users of an export as lines. What a user does not bring is reported, and in the end how many users
+ * The users of an export as lines. Members that a user lacks are reported, and in the end how many users
  * there are of each kind. The export is read twice: a user who has verified an address may come after a user
  * who has not.
  */

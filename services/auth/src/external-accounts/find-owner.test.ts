@@ -155,7 +155,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
         email_confirmed_at: expect.any(String),
         confirmed_at: anyTime,
         last_sign_in_at: anyTime,
-        // The owner of the address gets the account, and nothing by which somebody else could sign in.
+        // The owner of the address gets the account, and nothing by which another person could sign in.
         app_metadata: { provider: 'email', providers: ['email'] },
         user_metadata: {},
         identities: [emailIdentity(before.id, email, { email_verified: true })],

@@ -13,7 +13,7 @@ import { findIdentifierOwner } from '../users/user-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
-/** Somebody who has become a user. `ip` is the address of the client for the hook; empty if none is known. */
+/** A person who has become a user. `ip` is the address of the client for the hook; empty if none is known. */
 export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
 
 export type UserCreated = Readonly<z.output<typeof UserCreated>>

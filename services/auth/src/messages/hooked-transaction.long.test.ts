@@ -66,7 +66,7 @@ const put = (headers: Record<string, string>, payload: object) =>
 /** Status and body of an answer. Times of this profile end with Z, and times in the bodies of tests end with an offset. */
 const withOffsets = (response: Awaited<ReturnType<MailApp['post']>>) =>
   statusAndBody({ ...response, body: response.body.replaceAll(/(?<="\d{4}-\d\d-\d\dT[\d:.]+)Z(?=")/g, '+00:00') })
-/** The session of somebody who has signed up by a phone, and has just confirmed the phone. */
+/** The session of a user who has signed up by a phone, and has just confirmed the phone. */
 const phoneSession = (phone: string) =>
   sessionBody(
     phoneBody(phone, {

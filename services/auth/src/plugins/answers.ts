@@ -41,7 +41,7 @@ interface HeaderOptions {
 
 const errorCodeHeader = fp(async (app: FastifyInstance) => {
   app.addHook('onSend', (request, reply, payload, done) => {
-    // A redirect tells its error in the address.
+    // A redirect names its error in the address.
     if (request.errorCode !== undefined && reply.statusCode >= 400) reply.header('x-sb-error-code', request.errorCode)
     done(null, payload)
   })

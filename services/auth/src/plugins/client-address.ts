@@ -64,7 +64,7 @@ function addressConfig({ server, rateLimits: { header } }: Config): AddressConfi
 }
 
 /**
- * Sets `request.clientAddress` and the log field `remote_addr`. A console tells the address of the browser
+ * Sets `request.clientAddress` and the log field `remote_addr`. A console names the address of the browser
  * that it acts for. Warns once when a proxy does not send its header.
  */
 export const clientAddress = fp<{ readonly config: Config }>(

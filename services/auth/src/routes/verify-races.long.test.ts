@@ -138,7 +138,7 @@ describe('POST /verify while its pending sign-up signs up', () => {
     }
     const allowed = ['200: 1 user, confirmed, 1', '403: 1 user, unconfirmed, 0']
     for (const outcome of outcomes) expect(allowed).toContain(outcome)
-    // Through PgBouncer the queue hears of a mail only by its poll, every two seconds.
+    // Through PgBouncer the queue learns of a mail only by its poll, every two seconds.
   })
 })
 

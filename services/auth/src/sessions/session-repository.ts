@@ -224,7 +224,7 @@ export interface SessionMethod {
 export const PASSWORD_METHOD_MS = 24 * 3_600_000
 
 /**
- * Whether the credential had belonged to the account for so long at that time. Somebody who has stolen a session can add a
+ * Whether the credential had belonged to the account for so long at that time. A thief of a session can add a
  * credential of their own and sign in with it at once.
  */
 export function isByOldCredential({ at, credentialSince }: SessionMethod, ageMs: number): boolean {

@@ -239,8 +239,8 @@ export interface FactorAttempt extends Attempt {
 export async function judgePasswordAttempt(deps: AttemptHookDeps, attempt: ComparedAttempt): Promise<void> {
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
-  const told = { user_id: attempt.failure.actor.id, valid: attempt.isRight }
-  const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', told)
+  const payload = { user_id: attempt.failure.actor.id, valid: attempt.isRight }
+  const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', payload)
   const { decision, message, should_logout_user: isSignedOut } = await askHook(deps, attempt, call)
   if (decision === 'continue') return
   if (isSignedOut) await endSessions(deps, attempt, 'PASSWORD_VERIFICATION_ATTEMPT')
@@ -267,8 +267,8 @@ export async function judgeFactorAttempt(
   if (!attempt.isRight) await recordWrongFactor(deps, attempt)
   if (!hooks.isOn('MFA_VERIFICATION_ATTEMPT')) return
   const { id: factor_id, factorType: factor_type } = attempt.factor
-  const told = { user_id: attempt.failure.actor.id, factor_id, factor_type, valid: attempt.isRight }
-  const { decision, message } = await askHook(deps, attempt, () => hooks.call('MFA_VERIFICATION_ATTEMPT', told))
+  const payload = { user_id: attempt.failure.actor.id, factor_id, factor_type, valid: attempt.isRight }
+  const { decision, message } = await askHook(deps, attempt, () => hooks.call('MFA_VERIFICATION_ATTEMPT', payload))
   if (decision === 'continue') return
   await endSessions(deps, attempt, 'MFA_VERIFICATION_ATTEMPT')
   throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()

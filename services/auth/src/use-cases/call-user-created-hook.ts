@@ -9,7 +9,7 @@ import { viewUser } from '../users/user-view.ts'
 type CallHookDeps = { readonly db: Db; readonly hooks: Hooks; readonly now: () => Date }
 
 /**
- * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue hears of it. The next
+ * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue records it. The next
  * attempt calls again, with the `uuid` of this job.
  */
 async function callUserCreatedHook(

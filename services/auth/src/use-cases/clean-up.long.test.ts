@@ -276,7 +276,7 @@ describe('clean-up', () => {
         .where('id', 'in', [kept?.id ?? '', gone?.id ?? ''])
         .execute(),
     ).toEqual([kept])
-    // A run that may try 100 of them in vain continues behind them, and the run after the last one begins anew.
+    // A run that may try 100 of them in vain continues behind them, and the run after the last one begins again.
     await expired(DAY_MS / 2)
     const careful = openCleanUp(undefined, { reportRefusedRows, refusedRowsMax: 100 })
     const outcomes: unknown[] = []

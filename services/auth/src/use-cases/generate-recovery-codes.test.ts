@@ -29,7 +29,7 @@ afterAll(close)
 const ip = '192.0.2.1'
 const Codes = z.object({ codes: z.array(z.string()) })
 
-/** Somebody with a verified app in a session of aal2. */
+/** A user with a verified app in a session of aal2. */
 async function createAppOwner(): Promise<SignedIn> {
   const signedIn = await createSignedIn(test)
   const app = factorRow({ user_id: signedIn.user.id, friendly_name: 'app', status: 'verified' })

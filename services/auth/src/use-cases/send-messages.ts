@@ -101,7 +101,7 @@ async function giveSmsBack(
  * Sends the message of a request, if it has a recipient. The limit of the client counts the message either way. Without a
  * recipient, the message is given back to the limit of all clients, so that a stranger cannot use that limit up.
  *
- * A process may die after the commit and before the queue hears of it. The next attempt then sends the message again, with a new
+ * A process may die after the commit and before the queue records it. The next attempt then sends the message again, with a new
  * code in place of the earlier one. It sends the message of a change of address again only once the interval is over, and while
  * the address has no two valid messages. The limits do not count that message again.
  */

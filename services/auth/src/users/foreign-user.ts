@@ -19,7 +19,7 @@ export interface ForeignUser {
 /** The end of a ban without an end. */
 export const FOR_EVER = '9999-12-31T00:00:00Z'
 /** The note of an import about users whose second factors it leaves out. */
-export const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
+export const SECOND_FACTORS = 'second factors: the user has to enrol them again'
 
 /** The notes of an import about passwords that it leaves out. */
 export const PASSWORD_LEFT = {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { addVerified, type ForeignUser, findContest, noVerifiedAddresses, toForeignId } from './foreign-user.ts'
 import { toForeignUser } from './foreign-users.ts'
 
-const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
+const SECOND_FACTORS = 'second factors: the user has to enrol them again'
 
 // The forms of `firebase auth:export`, of the exports of Auth0 and of the realms of Keycloak, as their documentation has them.
 const firebase = {

@@ -8,7 +8,7 @@ const HEADER =
   'unverified_email_addresses,verified_phone_numbers,unverified_phone_numbers,totp_secret,password_digest,password_hasher'
 const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const SUB = '0b6c9a1c-9bd6-4a1f-8d6f-3a5d3c7e1f00'
-const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
+const SECOND_FACTORS = 'second factors: the user has to enrol them again'
 
 async function* inPieces(text: string): AsyncGenerator<Buffer> {
   const bytes = Buffer.from(text)

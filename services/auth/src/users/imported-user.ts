@@ -74,9 +74,9 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
   // The line may list the provider of an address that is left out.
-  const told =
+  const given =
     row.email === read.email && row.phone === read.phone ? line.app_metadata : { ...line.app_metadata, ...own }
-  const appMetadata = requireMetadata(defaults, { ...own, ...told }, row.raw_user_meta_data)
+  const appMetadata = requireMetadata(defaults, { ...own, ...given }, row.raw_user_meta_data)
   const claimed_at = line.claimed_at ?? (isClaimed(row, identities) ? row.created_at : null)
   return {
     row: { ...row, raw_app_meta_data: { ...appMetadata }, claimed_at },
@@ -223,10 +223,10 @@ function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdent
  */
 function toAccountData(
   { email }: ImportedRow,
-  { email: told, ...others }: Readonly<Record<string, unknown>>,
+  { email: given, ...others }: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const data = typeof told === 'string' && isEmail(told) ? { ...others, email: told } : others
-  const isOwnEmail = email !== null && String(told).toLowerCase() === email
+  const data = typeof given === 'string' && isEmail(given) ? { ...others, email: given } : others
+  const isOwnEmail = email !== null && String(given).toLowerCase() === email
   return others.email_verified === true && !isOwnEmail ? { ...data, email_verified: false } : data
 }
 

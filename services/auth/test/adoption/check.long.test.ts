@@ -239,7 +239,7 @@ it('says which secrets no key opens', async () => {
     'authenticator apps whose secret is sealed by the key key-1, which no setting has',
     'sessions whose key is sealed by the key key-1, which no setting has',
     'sessions of OAuth clients, which this service does not serve: they go on only after adopt --undo',
-    'provider custom:fixture: create it anew afterwards',
+    'provider custom:fixture: create it again afterwards',
   ])
 })
 

@@ -301,7 +301,7 @@ it('takes no user whose email, phone or id somebody else has here, and takes all
     {
       kind: 'provider',
       id: provider?.id,
-      reason: 'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers',
+      reason: 'could sign in as users here who were not taken over: create it again by POST /admin/custom-providers',
     },
     ...users.sort(byId),
   ])

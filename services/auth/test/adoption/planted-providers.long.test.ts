@@ -11,7 +11,7 @@ import { runSql, settingsFor } from './restored-database.ts'
 
 /** The provider that an admin of the old server has added, and that whoever fills the source may lead elsewhere. */
 const CUSTOM = 'custom:fixture'
-const HELD = 'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers'
+const HELD = 'could sign in as users here who were not taken over: create it again by POST /admin/custom-providers'
 
 interface Importing {
   readonly service: ExternalApp

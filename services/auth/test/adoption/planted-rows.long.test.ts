@@ -98,7 +98,7 @@ it('takes no row of any table for users who were here before, whether the source
     {
       kind: 'provider',
       id: expect.any(String),
-      reason: 'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers',
+      reason: 'could sign in as users here who were not taken over: create it again by POST /admin/custom-providers',
     },
     { kind: 'user', id: same, reason: 'was here before the import' },
   ])

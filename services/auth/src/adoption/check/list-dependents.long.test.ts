@@ -39,7 +39,7 @@ it.each(['v2.43.1', 'v2.101.0'] as const)(
     // Also what comes after --prepare is found before the switch.
     await runSql(superuserUrl, KEY)
     const advice =
-      'needs the key of auth.identities, which the switch replaces: drop it, and make it anew afterwards with provider_id instead of id'
+      'needs the key of auth.identities, which the switch replaces: drop it, and make it again afterwards with provider_id instead of id'
     const failure = `constraint linked_provider_subject_fkey on table public.linked ${advice}\nview public.grouped ${advice}`
     expect((await check(restored)).failure).toBe(failure)
     await expect(adopt(restored)).rejects.toThrow(new Error(failure))

@@ -271,7 +271,7 @@ export async function listIdentityKeys(
       ORDER BY object`.execute(db)
   return rows.map(
     ({ object }) =>
-      `${object} needs the key of ${schema}.identities, which the switch replaces: drop it, and make it anew afterwards with provider_id instead of id`,
+      `${object} needs the key of ${schema}.identities, which the switch replaces: drop it, and make it again afterwards with provider_id instead of id`,
   )
 }
 

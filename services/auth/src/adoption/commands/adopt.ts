@@ -156,7 +156,7 @@ function describeKeptValue({ phoneValueKeptBy }: Pick<UndoCosts, 'phoneValueKept
 function describeAdoption({ version, switchMs, leftProviders, losses }: Adoption): readonly string[] {
   return [
     ...leftProviders.map(
-      (each) => `the provider ${each} was not copied: create it anew by POST /admin/custom-providers`,
+      (each) => `the provider ${each} was not copied: create it again by POST /admin/custom-providers`,
     ),
     ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
     switchMs === undefined

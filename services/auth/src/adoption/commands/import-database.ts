@@ -111,7 +111,7 @@ function describe(done: DatabaseImport, seconds: number): readonly string[] {
     ...[...notYetServed].map(([table, count]) => `not served ${table}: ${count} rows are not copied`),
     ...done.foreignKeys.map((key) => `not copied the table of the foreign key ${key}`),
     ...done.otherColumns.map((each) => `not copied the column ${each}`),
-    ...leftProviders.map((each) => `not copied the provider ${each}: create it anew by POST /admin/custom-providers`),
+    ...leftProviders.map((each) => `not copied the provider ${each}: create it again by POST /admin/custom-providers`),
     ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
     ...sharedEmails.map((email) => `shared     ${email}: the oldest confirmed user keeps it`),
     ...admins.map(describeAdmins),

@@ -208,7 +208,7 @@ async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promis
   await holdBack(
     trx,
     places,
-    sql`'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers'`,
+    sql`'could sign in as users here who were not taken over: create it again by POST /admin/custom-providers'`,
     sql`
     SELECT 'provider' AS kind, s.id FROM ${sql.id(kept, 'custom_oauth_providers')} s WHERE ${hasOtherUsers(places)}`,
   )

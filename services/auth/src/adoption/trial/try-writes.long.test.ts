@@ -53,7 +53,7 @@ describe('functions in SQL of a role that may not make triggers on the tables', 
     expect(await judge(restored)).toEqual({ obstacles: [], doubts: [untried(role, names.join(', '))] })
   })
 
-  it('are told by their texts where they take all columns', async () => {
+  it('are recognized by their texts where they take all columns', async () => {
     const { restored, role, act } = await restoreWithStranger()
     await act(`CREATE TABLE public.history (id uuid);
       CREATE FUNCTION public.everybody() RETURNS SETOF public.history LANGUAGE sql AS $$ SELECT * FROM auth.users $$`)

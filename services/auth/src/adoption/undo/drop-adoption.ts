@@ -109,7 +109,7 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
     const [, kind, table = '', name] = ON_TABLE.exec(object) ?? indexOf(object, definition)
     const isOwnTable = ownTables.includes(table) && name !== REFUSING_TRIGGER
     if (isOwnTable && !made.has(object)) return [`${kind} ${name} of table ${table}`]
-    // Somebody has changed a column of this service, such as its default.
+    // An application has changed a column of this service, such as its default.
     if (isOwnTable && kind === 'column' && made.get(object) !== definition)
       return [`changed column ${name} of table ${table}`]
     const [, commented = '', column] = COMMENT.exec(object) ?? []

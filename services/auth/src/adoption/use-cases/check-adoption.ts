@@ -145,7 +145,7 @@ export async function checkAdoption(
         ...(await listMalformedPhones(db, places, { areFound: config.compatibility.findUserByMalformedPhone })),
         ...(await listClientSessions(db, places, 'they go on only after adopt --undo')),
         ...describeRewritten(await countRefusedPayloads(db, places)),
-        ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
+        ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it again afterwards`, count: 1 })),
       ],
       askedAgain: await countAskedAgain(db, places),
       tokensWithoutSession,

@@ -48,7 +48,7 @@ async function ask(factorId: string, headers: Headers) {
 const verify = (factorId: string, payload: object, headers: Headers) =>
   test.post(`/factors/${factorId}/verify`, payload, headers)
 
-/** The user record of somebody whose authenticator is verified. */
+/** The user record of a user whose authenticator is verified. */
 const withKey = (signedIn: SignedIn, id: string) =>
   signedUpBody(signedIn, { factors: [factorBody({ id, factor_type: 'webauthn', last_challenged_at: anyTime })] })
 

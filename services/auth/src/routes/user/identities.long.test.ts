@@ -90,7 +90,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect((await test.readMail(signedIn.email)).mail.subject).toMatch(/^A sign-in method was removed/)
   })
 
-  // An access token with an unverified address would let its owner impersonate somebody.
+  // An access token with an unverified address would let its owner impersonate another user.
   it('422: never adopts an email that its provider has not verified', async () => {
     const signedIn = await createSignedIn(test)
     await unconfirm(signedIn)
