@@ -30,8 +30,8 @@ import { findPlacement, followPlacement, type Placement } from './placement/plac
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createOperationGroup, type OperationGroup } from './transactions/operation-group.ts'
+import { type CheckoutCiphers, createCheckoutCiphers } from './vault/encryption.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
-import { type CheckoutSeals, createCheckoutSeals } from './vault/seal.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { takeJobs } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
@@ -59,7 +59,7 @@ interface Secrets {
   /** Secret of the digests under which API keys are stored. As a Buffer a digest would take five times as long. */
   readonly pepper: KeyObject
   readonly vault: PanVault
-  readonly seals: CheckoutSeals
+  readonly ciphers: CheckoutCiphers
 }
 
 interface AccessDeps {
@@ -203,7 +203,7 @@ export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   return {
     pepper: createSecretKey(config.pepper),
     vault: createPanVault(config.vaultKeys, meter),
-    seals: createCheckoutSeals(config.vaultKeys),
+    ciphers: createCheckoutCiphers(config.vaultKeys),
   }
 }
 

@@ -52,7 +52,7 @@ function replaceLists(part: object): void {
 
 const pool = { one: refuseUse, first: refuseUse, all: refuseUse }
 const limit = { consume: refuseUse, wait: refuseUse, giveBack: refuseUse }
-const textSeal = { seal: refuseUse, open: refuseUse }
+const textCipher = { encrypt: refuseUse, decrypt: refuseUse }
 
 const documentDeps: PaymentsDeps = {
   config: {
@@ -86,9 +86,9 @@ const documentDeps: PaymentsDeps = {
     invitationAddresses: limit,
   },
   limitRefusals: refuseUse,
-  seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
+  ciphers: { tokens: textCipher, hints: textCipher, frames: textCipher },
   acquirers: { names: [], find: refuseUse, authorize: refuseUse },
-  vault: { keyId: 0, seal: refuseUse, open: refuseUse, macs: refuseUse },
+  vault: { keyId: 0, encrypt: refuseUse, decrypt: refuseUse, macs: refuseUse },
   operations: { run: refuseUse, runForOperator: refuseUse },
   wait: refuseUse,
   pepper: createSecretKey(Buffer.alloc(1)),
@@ -115,7 +115,7 @@ const documentDeps: PaymentsDeps = {
   outbox: { wake: refuseUse, start: refuseUse, stop: refuseUse },
   webhooks: {
     outbound: { mayCall: refuseUse, send: refuseUse, open: refuseUse },
-    secrets: { seal: refuseUse, open: refuseUse, isCurrent: refuseUse },
+    secrets: { encrypt: refuseUse, decrypt: refuseUse, isCurrent: refuseUse },
     allowHttp: false,
     times: createDeliveryTimes(),
   },

@@ -353,7 +353,7 @@ describe('ledger verify', () => {
     expect(new Set(found)).toEqual(new Set([6, 17, 18, 20]))
   })
 
-  it('finds a move that opened another balance, though its links were sealed again', async () => {
+  it('finds a move that opened another balance, though its links were hashed again', async () => {
     await capturedInLev(payments, merchant, { amount: 1_000, captured: 999 })
     await move()
     const [line] = await lines(1)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { seedRows } from '../src/seed/seed-transaction-repository.ts'
-import { sealSeed } from '../src/use-cases/seed.ts'
+import { encryptSeed } from '../src/use-cases/seed.ts'
 import type { TestPayments } from './payments-app.ts'
 
 /** A payment of a customer, from which charges can be made. */
@@ -27,7 +27,7 @@ export async function customerPayment(
     FROM ${sql.table('merchants')} m, ${sql.table('new_id')}(m.tag) payment, ${sql.table('new_id')}(m.tag) card
     WHERE m.id = ${merchantId}`.execute(database.db)
   const [{ id, ...place } = { id: '', instrumentId: '', test: true }] = rows
-  const seeded = seedRows(sealSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))
+  const seeded = seedRows(encryptSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))
   // Live money is authorized by an acquirer alone.
   const acquirer = place.test ? {} : { acquirer: 'north', acquirer_ref: `north-${id}` }
   const transaction = JSON.stringify({ ...JSON.parse(seeded.transaction), ...acquirer })

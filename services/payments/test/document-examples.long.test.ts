@@ -234,7 +234,7 @@ async function openPages(key: string) {
   )
 }
 
-/** Puts stable values in the place of ids, keys, times and sealed texts. */
+/** Puts stable values in the place of ids, keys, times and encrypted texts. */
 function stabilise(value: unknown): unknown {
   const ids = new Map<string, string>()
   const text = JSON.stringify(value)

@@ -38,8 +38,8 @@ import { createDistributed, PLAIN } from '../src/placement/placement.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits } from '../src/rate-limits/rate-limits.ts'
 import { createOperationGroup } from '../src/transactions/operation-group.ts'
+import { createCheckoutCiphers } from '../src/vault/encryption.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
-import { createCheckoutSeals } from '../src/vault/seal.ts'
 import { createDeliveryTimes } from '../src/webhooks/delivery.ts'
 import { takeJobs } from '../src/webhooks/outbox.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
@@ -322,7 +322,7 @@ function testDepsOf(
       meter: createNoopMeter(),
     }),
     vault: testVault,
-    seals: createCheckoutSeals(TEST_VAULT_KEYS),
+    ciphers: createCheckoutCiphers(TEST_VAULT_KEYS),
     limitRefusals: createRefusalLimit(limits, createNoopMeter()),
     operations: createTestGroup(service),
     wait,

@@ -81,7 +81,7 @@ export const stateLink = {
 } as const satisfies StateLink
 
 /** Gives each link the hash that it must have behind the links before it. */
-export function sealLinks(links: readonly LedgerLink[]): readonly LedgerLink[] {
+export function chainLinks(links: readonly LedgerLink[]): readonly LedgerLink[] {
   let head: Buffer = CHAIN_START
   for (const link of links) {
     head = hashOf(link, head)

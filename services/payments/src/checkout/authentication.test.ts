@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { completeScenario, type ScenarioChanges } from '../cards/scenario.ts'
-import { createCheckoutSeals } from '../vault/seal.ts'
+import { createCheckoutCiphers } from '../vault/encryption.ts'
 import type { VaultKey } from '../vault/vault-keys.ts'
 import {
   type Authentication,
+  encryptHint,
   NOT_ENROLLED,
   nextOf,
   readHints,
   type Step,
-  sealHint,
   simulatedEnrolment,
   tdsVerdict,
 } from './authentication.ts'
@@ -109,19 +109,19 @@ describe('tdsVerdict', () => {
 })
 
 const key: VaultKey = { id: 1, key: Buffer.alloc(32, 1) }
-const { hints, frames } = createCheckoutSeals([key])
+const { hints, frames } = createCheckoutCiphers([key])
 const order = Buffer.alloc(32, 2)
 const otherOrder = Buffer.alloc(32, 3)
 const [older, newer] = [randomUUID(), randomUUID()]
 
-const hint = (step: Step, sessionId: string, digest = order) => sealHint(hints, digest, { sessionId, step })
+const hint = (step: Step, sessionId: string, digest = order) => encryptHint(hints, digest, { sessionId, step })
 
 describe('readHints', () => {
   it.each([
     ['no hint', [], undefined],
     ['no hint of a card lookup', [hint('device-fingerprint', older)], undefined],
     ['only the lookup of another order', [hint('card-lookup', older, otherOrder)], undefined],
-    ['only a text of another seal', [frames.seal({ sessionId: older, step: 'card-lookup' }, 'frame')], undefined],
+    ['only a text of another seal', [frames.encrypt({ sessionId: older, step: 'card-lookup' }, 'frame')], undefined],
     ['only a text that nobody has sealed', ['card-lookup'], undefined],
     ['one lookup', [hint('card-lookup', older)], { sessionId: older, done: ['card-lookup'] }],
     [

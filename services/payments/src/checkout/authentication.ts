@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Scenario } from '../cards/scenario.ts'
-import type { TextSeal } from '../vault/seal.ts'
+import type { TextCipher } from '../vault/encryption.ts'
 
 /** The progress of the authentication of a payment. */
 export interface Authentication {
@@ -128,8 +128,8 @@ interface Hint {
 const Content = z.object({ sessionId: z.string(), step: z.enum(STEPS) })
 
 /** A hint as a text for the client. It opens for the same order only. */
-export function sealHint(hints: TextSeal, digest: Buffer, { sessionId, step }: Hint): string {
-  return hints.seal({ sessionId, step }, placeOf(digest))
+export function encryptHint(hints: TextCipher, digest: Buffer, { sessionId, step }: Hint): string {
+  return hints.encrypt({ sessionId, step }, placeOf(digest))
 }
 
 /** The session that an order continues, and the steps that were done in it. */
@@ -141,10 +141,10 @@ interface Progress {
 /**
  * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders, and other
  * texts, are ignored. Undefined without the hint of a card lookup.
- * @param digest what the hints must be sealed for: `orderDigest` of the order
+ * @param digest what the hints must be encrypted for: `orderDigest` of the order
  */
-export function readHints(hints: TextSeal, digest: Buffer, texts: readonly string[]): Progress | undefined {
-  const read = texts.flatMap((text) => Content.safeParse(hints.open(text, placeOf(digest))).data ?? [])
+export function readHints(hints: TextCipher, digest: Buffer, texts: readonly string[]): Progress | undefined {
+  const read = texts.flatMap((text) => Content.safeParse(hints.decrypt(text, placeOf(digest))).data ?? [])
   const sessionId = read.findLast(({ step }) => step === 'card-lookup')?.sessionId
   if (sessionId === undefined) return undefined
   const own = read.filter((hint) => hint.sessionId === sessionId)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TextSeal } from '../vault/seal.ts'
+import type { TextCipher } from '../vault/encryption.ts'
 import { STEPS, type Step } from './authentication.ts'
 
 /** The ways to take a step: by a request, in a frame, by a redirect of the customer, or by polling. */
@@ -71,22 +71,22 @@ type FingerprintState = z.infer<typeof Fingerprint>
  */
 export type ChallengeState = z.infer<typeof ChallengePage>
 
-/** Returns the sealed state that the hidden frame sends back to `POST /acs/fingerprint`. `openFingerprintState` opens it. */
-export function sealFingerprintState(frames: TextSeal, state: FingerprintState): string {
-  return frames.seal(state, 'fingerprint')
+/** Returns the encrypted state that the hidden frame sends back to `POST /acs/fingerprint`. `decryptFingerprintState` reads it. */
+export function encryptFingerprintState(frames: TextCipher, state: FingerprintState): string {
+  return frames.encrypt(state, 'fingerprint')
 }
 
-/** Returns the state of a fingerprint's frame; undefined for a text that this service did not seal. */
-export function openFingerprintState(frames: TextSeal, text: string): FingerprintState | undefined {
-  return Fingerprint.safeParse(frames.open(text, 'fingerprint')).data
+/** Returns the state of a fingerprint's frame; undefined for a text that this service did not encrypt. */
+export function decryptFingerprintState(frames: TextCipher, text: string): FingerprintState | undefined {
+  return Fingerprint.safeParse(frames.decrypt(text, 'fingerprint')).data
 }
 
-/** Returns the sealed state for the URL of the bank's page. `openChallengeState` opens it. */
-export function sealChallengeState(frames: TextSeal, state: ChallengeState): string {
-  return frames.seal(state, 'challenge')
+/** Returns the encrypted state for the URL of the bank's page. `decryptChallengeState` reads it. */
+export function encryptChallengeState(frames: TextCipher, state: ChallengeState): string {
+  return frames.encrypt(state, 'challenge')
 }
 
-/** Returns the state of the bank's page; undefined for a text that this service did not seal. */
-export function openChallengeState(frames: TextSeal, text: string): ChallengeState | undefined {
-  return ChallengePage.safeParse(frames.open(text, 'challenge')).data
+/** Returns the state of the bank's page; undefined for a text that this service did not encrypt. */
+export function decryptChallengeState(frames: TextCipher, text: string): ChallengeState | undefined {
+  return ChallengePage.safeParse(frames.decrypt(text, 'challenge')).data
 }

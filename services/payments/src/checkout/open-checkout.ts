@@ -18,8 +18,8 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { sharesSite } from '../merchants/site.ts'
 import type { Money } from '../money/minor-units.ts'
 import { refuseOldRate } from '../transactions/refuse-entry.ts'
-import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
-import type { CheckoutSeals } from '../vault/seal.ts'
+import { type CardToken, type DecryptedToken, decryptToken } from '../vault/card-token.ts'
+import type { CheckoutCiphers } from '../vault/encryption.ts'
 import { readHints, type Step } from './authentication.ts'
 import { judgeCard } from './card-judgement.ts'
 import {
@@ -77,7 +77,7 @@ export interface EndedOrder {
 
 export interface CheckoutDeps {
   readonly pools: Pools
-  readonly seals: CheckoutSeals
+  readonly ciphers: CheckoutCiphers
   readonly acquirers: Pick<Acquirers, 'names'>
   readonly config: {
     readonly checkout: Pick<CheckoutConfig['checkout'], 'requireTls' | 'posUrl'>
@@ -105,10 +105,10 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
   const { order, idempotentRequest } = request
-  const number = openToken(deps.seals.tokens, order.card.number, 'pcn')
-  const code = openToken(deps.seals.tokens, order.card.code, 'pcsc')
+  const number = decryptToken(deps.ciphers.tokens, order.card.number, 'pcn')
+  const code = decryptToken(deps.ciphers.tokens, order.card.code, 'pcsc')
   const digest = number.verdict === 'opened' ? orderDigest(order, number.token.jti) : undefined
-  const progress = digest && readHints(deps.seals.hints, digest, order.hints)
+  const progress = digest && readHints(deps.ciphers.hints, digest, order.hints)
   const checkout = UUID.test(order.integration.key)
     ? await findCheckout(deps.pools, {
         merchantKey: order.integration.key,
@@ -183,7 +183,7 @@ function mayReturn(returnUrl: string | undefined, { test, website }: Payee, posU
 }
 
 function usableToken(
-  opened: OpenedToken,
+  opened: DecryptedToken,
   path: TokenPath,
   { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
 ): CardToken {

@@ -111,7 +111,7 @@ async function openWorld() {
       ...callerColumns({ keyMac: null, userEmail: null, idempotentRequest }),
       merchantId,
       sessionId: session === undefined ? null : (sessions[session] ?? null),
-      panSealed: Buffer.alloc(45),
+      encryptedPan: Buffer.alloc(45),
       panMac: Buffer.alloc(32),
       payment: {
         test: true,

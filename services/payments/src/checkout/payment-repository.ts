@@ -11,7 +11,7 @@ import { type PaymentEnd, toEnd } from './checkout-repository.ts'
 export interface BeginPaymentCall extends CallerColumns {
   readonly merchantId: string
   readonly sessionId: string | null
-  readonly panSealed: Buffer
+  readonly encryptedPan: Buffer
   readonly panMac: Buffer
   readonly payment: {
     readonly test: boolean
@@ -63,7 +63,7 @@ const beginQuery = prepare(
   'begin_payment',
   (p: BeginPaymentCall) => sql<BegunPaymentRow>`
     SELECT verdict, attempt_id, transaction_id, status_code FROM ${sql.table('begin_payment')}(
-      ${callerRow(p)}, ${p.merchantId}, ${p.sessionId}, ${p.payment}, ${p.panSealed}, ${p.panMac}
+      ${callerRow(p)}, ${p.merchantId}, ${p.sessionId}, ${p.payment}, ${p.encryptedPan}, ${p.panMac}
     )`,
 )
 

@@ -202,12 +202,15 @@ describe('payments doctor', () => {
     ])
   })
 
-  it('names a key of the vault that differs from the key that sealed under its id', async () => {
+  it('names a key of the vault that differs from the key that encrypted under its id', async () => {
     const place = { merchantId: 'b'.repeat(24), instrumentId: 'c'.repeat(24) }
     const [one, two] = [1, 2].map((id) => ({ id, key: Buffer.alloc(32, id) }))
     if (!one || !two) throw new Error('two keys')
-    const { sealed, mac } = createPanVault([one], createNoopMeter()).seal('4242424242424242', place)
-    const secret = createWebhookSecrets({ vaultKeys: [two], pepper: Buffer.alloc(32, 1) }).seal('s', place.merchantId)
+    const { encrypted, mac } = createPanVault([one], createNoopMeter()).encrypt('4242424242424242', place)
+    const secret = createWebhookSecrets({ vaultKeys: [two], pepper: Buffer.alloc(32, 1) }).encrypt(
+      's',
+      place.merchantId,
+    )
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`
@@ -216,7 +219,7 @@ describe('payments doctor', () => {
     await client.query(
       `INSERT INTO payments.instruments (merchant_id, id, created, pan_sealed, key_id, pan_mac, bin, last4, expiry)
       VALUES ($1, $2, now(), $3, 1, $4, '424242', '4242', '2066-08-31')`,
-      [place.merchantId, place.instrumentId, sealed, mac],
+      [place.merchantId, place.instrumentId, encrypted, mac],
     )
     await client.query(
       `INSERT INTO payments.webhooks (merchant_id, id, created, url, events, secret_sealed)

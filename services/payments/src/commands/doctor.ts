@@ -11,9 +11,9 @@ import { createMailer } from '../mail/mailer.ts'
 import { listAcquirersBeside } from '../merchants/each-merchant.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 import { openPaymentsDatabase } from '../open-database.ts'
+import { DecryptionError } from '../vault/encryption.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
-import { findSealSamples } from '../vault/rotation-repository.ts'
-import { OpenError } from '../vault/seal.ts'
+import { findKeySamples } from '../vault/rotation-repository.ts'
 import { listWebhooksWithoutTls } from '../webhooks/webhook-repository.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { beforeMigrations, clusterChecks, distributionCheck, SERVERS } from './cluster-checks.ts'
@@ -72,12 +72,12 @@ const checks: readonly Check<Subject>[] = [
     run: async ({ config, database }) => {
       const vault = createPanVault(config.vaultKeys, createNoopMeter())
       const secrets = createWebhookSecrets(config)
-      const { cards, webhooks } = await findSealSamples(database.db)
+      const { cards, webhooks } = await findKeySamples(database.db)
       const shut = [
-        ...cards.filter(({ sealed, merchantId, id: instrumentId }) =>
-          failsToOpen(() => vault.open(sealed, { merchantId, instrumentId }, 'rotation')),
+        ...cards.filter(({ encrypted, merchantId, id: instrumentId }) =>
+          failsToOpen(() => vault.decrypt(encrypted, { merchantId, instrumentId }, 'rotation')),
         ),
-        ...webhooks.filter(({ sealed, merchantId }) => failsToOpen(() => secrets.open(sealed, merchantId))),
+        ...webhooks.filter(({ encrypted, merchantId }) => failsToOpen(() => secrets.decrypt(encrypted, merchantId))),
       ]
       const ids = [...new Set(shut.map(({ keyId }) => keyId))]
       if (ids.length > 0) throw new Error(`what was sealed with key ${ids.join(', ')} does not open`)
@@ -166,7 +166,7 @@ function failsToOpen(open: () => string): boolean {
     open()
     return false
   } catch (error) {
-    if (error instanceof OpenError) return true
+    if (error instanceof DecryptionError) return true
     throw error
   }
 }

@@ -16,7 +16,7 @@ import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { vaultCommand } from './vault.ts'
 
-// A rotation seals every row of the database, so each test has its own.
+// A rotation encrypts every row of the database, so each test has its own.
 let payments: TestPayments
 let app: TestApp
 beforeEach(async () => {
@@ -47,7 +47,7 @@ describe('payments vault', () => {
     }))
 
   // ASVS 11.2.2
-  it('rotate: seals each number with the first key, once, so that the old key is not needed', async () => {
+  it('rotate: encrypts each number with the first key, once, so that the old key is not needed', async () => {
     const { id } = await createTestMerchant(payments, app, { test: true })
     const source = await customerPayment(payments, id, { number: '1000000000000000' })
     const all = await payments.database.db.selectFrom('instruments').select('id').execute()
@@ -74,11 +74,11 @@ describe('payments vault', () => {
       .executeTakeFirstOrThrow()
     const vault = vaultOf(fresh)
     const place = { merchantId: id, instrumentId: row.id }
-    expect(vault.open(row.pan_sealed, place, 'authorization')).toBe('1000000000000000')
+    expect(vault.decrypt(row.pan_sealed, place, 'authorization')).toBe('1000000000000000')
     expect(vault.macs('1000000000000000')).toEqual([row.pan_mac])
   })
 
-  it('rotate: seals secrets of webhooks too, also those that the pepper sealed', async () => {
+  it('rotate: encrypts secrets of webhooks too, also those that the pepper encrypted', async () => {
     const { id } = await createTestMerchant(payments, app, { test: true })
     const { db } = payments.database
     const url = `/merchants/${id}/webhooks`
@@ -87,13 +87,13 @@ describe('payments vault', () => {
     const { webhook } = created.json()
     await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
     const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
-    // An earlier version sealed secrets with the pepper, under the id 0.
-    const peppered = secretsOf({ id: 0, key: pepper }).seal('of the pepper', id)
+    // An earlier version encrypted secrets with the pepper, under the id 0.
+    const peppered = secretsOf({ id: 0, key: pepper }).encrypt('of the pepper', id)
     await db.updateTable('webhooks').set({ secret_sealed: peppered }).where('id', '=', webhook.id).execute()
 
     // A vault key with the same id is another key.
     const [zero, both] = [{ id: 0, key: Buffer.alloc(32, 3) }, [fresh, old] as const]
-    expect(secretsOf(zero, old).open(peppered, id)).toBe('of the pepper')
+    expect(secretsOf(zero, old).decrypt(peppered, id)).toBe('of the pepper')
     expect(secretsOf(zero, old).isCurrent(peppered, id)).toBe(false)
     expect(await withVault(...both).json('vault', 'keys')).toEqual([
       { keyId: 0, count: 0, webhooks: 1 },
@@ -102,8 +102,8 @@ describe('payments vault', () => {
     const turns = [withVault(...both).json('vault', 'rotate'), withVault(...both).json('vault', 'rotate')]
     expect(sumOf('webhooks', await Promise.all(turns))).toBe(1)
     const { secret_sealed, previous_sealed } = await rowOf()
-    expect(secretsOf(fresh).open(secret_sealed, id)).toBe('of the pepper')
-    expect(secretsOf(fresh).open(previous_sealed ?? Buffer.of(), id)).toBe(webhook.secret)
+    expect(secretsOf(fresh).decrypt(secret_sealed, id)).toBe('of the pepper')
+    expect(secretsOf(fresh).decrypt(previous_sealed ?? Buffer.of(), id)).toBe(webhook.secret)
     expect(await withVault(fresh).json('vault', 'rotate')).toEqual({ webhooks: 0, rotated: 0, keyId: 2 })
   })
 })

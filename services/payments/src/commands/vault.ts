@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { rotateVault } from '../use-cases/rotate-vault.ts'
-import { countSeals } from '../vault/rotation-repository.ts'
+import { countKeyUses } from '../vault/rotation-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments vault …`: the keys that seal card numbers and secrets of webhooks. */
+/** `payments vault …`: the keys that encrypt card numbers and secrets of webhooks. */
 export function vaultCommand(operator: Operator): Command {
   return commandGroup(
     operator,
@@ -18,7 +18,7 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'keys',
     description: 'count card numbers and secrets by key',
-    run: ({ db }) => countSeals(db),
+    run: ({ db }) => countKeyUses(db),
   },
   {
     usage: 'rotate',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type CaptureLinks, captureLinks, sealLinks } from '../../test/sample-links.ts'
+import { type CaptureLinks, captureLinks, chainLinks } from '../../test/sample-links.ts'
 import { CHAIN_START, type LedgerLink } from './chain.ts'
 import { type ChainHead, checkLink, endChain, endCheck, startCheck } from './check-links.ts'
 
@@ -8,7 +8,7 @@ function createLedger(change: (links: CaptureLinks) => void = () => {}): readonl
   const { journal, trail, line } = structuredClone(captureLinks)
   const links: CaptureLinks = [journal, trail, line]
   change(links)
-  return sealLinks(links)
+  return chainLinks(links)
 }
 
 /** Follows a ledger to its end. */
@@ -216,7 +216,7 @@ describe('a move to the euro', () => {
     ]
     const move = { formerCurrency: 'BGN', journalId: id(6) }
     const state = startCheck(undefined, { test: true, funding: { currency: 'EUR', move } })
-    return sealLinks(links).flatMap((link) => checkLink(state, link).map((finding) => [link.table, ...finding]))
+    return chainLinks(links).flatMap((link) => checkLink(state, link).map((finding) => [link.table, ...finding]))
   }
 
   it('closes the balance in lev at 0, and opens it at the fixed rate', () => {
@@ -227,7 +227,7 @@ describe('a move to the euro', () => {
     ['another rate', [-965n, 494n], [['lines', 20, OTHER_RATE]]],
     ['a rest in lev', [-964n, 493n], [['lines', 20, 'does not close the balance once, at 0']]],
     ['a capture in euro before it', [-965n, 493n, 'EUR'], [['journals', 20, OTHER_CURRENCY]]],
-  ])('is found with %s, though its links were sealed', (_name, sums, findings) => {
+  ])('is found with %s, though its links were hashed again', (_name, sums, findings) => {
     expect(checkMoved(...sums)).toEqual(findings)
   })
 
@@ -236,7 +236,7 @@ describe('a move to the euro', () => {
     const { journal, trail, line } = structuredClone(captureLinks)
     for (const entry of journal.entries) Object.assign(entry, { currency: 'BGN' })
     const links: LedgerLink[] = [journal, trail, line, ...movePart('currencyClosed', 4, [-965n, 0n])]
-    for (const link of sealLinks(links)) checkLink(state, link)
+    for (const link of chainLinks(links)) checkLink(state, link)
     expect(endCheck(state, { ...ROW, balance: 0n, lineCount: 2n }, 5n)).toEqual([
       [20, 'its balance was closed, but not opened in another currency, or the other way round'],
     ])

@@ -7,7 +7,7 @@ const InvitationMailJob = z.object({ token: z.string().describe('The secret part
 /** The job of an invitation mail. The job that sends it reads who is invited, by whom and where to. */
 export type InvitationMailJob = Readonly<z.output<typeof InvitationMailJob>>
 
-/** Sends an invitation. Its payload is sealed, because its token admits any reader. */
+/** Sends an invitation. Its payload is encrypted, because its token admits any reader. */
 export const invitationMailTask = defineSealedTask('invitation_mail', (json) => InvitationMailJob.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,

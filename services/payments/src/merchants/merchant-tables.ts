@@ -10,7 +10,7 @@ export interface MerchantRow {
   created: Date
 }
 
-/** A card as it was used. The vault key `key_id` sealed its number. */
+/** A card as it was used. The vault key `key_id` encrypted its number. */
 export interface InstrumentsTable extends MerchantRow {
   pan_sealed: Buffer
   key_id: number

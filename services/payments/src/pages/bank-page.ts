@@ -7,7 +7,7 @@ import { factList, type Page, renderPage, sumOf } from './page.ts'
 interface Shown {
   readonly state: ChallengeState
   readonly challenge: OpenChallenge
-  /** The sealed state of the challenge, which the form sends back. */
+  /** The encrypted state of the challenge, which the form sends back. */
   readonly text: string
 }
 
@@ -73,7 +73,7 @@ export function returnPage(returnUrl: string, locale: PageLocale): string {
   return page(locale, { title: done, main: html`<h1>${done}</h1>${linkBack(returnUrl, locale)}` })
 }
 
-/** The page for a browser that comes without a state that this service has sealed. */
+/** The page for a browser that comes without a state that this service has encrypted. */
 export function lostPage(locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return page(locale, {

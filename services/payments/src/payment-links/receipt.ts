@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TextSeal } from '../vault/seal.ts'
+import type { TextCipher } from '../vault/encryption.ts'
 import type { CardPlace } from './under-way.ts'
 
 const Content = z.object({
@@ -19,21 +19,21 @@ export interface Receipt extends z.infer<typeof Content> {
 }
 
 /**
- * A receipt sealed as text for the address of its page. Anybody with the address sees the receipt, and nobody can forge
+ * A receipt encrypted as text for the address of its page. Anybody with the address sees the receipt, and nobody can forge
  * one.
  */
-export function sealReceipt(frames: TextSeal, receipt: Omit<Receipt, 'paid'>, place?: CardPlace): string {
-  return frames.seal(receipt, placeOf(place))
+export function encryptReceipt(frames: TextCipher, receipt: Omit<Receipt, 'paid'>, place?: CardPlace): string {
+  return frames.encrypt(receipt, placeOf(place))
 }
 
-/** Undefined unless this service sealed the text for this place. The id of a transaction tells when it was paid. */
-export function openReceipt(frames: TextSeal, text: string, place?: CardPlace): Receipt | undefined {
-  const { data } = Content.safeParse(frames.open(text, placeOf(place)))
+/** Undefined unless this service encrypted the text for this place. The id of a transaction tells when it was paid. */
+export function decryptReceipt(frames: TextCipher, text: string, place?: CardPlace): Receipt | undefined {
+  const { data } = Content.safeParse(frames.decrypt(text, placeOf(place)))
   return data && { ...data, paid: new Date(Number.parseInt(data.transactionId.slice(0, 8), 16) * 1_000) }
 }
 
 /**
- * The place that a receipt is sealed for. A receipt of a card that was entered redirects as its link says, so it is not
+ * The place that a receipt is encrypted for. A receipt of a card that was entered redirects as its link says, so it is not
  * accepted under another link.
  */
 function placeOf(place: CardPlace | undefined): string {

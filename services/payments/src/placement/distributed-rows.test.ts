@@ -48,7 +48,7 @@ describe('takeDistributedRows', () => {
       caller: callerOf(member),
       merchantId,
       webhook: { url: 'https://shop.example/hooks', events: [] },
-      secretSealed: Buffer.from('secret'),
+      encryptedSecret: Buffer.from('secret'),
       allowHttp: false,
     })
     const webhookId = outcome?.verdict === 'created' ? outcome.webhook.id : ''

@@ -3,7 +3,7 @@ import { errorBodies, statusAndBody } from '../../test/bodies.ts'
 import { browse, tokenize } from '../../test/customer.ts'
 import { CHECKOUT_CORS, jsonHeaders, refusalHeaders } from '../../test/headers.ts'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
-import { openToken } from '../vault/card-token.ts'
+import { decryptToken } from '../vault/card-token.ts'
 
 let payments: TestPayments
 const lines: object[] = []
@@ -31,7 +31,7 @@ describe('POST /vault', () => {
       new Set([...tokens, await tokenize(browse(payments), 'pcsc', '123')].map((token) => token.length)).size,
     ).toBe(1)
     expect(Buffer.from(tokens[1] ?? '', 'base64').toString('latin1')).not.toContain('100000')
-    expect(openToken(payments.deps.seals.tokens, tokens[1] ?? '', 'pcn')).toEqual({
+    expect(decryptToken(payments.deps.ciphers.tokens, tokens[1] ?? '', 'pcn')).toEqual({
       verdict: 'opened',
       token: { value: '1000000000000000', jti: expect.any(String), expires: expect.any(Date) },
     })

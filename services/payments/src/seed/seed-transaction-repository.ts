@@ -8,7 +8,7 @@ export const createdOf = (id: string | RawBuilder<string>): RawBuilder<Date> =>
 /** A card as it is stored, with the scenario of the simulator. */
 export interface SeedInstrument {
   readonly id: string
-  readonly sealed: Buffer
+  readonly encrypted: Buffer
   readonly keyId: number
   readonly mac: Buffer
   readonly bin: string
@@ -66,10 +66,10 @@ export interface SeedRows {
 
 /** Returns a transaction and its card as JSON, as the SQL functions take them. */
 export function seedRows({ id, currency, amount, created, instrument }: SeededTransaction): SeedRows {
-  const { sealed, keyId, mac, ...card } = instrument
+  const { encrypted, keyId, mac, ...card } = instrument
   return {
     transaction: JSON.stringify({ id, currency, amount, created }),
-    card: JSON.stringify({ ...card, pan_sealed: hexOf(sealed), key_id: keyId, pan_mac: hexOf(mac) }),
+    card: JSON.stringify({ ...card, pan_sealed: hexOf(encrypted), key_id: keyId, pan_mac: hexOf(mac) }),
   }
 }
 

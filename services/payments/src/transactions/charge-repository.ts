@@ -55,7 +55,7 @@ export interface Attempt {
   readonly expired: boolean
   readonly instrument: {
     readonly id: string
-    readonly panSealed: Buffer
+    readonly encryptedPan: Buffer
     /** Last day on which the card is valid: `2066-08-31`. */
     readonly expiry: string
     readonly scheme: string | null
@@ -143,7 +143,7 @@ function toAttempt(row: BegunChargeRow): Attempt | undefined {
     expired: row.expired ?? false,
     instrument: {
       id: instrument_id,
-      panSealed: pan_sealed,
+      encryptedPan: pan_sealed,
       expiry,
       scheme: row.scheme,
       scenario: row.scenario ?? {},

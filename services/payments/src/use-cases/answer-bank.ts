@@ -1,13 +1,13 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { sealHint } from '../checkout/authentication.ts'
-import { type ChallengeState, openChallengeState } from '../checkout/challenge.ts'
+import { encryptHint } from '../checkout/authentication.ts'
+import { type ChallengeState, decryptChallengeState } from '../checkout/challenge.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import type { CheckoutSeals } from '../vault/seal.ts'
+import type { CheckoutCiphers } from '../vault/encryption.ts'
 
 type BankDeps = {
   readonly pools: Pools
-  readonly seals: CheckoutSeals
+  readonly ciphers: CheckoutCiphers
   readonly config: Pick<PaymentsConfig, 'checkout'>
 }
 
@@ -29,15 +29,15 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
 )
 
 /**
- * Opens the challenge of a sealed text, and stores the decision of the customer, if there is one. Only the first decision
+ * Opens the challenge of an encrypted text, and stores the decision of the customer, if there is one. Only the first decision
  * counts, and only in time (reference: Simulated bank). Undefined when this service did not seal the text, or the session is
  * deleted.
  */
 export async function answerBank(
-  { config, pools, seals }: BankDeps,
+  { config, pools, ciphers }: BankDeps,
   { text, decision }: { readonly text: string; readonly decision: Decision | undefined },
 ): Promise<BankAnswer | undefined> {
-  const state = openChallengeState(seals.frames, text)
+  const state = decryptChallengeState(ciphers.frames, text)
   if (!state) return undefined
   const key = { merchantId: state.merchantId, id: state.sessionId }
   const before = await findChallenge(pools, key)
@@ -48,7 +48,7 @@ export async function answerBank(
   if (!challenge) return undefined
   const returnUrl = state.returns ? challenge.returnUrl : null
   const posOrigin = returnUrl === null ? undefined : originWithin(config.checkout.posUrl, returnUrl)
-  const hints = hintsOf({ seals }, state, challenge)
+  const hints = hintsOf({ ciphers }, state, challenge)
   const place = { posOrigin, locale: state.locale }
   if (!hints) return { outcome: 'open', state, challenge, ...place }
   if (returnUrl === null) return { outcome: 'concluded', hints, origin: challenge.origin, ...place }
@@ -62,10 +62,10 @@ function originWithin(posUrl: string, returnUrl: string): string | undefined {
 
 /** Undefined while the customer may still answer; empty when there was no answer in time. */
 function hintsOf(
-  { seals }: Pick<BankDeps, 'seals'>,
+  { ciphers }: Pick<BankDeps, 'ciphers'>,
   { sessionId }: ChallengeState,
   { digest, outcome, isOpen }: OpenChallenge,
 ): readonly string[] | undefined {
-  if (outcome !== null) return [sealHint(seals.hints, digest, { sessionId, step: 'tds-challenge' })]
+  if (outcome !== null) return [encryptHint(ciphers.hints, digest, { sessionId, step: 'tds-challenge' })]
   return isOpen ? undefined : []
 }

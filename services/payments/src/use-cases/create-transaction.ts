@@ -126,7 +126,7 @@ function authorize(
     money: { currency, amount },
     descriptor,
     card: {
-      number: () => vault.open(instrument.panSealed, place, 'authorization'),
+      number: () => vault.decrypt(instrument.encryptedPan, place, 'authorization'),
       code: null,
       expiry: instrument.expiry,
       scheme: instrument.scheme,

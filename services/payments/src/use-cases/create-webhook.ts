@@ -33,9 +33,9 @@ export async function createWebhook(
   },
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const judged = refuseInside(webhooks, input)
-  const secretSealed = webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
+  const encryptedSecret = webhooks.secrets.encrypt(generateWebhookSecret(randomBytes), merchantId)
   const { allowHttp } = webhooks
-  const webhook = { caller, merchantId, webhook: valuesOrNull(judged), secretSealed, allowHttp }
+  const webhook = { caller, merchantId, webhook: valuesOrNull(judged), encryptedSecret, allowHttp }
   const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(pools, webhook), judged)
   switch (outcome.verdict) {
     case 'not-https':
@@ -44,7 +44,7 @@ export async function createWebhook(
       throw tooManyWebhooks()
     case 'created': {
       const { webhook } = outcome
-      return { webhook, secret: webhooks.secrets.open(webhook.secrets.current, merchantId), replayed }
+      return { webhook, secret: webhooks.secrets.decrypt(webhook.secrets.current, merchantId), replayed }
     }
   }
 }

@@ -113,11 +113,11 @@ async function sendUnlessOpen(deps: AttemptDeps, webhookId: string, delivery: De
 async function send({ webhooks, now }: DeliverDeps, { event, url, test, secrets }: Delivery): Promise<Sent> {
   if (!isSchemeAllowed(url, { test, allowHttp: webhooks.allowHttp })) return { error: WITHOUT_TLS }
   const time = now()
-  const sealed = [
+  const encrypted = [
     secrets.current,
     ...(isLater(secrets.previousUntil, time) && secrets.previous ? [secrets.previous] : []),
   ]
-  const keys = sealed.map((each) => webhooks.secrets.open(each, event.merchantId))
+  const keys = encrypted.map((each) => webhooks.secrets.decrypt(each, event.merchantId))
   try {
     const answer = await webhooks.outbound.send({
       method: 'POST',

@@ -9,17 +9,17 @@ import { type CardInput, readCardInput, readTokenizedCard, type TokenizedCard } 
 import { isPayable, type LinkProblem, type PayableLink } from '../payment-links/link.ts'
 import { orderOfLink } from '../payment-links/link-order.ts'
 import type { PaymentPage } from '../payment-links/payment-page.ts'
-import { openReceipt, type Receipt, sealReceipt } from '../payment-links/receipt.ts'
+import { decryptReceipt, encryptReceipt, type Receipt } from '../payment-links/receipt.ts'
 import { refusalOf } from '../payment-links/refusal.ts'
 import {
   type CardPlace,
+  decryptUnderWay,
+  encryptUnderWay,
   fingerprintOfCard,
-  openUnderWay,
-  sealUnderWay,
   type UnderWay,
 } from '../payment-links/under-way.ts'
 import { tokenizeCard } from '../vault/card-token.ts'
-import type { CheckoutSeals } from '../vault/seal.ts'
+import type { CheckoutCiphers } from '../vault/encryption.ts'
 import { type PayDeps, pay } from './pay.ts'
 import { resolveLink } from './resolve-link.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
@@ -27,7 +27,7 @@ import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
 type PageDeps = PayDeps &
   ChallengeDeps &
   Parameters<typeof resolveLink>[0] & {
-    readonly seals: CheckoutSeals
+    readonly ciphers: CheckoutCiphers
     readonly now: () => Date
     readonly randomBytes: (size: number) => Buffer
     readonly pepper: KeyObject
@@ -40,7 +40,7 @@ export interface CardForm extends CardInput {
   readonly tokens: string | undefined
 }
 
-/** The state of the payment that the customer's browser keeps, sealed. An empty text stands for nothing. */
+/** The state of the payment that the customer's browser keeps, encrypted. An empty text stands for nothing. */
 export interface KeptPayment {
   /** The card, while the customer is at the bank. */
   readonly card: string
@@ -138,9 +138,9 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): ReadForm {
 /** Continues after the bank, or shows the receipt again of a payment that has ended. */
 async function continueKept(deps: PageDeps, { input, link }: PaidLink, kept: KeptPayment): Promise<PageAnswer> {
   const place = placeOf(input, link)
-  const underWay = openUnderWay(deps.seals.frames, kept.card, place)
+  const underWay = decryptUnderWay(deps.ciphers.frames, kept.card, place)
   if (underWay) return continuePayment(deps, { input, link }, underWay)
-  const receipt = openReceipt(deps.seals.frames, kept.paid, place)
+  const receipt = decryptReceipt(deps.ciphers.frames, kept.paid, place)
   return receipt ? { verdict: 'paid', link, receipt, kept: undefined } : { verdict: 'too-late' }
 }
 
@@ -150,7 +150,7 @@ async function continuePayment(
   { card, expiry }: UnderWay,
 ): Promise<PageAnswer> {
   const { pageId, ip, isSecure, locale, path, source } = input
-  const { frames } = deps.seals
+  const { frames } = deps.ciphers
   const place = placeOf(input, link)
   const returnUrl = new URL(`${path}?${link.query}`, deps.config.checkout.posUrl).href
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
@@ -159,12 +159,12 @@ async function continuePayment(
       return { verdict: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
     case 'at-bank': {
       const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
-      return { verdict: 'at-bank', bankUrl: answer.bankUrl, kept: { card: sealUnderWay(frames, underWay, place) } }
+      return { verdict: 'at-bank', bankUrl: answer.bankUrl, kept: { card: encryptUnderWay(frames, underWay, place) } }
     }
     case 'paid': {
       const { receipt } = answer
       // The tokens are spent: without the receipt, a reload could only ask for the card again.
-      const kept = source.type === 'kept' ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
+      const kept = source.type === 'kept' ? { card: '', paid: encryptReceipt(frames, receipt, place) } : undefined
       return { verdict: 'paid', link, receipt, kept }
     }
   }

@@ -162,12 +162,12 @@ async function completePayment(deps: PayDeps, decided: DecidedOrder, attemptId: 
 function toPaymentColumns({ vault }: PayDeps, { opened, idempotentRequest, decision }: DecidedOrder): BeginPaymentCall {
   const { order, payee, money, tokens, scheme, changes, instrumentId, session } = opened
   const number = tokens.number.value
-  const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })
+  const { encrypted, mac, keyId } = vault.encrypt(number, { merchantId: payee.id, instrumentId })
   return {
     ...callerColumns({ keyMac: null, userEmail: null, idempotentRequest }),
     merchantId: payee.id,
     sessionId: session?.id ?? null,
-    panSealed: sealed,
+    encryptedPan: encrypted,
     panMac: mac,
     payment: {
       ...money,

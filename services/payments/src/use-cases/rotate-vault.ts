@@ -1,24 +1,29 @@
 import type { Db } from '../database.ts'
 import { eachMerchant, lockTenant } from '../merchants/each-merchant.ts'
 import type { PanVault } from '../vault/pan-vault.ts'
-import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '../vault/rotation-repository.ts'
+import {
+  lockOldPans,
+  lockWebhookSecrets,
+  updateEncryptedPan,
+  updateWebhookSecrets,
+} from '../vault/rotation-repository.ts'
 import type { WebhookSecrets } from '../webhooks/webhook-secret.ts'
 
 type RotationDeps = { readonly db: Db; readonly vault: PanVault; readonly webhookSecrets: WebhookSecrets }
 
-/** The numbers of values that were sealed again. */
+/** The numbers of values that were encrypted again. */
 export interface Rotated {
   /** Card numbers. */
   readonly rotated: number
-  /** Webhooks with a secret that was sealed again. */
+  /** Webhooks with a secret that was encrypted again. */
   readonly webhooks: number
 }
 
 /**
- * Seals every card number and every webhook secret with the first key of `PAYMENTS_VAULT_KEYS`, batch by batch. Finished batches
+ * Encrypts every card number and every webhook secret with the first key of `PAYMENTS_VAULT_KEYS`, batch by batch. Finished batches
  * stay when a rotation is interrupted, and several rotations may run at once. Afterwards the other keys can be removed from the
  * settings.
- * @throws OpenError for a value whose key is not in the settings
+ * @throws DecryptionError for a value whose key is not in the settings
  */
 export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
   let [rotated, webhooks] = [0, 0]
@@ -32,28 +37,29 @@ export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
 function rotateBatch({ db, vault }: RotationDeps, merchantId: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
     await lockTenant(trx, merchantId)
-    const seals = await lockOldSeals(trx, merchantId, vault.keyId)
-    for (const { id, sealed } of seals) {
+    const ciphers = await lockOldPans(trx, merchantId, vault.keyId)
+    for (const { id, encrypted } of ciphers) {
       const place = { merchantId, instrumentId: id }
-      await updateSeal(trx, merchantId, id, vault.seal(vault.open(sealed, place, 'rotation'), place))
+      await updateEncryptedPan(trx, merchantId, id, vault.encrypt(vault.decrypt(encrypted, place, 'rotation'), place))
     }
-    return seals.length
+    return ciphers.length
   })
 }
 
 function rotateWebhooks({ db, webhookSecrets }: RotationDeps, merchantId: string): Promise<number> {
-  const sealAnew = (sealed: Buffer) => webhookSecrets.seal(webhookSecrets.open(sealed, merchantId), merchantId)
+  const reencrypt = (encrypted: Buffer) =>
+    webhookSecrets.encrypt(webhookSecrets.decrypt(encrypted, merchantId), merchantId)
   return db.transaction().execute(async (trx) => {
     await lockTenant(trx, merchantId)
-    const webhooks = await lockWebhookSeals(trx, merchantId)
+    const webhooks = await lockWebhookSecrets(trx, merchantId)
     const old = webhooks.filter(({ current, previous }) =>
-      [current, previous ?? current].some((sealed) => !webhookSecrets.isCurrent(sealed, merchantId)),
+      [current, previous ?? current].some((encrypted) => !webhookSecrets.isCurrent(encrypted, merchantId)),
     )
     for (const { id, current, previous } of old) {
-      await updateWebhookSeals(trx, merchantId, {
+      await updateWebhookSecrets(trx, merchantId, {
         id,
-        current: sealAnew(current),
-        previous: previous && sealAnew(previous),
+        current: reencrypt(current),
+        previous: previous && reencrypt(previous),
       })
     }
     return old.length

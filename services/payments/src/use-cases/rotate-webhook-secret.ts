@@ -28,10 +28,10 @@ export async function rotateWebhookSecret(
     readonly input: RequestInput<unknown>
   },
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const sealed =
-    input.verdict === 'refused' ? null : webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
-  const rotated = await callRotateWebhookSecret(pools, { caller, merchantId, webhookId, secretSealed: sealed })
+  const encrypted =
+    input.verdict === 'refused' ? null : webhooks.secrets.encrypt(generateWebhookSecret(randomBytes), merchantId)
+  const rotated = await callRotateWebhookSecret(pools, { caller, merchantId, webhookId, encryptedSecret: encrypted })
   const webhook = requireObject(caller, rotated, { input, name: 'webhook' })
-  const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
+  const secret = webhooks.secrets.decrypt(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: rotated.verdict === 'replayed' }
 }

@@ -136,13 +136,13 @@ async function seedTransaction(trx: Trx, deps: Pick<SeedDeps, 'vault'>, payment:
   const merchant = await findSeedMerchant(trx, merchantId)
   if (!merchant) throw new Error(`transaction ${id}: there is no merchant ${merchantId}`)
   if (await hasTransaction(trx, merchantId, id)) return false
-  const seeded = sealSeed(deps, payment, { ...merchant, instrumentId: await callNewId(trx, merchant) })
+  const seeded = encryptSeed(deps, payment, { ...merchant, instrumentId: await callNewId(trx, merchant) })
   if (!(await insertSeedTransaction(trx, seeded))) throw new Error(`transaction ${id}: merchant ${merchantId} is live`)
   return true
 }
 
-/** Turns a payment into the transaction that is stored, with its card number sealed. */
-export function sealSeed(
+/** Turns a payment into the transaction that is stored, with its card number encrypted. */
+export function encryptSeed(
   { vault }: Pick<SeedDeps, 'vault'>,
   { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,
   { test, instrumentId }: { readonly test: boolean; readonly instrumentId: string },
@@ -155,7 +155,7 @@ export function sealSeed(
     created,
     instrument: {
       id: instrumentId,
-      ...vault.seal(number, { merchantId, instrumentId }),
+      ...vault.encrypt(number, { merchantId, instrumentId }),
       ...visibleDigits(number),
       expiry: lastDay(expiry),
       scheme: schemeName(schemeOf(number, { test })),

@@ -1,17 +1,17 @@
 import type { z } from 'zod'
 import {
+  encryptHint,
   NOT_ENROLLED,
   nextOf,
   type Step,
-  sealHint,
   simulatedEnrolment,
   wasOffered,
 } from '../checkout/authentication.ts'
 import {
   type ChallengeTaskView,
   type ChallengeType,
-  sealChallengeState,
-  sealFingerprintState,
+  encryptChallengeState,
+  encryptFingerprintState,
 } from '../checkout/challenge.ts'
 import { claimTokens, type Session } from '../checkout/checkout-repository.ts'
 import {
@@ -79,9 +79,9 @@ function requireStep(applies: boolean): asserts applies {
 }
 
 /** Another client has ended the same order meanwhile. The hint lets this client send the order again and get that end. */
-function toEndedTask({ seals }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
+function toEndedTask({ ciphers }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
   requireStep(bound !== undefined)
-  return { hints: [sealHint(seals.hints, bound.digest, { sessionId: bound.sessionId, step })] }
+  return { hints: [encryptHint(ciphers.hints, bound.digest, { sessionId: bound.sessionId, step })] }
 }
 
 async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<ChallengeTask> {
@@ -89,7 +89,7 @@ async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<Chall
   await claimTokens(deps.pools, payee.id, tokens)
   const enrolment = payee.test ? simulatedEnrolment(scenario) : NOT_ENROLLED
   const sessionId = await insertSession(deps.pools, { merchantId: payee.id, digest, enrolment })
-  return { hints: [sealHint(deps.seals.hints, digest, { sessionId, step: 'card-lookup' })] }
+  return { hints: [encryptHint(deps.ciphers.hints, digest, { sessionId, step: 'card-lookup' })] }
 }
 
 interface Taken {
@@ -99,13 +99,13 @@ interface Taken {
 }
 
 async function startFingerprint(deps: ChallengeDeps, { opened, session, input }: Taken): Promise<ChallengeTask> {
-  const { config, seals, pools } = deps
+  const { config, ciphers, pools } = deps
   const { step, origin = '*' } = input
   await updateTakenStep(pools, { merchantId: opened.payee.id, id: session.id }, step)
-  const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
+  const proof = encryptHint(ciphers.hints, opened.digest, { sessionId: session.id, step })
   const hint = session.enrolment.silent.includes(step) ? null : proof
   return {
-    ...frameTask(`${config.server.baseUrl}/acs/fingerprint`, sealFingerprintState(seals.frames, { hint, origin })),
+    ...frameTask(`${config.server.baseUrl}/acs/fingerprint`, encryptFingerprintState(ciphers.frames, { hint, origin })),
     timeout: FINGERPRINT_TIMEOUT_MS,
   }
 }
@@ -117,11 +117,11 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, input }: T
   requireStep(way !== 'redirect' || returnUrl !== null)
   const key = { merchantId: payee.id, id: session.id }
   const waits = await updateChallenged(deps.pools, { ...key, origin, returnUrl })
-  const hint = sealHint(deps.seals.hints, digest, { sessionId: session.id, step: 'tds-challenge' })
+  const hint = encryptHint(deps.ciphers.hints, digest, { sessionId: session.id, step: 'tds-challenge' })
   if (way === 'poll') return pollTask(deps, { key, session, waits, hint })
   const last4 = tokens.number.value.slice(-4)
   const shown = { merchantId: payee.id, sessionId: session.id, money, last4, locale, returns: way === 'redirect' }
-  const state = sealChallengeState(deps.seals.frames, shown)
+  const state = encryptChallengeState(deps.ciphers.frames, shown)
   const page = `${deps.config.server.baseUrl}/acs/challenge`
   // The hint proves nothing until the bank has decided, so the client may have it before.
   if (way === 'redirect') return { url: `${page}?state=${encodeURIComponent(state)}`, hints: [hint] }

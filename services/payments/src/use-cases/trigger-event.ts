@@ -27,7 +27,7 @@ import { openDispute } from './open-dispute.ts'
 import { createMerchantForOperator } from './operator/create-merchant.ts'
 import { payOut } from './pay-out.ts'
 import { runOperation } from './run-operation.ts'
-import { sealSeed } from './seed.ts'
+import { encryptSeed } from './seed.ts'
 import { updateMerchant } from './update-merchant.ts'
 
 // Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the
@@ -168,7 +168,7 @@ async function seedPayment({ deps, merchant, tag }: Actor, number: string): Prom
   const [id, instrumentId] = [await callNewId(db, place), await callNewId(db, place)]
   const card = { number, expiry: { month: 12, year: EXPIRY_YEAR } }
   const payment = { id, merchantId: merchant.id, currency: merchant.currency, amount: 1, card }
-  await insertSeedTransaction(db, sealSeed(deps, payment, { test: true, instrumentId }))
+  await insertSeedTransaction(db, encryptSeed(deps, payment, { test: true, instrumentId }))
   return id
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { CheckoutSeals, TextSeal } from './seal.ts'
+import type { CheckoutCiphers, TextCipher } from './encryption.ts'
 
 /** The kind of card data behind a token. `pcn`: a card number. `pcsc`: the security code of a card. */
 type TokenType = 'pcn' | 'pcsc'
@@ -13,7 +13,7 @@ export interface CardToken {
 }
 
 /** A token, or why the text is refused. `unexpected`: the token stands for another kind of value. */
-export type OpenedToken =
+export type DecryptedToken =
   | { readonly verdict: 'opened'; readonly token: CardToken }
   | { readonly verdict: 'invalid' | 'unexpected' }
 
@@ -27,21 +27,21 @@ interface Moment {
   readonly randomBytes: (size: number) => Buffer
 }
 
-/** Seals a value into a token. Nothing is stored (reference: Vault). */
-export function sealToken(
-  tokens: TextSeal,
+/** Encrypts a value into a token. Nothing is stored (reference: Vault). */
+export function encryptToken(
+  tokens: TextCipher,
   { now, randomBytes }: Moment,
   { type, value }: { readonly type: TokenType; readonly value: string },
 ): string {
   const jti = randomBytes(JTI_BYTES).toString('base64url')
-  return tokens.seal({ v: 1, type, value, iat: now().getTime(), jti }, placeOf(type))
+  return tokens.encrypt({ v: 1, type, value, iat: now().getTime(), jti }, placeOf(type))
 }
 
 /** Opens a token of a type. The caller judges its age: a payment that ended keeps its answer after its tokens are too old. */
-export function openToken(tokens: TextSeal, text: string, type: TokenType): OpenedToken {
-  const read = Content.safeParse(tokens.open(text, placeOf(type)))
+export function decryptToken(tokens: TextCipher, text: string, type: TokenType): DecryptedToken {
+  const read = Content.safeParse(tokens.decrypt(text, placeOf(type)))
   if (!read.success)
-    return { verdict: tokens.open(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
+    return { verdict: tokens.decrypt(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
   const { value, iat, jti } = read.data
   return { verdict: 'opened', token: { value, jti, expires: new Date(iat + LIFETIMES_MS[type]) } }
 }
@@ -70,8 +70,8 @@ export const VaultToken = z.object({ token: z.string() })
 
 /** Makes a token for card data. Nothing is stored (reference: Vault). */
 export function tokenizeCard(
-  deps: { readonly seals: CheckoutSeals; readonly now: () => Date; readonly randomBytes: (size: number) => Buffer },
+  deps: { readonly ciphers: CheckoutCiphers; readonly now: () => Date; readonly randomBytes: (size: number) => Buffer },
   data: CardData,
 ): z.input<typeof VaultToken> {
-  return { token: sealToken(deps.seals.tokens, deps, data) }
+  return { token: encryptToken(deps.ciphers.tokens, deps, data) }
 }

@@ -7,11 +7,11 @@ const [old, fresh] = [
   { id: 2, key: Buffer.alloc(32, 2) },
 ]
 
-it('opens jobs that an earlier key of the vault sealed, and seals with the first key', async () => {
+it('opens jobs that an earlier key of the vault encrypted, and encrypts with the first key', async () => {
   const keys = createJobKeys({ vaultKeys: [fresh, old] })
   const former = createJobKeys({ vaultKeys: [old] })
-  for (const sealing of [keys, former]) {
-    expect(await openPayload(keys, await sealPayload(sealing, { link: 'x' }))).toEqual({ link: 'x' })
+  for (const encryptingId of [keys, former]) {
+    expect(await openPayload(keys, await sealPayload(encryptingId, { link: 'x' }))).toEqual({ link: 'x' })
   }
   await expect(openPayload(former, await sealPayload(keys, {}))).rejects.toThrow('decryption operation failed')
 })

@@ -1,23 +1,23 @@
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import type { SealedPan } from './pan-vault.ts'
+import type { EncryptedPan } from './pan-vault.ts'
 
-/** A card number that is not sealed with the first key. */
-export interface OldSeal {
+/** A card number that is not encrypted with the first key. */
+export interface OldPan {
   readonly id: string
-  readonly sealed: Buffer
+  readonly encrypted: Buffer
 }
 
 const BATCH_ROWS = 100
 
 /**
- * Locks card numbers of a merchant that are sealed with another key, until the end of the database transaction. Skips those
+ * Locks card numbers of a merchant that are encrypted with another key, until the end of the database transaction. Skips those
  * that another process has locked, so two rotations never wait for each other. Lock order: by id.
  */
-export async function lockOldSeals(trx: Trx, merchantId: string, keyId: number): Promise<readonly OldSeal[]> {
+export async function lockOldPans(trx: Trx, merchantId: string, keyId: number): Promise<readonly OldPan[]> {
   return trx
     .selectFrom('instruments')
-    .select(['id', 'pan_sealed as sealed'])
+    .select(['id', 'pan_sealed as encrypted'])
     .where('merchant_id', '=', merchantId)
     .where('key_id', '<>', keyId)
     .orderBy('id')
@@ -27,23 +27,23 @@ export async function lockOldSeals(trx: Trx, merchantId: string, keyId: number):
     .execute()
 }
 
-/** Stores a card number that is sealed with another key. */
-export async function updateSeal(
+/** Stores a card number that is encrypted with another key. */
+export async function updateEncryptedPan(
   trx: Trx,
   merchantId: string,
   id: string,
-  { sealed, keyId, mac }: SealedPan,
+  { encrypted, keyId, mac }: EncryptedPan,
 ): Promise<void> {
   await trx
     .updateTable('instruments')
-    .set({ pan_sealed: sealed, key_id: keyId, pan_mac: mac })
+    .set({ pan_sealed: encrypted, key_id: keyId, pan_mac: mac })
     .where('merchant_id', '=', merchantId)
     .where('id', '=', id)
     .execute()
 }
 
-/** The sealed secrets of a webhook, before their key is changed. */
-export interface WebhookSeals {
+/** The encrypted secrets of a webhook, before their key is changed. */
+export interface EncryptedWebhookSecrets {
   readonly id: string
   readonly current: Buffer
   readonly previous: Buffer | null
@@ -53,7 +53,7 @@ export interface WebhookSeals {
  * Locks all webhooks of a merchant, at most ten, until the end of the database transaction. Lock order: by id, so that two
  * rotations never wait for each other.
  */
-export async function lockWebhookSeals(trx: Trx, merchantId: string): Promise<readonly WebhookSeals[]> {
+export async function lockWebhookSecrets(trx: Trx, merchantId: string): Promise<readonly EncryptedWebhookSecrets[]> {
   return trx
     .selectFrom('webhooks')
     .select(['id', 'secret_sealed as current', 'previous_sealed as previous'])
@@ -64,10 +64,10 @@ export async function lockWebhookSeals(trx: Trx, merchantId: string): Promise<re
 }
 
 /** Stores the newly encrypted secrets of a webhook. The caller has locked the row. */
-export async function updateWebhookSeals(
+export async function updateWebhookSecrets(
   trx: Trx,
   merchantId: string,
-  { id, current, previous }: WebhookSeals,
+  { id, current, previous }: EncryptedWebhookSecrets,
 ): Promise<void> {
   await trx
     .updateTable('webhooks')
@@ -77,8 +77,8 @@ export async function updateWebhookSeals(
     .execute()
 }
 
-/** The numbers of values that a key has sealed. */
-export interface SealCount {
+/** The numbers of values that a key has encrypted. */
+export interface KeyUse {
   readonly keyId: number
   /** Card numbers. */
   readonly count: number
@@ -86,9 +86,9 @@ export interface SealCount {
   readonly webhooks: number
 }
 
-/** Counts the card numbers and secrets of webhooks that each key has sealed, by the id of the key. */
-export async function countSeals(db: Db): Promise<readonly SealCount[]> {
-  const { rows } = await sql<SealCount>`
+/** Counts the card numbers and secrets of webhooks that each key has encrypted, by the id of the key. */
+export async function countKeyUses(db: Db): Promise<readonly KeyUse[]> {
+  const { rows } = await sql<KeyUse>`
     SELECT id AS "keyId", count(*) FILTER (WHERE is_card)::int AS count,
       count(*) FILTER (WHERE NOT is_card)::int AS webhooks
     FROM (
@@ -101,24 +101,24 @@ export async function countSeals(db: Db): Promise<readonly SealCount[]> {
   return rows
 }
 
-/** One value that a key has sealed. */
-export interface SealSample {
+/** One value that a key has encrypted. */
+export interface KeySample {
   readonly keyId: number
   readonly merchantId: string
   /** The instrument or the webhook. */
   readonly id: string
-  readonly sealed: Buffer
+  readonly encrypted: Buffer
 }
 
-/** For each key, the first card number and the first webhook secret that it has sealed. */
-export async function findSealSamples(
+/** For each key, the first card number and the first webhook secret that it has encrypted. */
+export async function findKeySamples(
   db: Db,
-): Promise<{ readonly cards: readonly SealSample[]; readonly webhooks: readonly SealSample[] }> {
-  const cards = await sql<SealSample>`
-    SELECT DISTINCT ON (key_id) key_id::int AS "keyId", merchant_id AS "merchantId", id, pan_sealed AS sealed
+): Promise<{ readonly cards: readonly KeySample[]; readonly webhooks: readonly KeySample[] }> {
+  const cards = await sql<KeySample>`
+    SELECT DISTINCT ON (key_id) key_id::int AS "keyId", merchant_id AS "merchantId", id, pan_sealed AS encrypted
     FROM ${sql.table('instruments')} ORDER BY key_id, id`.execute(db)
-  const webhooks = await sql<SealSample>`
-    SELECT DISTINCT ON (1) get_byte(secret_sealed, 0) AS "keyId", merchant_id AS "merchantId", id, secret_sealed AS sealed
+  const webhooks = await sql<KeySample>`
+    SELECT DISTINCT ON (1) get_byte(secret_sealed, 0) AS "keyId", merchant_id AS "merchantId", id, secret_sealed AS encrypted
     FROM ${sql.table('webhooks')} ORDER BY 1, id`.execute(db)
   return { cards: cards.rows, webhooks: webhooks.rows }
 }

@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import type { SealKeys } from '@trestle/jobs/attempt.ts'
 
-/** A key that seals card data (AES-256). Every value that it seals begins with its id, one byte. */
+/** A key that encrypts card data (AES-256). Every value that it encrypts begins with its id, one byte. */
 export interface VaultKey {
   /** 0 to 255. */
   readonly id: number
@@ -10,7 +10,7 @@ export interface VaultKey {
 }
 
 /**
- * Reads `id:base64,id:base64…`. The first key seals, all keys open. Undefined unless every id is a different number from 0 to
+ * Reads `id:base64,id:base64…`. The first key encrypts, all keys decrypt. Undefined unless every id is a different number from 0 to
  * 255 and every key has 32 bytes.
  */
 export function readVaultKeys(text: string): readonly [VaultKey, ...VaultKey[]] | undefined {
@@ -27,7 +27,7 @@ function readVaultKey(text: string): VaultKey | undefined {
   return Number(id) <= 255 && key.length === 32 ? { id: Number(id), key } : undefined
 }
 
-/** The purpose of a derived key. A label never changes: values sealed under the old label could not be opened. */
+/** The purpose of a derived key. A label never changes: values encrypted under the old label could not be opened. */
 export type KeyPurpose =
   | 'pan/seal'
   | 'pan/mac'
@@ -42,12 +42,12 @@ export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): 
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }
 
-/** The keys of which the keys of jobs are derived. The first key seals, all keys open. */
+/** The keys of which the keys of jobs are derived. The first key encrypts, all keys decrypt. */
 export interface JobKeySources {
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
 }
 
-/** The keys that seal jobs with a secret, such as the link of an invitation. */
+/** The keys that encrypt jobs with a secret, such as the link of an invitation. */
 export function createJobKeys({ vaultKeys: [first, ...others] }: JobKeySources): SealKeys {
   const derive = (from: Pick<VaultKey, 'key'>) => deriveKey(from, 'job/payload').export()
   return [derive(first), ...others.map(derive)]

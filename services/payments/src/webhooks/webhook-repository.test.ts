@@ -43,7 +43,7 @@ const create = (merchantId: string, differences: Partial<CreateWebhookCall> = {}
     caller: callerOf(member),
     merchantId,
     webhook: { url: TARGET, events: [] },
-    secretSealed: FIRST,
+    encryptedSecret: FIRST,
     allowHttp: false,
     ...differences,
   })
@@ -117,8 +117,8 @@ describe('callCreateWebhook', () => {
 })
 
 describe('callRotateWebhookSecret', () => {
-  const rotate = (merchantId: string, webhookId: string, secretSealed: Buffer | null = SECOND) =>
-    callRotateWebhookSecret(payments.deps.pools, { caller: callerOf(member), merchantId, webhookId, secretSealed })
+  const rotate = (merchantId: string, webhookId: string, encryptedSecret: Buffer | null = SECOND) =>
+    callRotateWebhookSecret(payments.deps.pools, { caller: callerOf(member), merchantId, webhookId, encryptedSecret })
 
   it('lets the previous secret sign for one more day', async () => {
     const webhook = await createdWebhook(await merchant())

@@ -11,7 +11,7 @@ import type { DeliveryJob } from './delivery.ts'
 import type { Cancellation } from './delivery-attempt.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
-import type { SealedSecrets, Webhook } from './webhook.ts'
+import type { EncryptedSecrets, Webhook } from './webhook.ts'
 
 interface WebhookColumns {
   id: string
@@ -72,7 +72,7 @@ export interface CreateWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
-  readonly secretSealed: Buffer
+  readonly encryptedSecret: Buffer
   /** Whether events of a test merchant may be sent without TLS. */
   readonly allowHttp: boolean
 }
@@ -95,7 +95,7 @@ const createQuery = prepare(
   (p: CreateColumns) => sql<ChangedWebhookRow<WebhookRefusal>>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.webhook)', COLUMNS)}
     FROM ${sql.table('create_webhook')}(
-      ${callerRow(p)}, ${p.merchantId}, ${p.url}, ${p.events}, ${p.secretSealed}, ${p.allowHttp}
+      ${callerRow(p)}, ${p.merchantId}, ${p.url}, ${p.events}, ${p.encryptedSecret}, ${p.allowHttp}
     ) f`,
 )
 
@@ -111,19 +111,19 @@ export async function callCreateWebhook(
   return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : created }
 }
 
-/** A new secret of a webhook. `secretSealed` is null when only access is checked. */
+/** A new secret of a webhook. `encryptedSecret` is null when only access is checked. */
 export interface RotateSecretCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string
-  readonly secretSealed: Buffer | null
+  readonly encryptedSecret: Buffer | null
 }
 
 const rotateQuery = prepare(
   'rotate_webhook_secret',
   (p: CallerColumns & Omit<RotateSecretCall, 'caller'>) => sql<ChangedWebhookRow<never>>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.webhook)', COLUMNS)}
-    FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f`,
+    FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.encryptedSecret}) f`,
 )
 
 /** Gives a webhook a new secret. The previous secret signs for one more day. */
@@ -165,7 +165,7 @@ export interface Delivery {
   readonly event: MerchantEvent
   readonly url: string
   readonly test: boolean
-  readonly secrets: SealedSecrets
+  readonly secrets: EncryptedSecrets
 }
 
 /** The columns of the event are null when it is too old to be kept. */

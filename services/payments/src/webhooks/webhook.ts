@@ -9,14 +9,14 @@ export interface Webhook {
   readonly url: string
   /** The types that are sent; empty: all. */
   readonly events: readonly EventType[]
-  readonly secrets: SealedSecrets
+  readonly secrets: EncryptedSecrets
   /** When the webhook was disabled. Null while events are sent. */
   readonly disabled: Date | null
   readonly created: Date
 }
 
-/** The sealed secrets that sign deliveries. The previous one signs too until `previousUntil`. */
-export interface SealedSecrets {
+/** The encrypted secrets that sign deliveries. The previous one signs too until `previousUntil`. */
+export interface EncryptedSecrets {
   readonly current: Buffer
   readonly previous: Buffer | null
   readonly previousUntil: Date | null

@@ -116,7 +116,7 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
   const raise = () => {
     throw error
   }
-  const seal = { seal: raise, open: raise }
+  const cipher = { encrypt: raise, decrypt: raise }
   return {
     pools: { read: pool, write: pool, lagging: pool },
     operatorPools: { read: pool, write: pool, lagging: pool },
@@ -126,7 +126,7 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
       transaction: () => ({ execute: fail }),
       getExecutor: () => ({ ...payments.deps.operatorDb.getExecutor(), transformQuery: raise }),
     }),
-    seals: { tokens: { ...seal, open: payments.deps.seals.tokens.open }, hints: seal, frames: seal },
+    ciphers: { tokens: { ...cipher, decrypt: payments.deps.ciphers.tokens.decrypt }, hints: cipher, frames: cipher },
   }
 }
 

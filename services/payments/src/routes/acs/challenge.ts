@@ -7,9 +7,9 @@ import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { answerBank, type BankAnswer, type Decision } from '../../use-cases/answer-bank.ts'
-import { SEALED_PATTERN } from '../../vault/seal.ts'
+import { CIPHERTEXT_PATTERN } from '../../vault/encryption.ts'
 
-const StateQuery = z.object({ state: z.string().meta({ pattern: SEALED_PATTERN }) })
+const StateQuery = z.object({ state: z.string().meta({ pattern: CIPHERTEXT_PATTERN }) })
 const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']).optional() })
 
 /** The page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */
@@ -58,7 +58,7 @@ export const bankRoutes: Routes = async (app) => {
 
 /** The values that the page of the bank needs beside its answer. */
 interface ShownPage {
-  /** The sealed state, which the form of the page sends back. */
+  /** The encrypted state, which the form of the page sends back. */
   readonly text: string
   readonly locale: PageLocale
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hintsOf } from '../../../test/customer.ts'
 import { startPayments, type TestPayments } from '../../../test/payments-app.ts'
-import { sealFingerprintState } from '../../checkout/challenge.ts'
+import { encryptFingerprintState } from '../../checkout/challenge.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -16,12 +16,12 @@ const post = (fields: Record<string, string>) =>
     payload: new URLSearchParams(fields).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
-const sealed = (hint: string | null) =>
-  sealFingerprintState(payments.deps.seals.frames, { hint, origin: 'https://shop.example' })
+const encrypted = (hint: string | null) =>
+  encryptFingerprintState(payments.deps.ciphers.frames, { hint, origin: 'https://shop.example' })
 
 describe('POST /acs/fingerprint', () => {
   it('200: sends its hint at once to the page that asked, and lets any page frame it', async () => {
-    const { statusCode, headers, body } = await post({ state: sealed('hint-1') })
+    const { statusCode, headers, body } = await post({ state: encrypted('hint-1') })
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     expect(headers['content-security-policy']).toContain('frame-ancestors *')
     expect(hintsOf(body)).toEqual(['hint-1'])
@@ -30,7 +30,7 @@ describe('POST /acs/fingerprint', () => {
   })
 
   it('200: sends nothing for a bank that does not answer', async () => {
-    const { statusCode, body } = await post({ state: sealed(null) })
+    const { statusCode, body } = await post({ state: encrypted(null) })
     expect([statusCode, hintsOf(body)]).toEqual([200, []])
     expect(body).toContain('<p>This bank does not answer.</p>')
     expect(body).not.toContain('<script')
@@ -46,8 +46,8 @@ describe('POST /acs/fingerprint', () => {
     },
   )
 
-  it('400: refuses a state that was sealed for another page', async () => {
-    const state = payments.deps.seals.frames.seal({ hint: 'hint-1', origin: 'https://shop.example' }, 'challenge')
+  it('400: refuses a state that was encrypted for another page', async () => {
+    const state = payments.deps.ciphers.frames.encrypt({ hint: 'hint-1', origin: 'https://shop.example' }, 'challenge')
     const { statusCode, body } = await post({ state })
     expect([statusCode, hintsOf(body)]).toEqual([400, []])
     expect(body).toContain('<h1>This payment is not known here</h1>')

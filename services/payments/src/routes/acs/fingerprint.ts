@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { valuesOrNull } from '../../access/require-access.ts'
-import { openFingerprintState } from '../../checkout/challenge.ts'
+import { decryptFingerprintState } from '../../checkout/challenge.ts'
 import { errorAnswersWithoutLimit, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { choosePageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/read-request.ts'
-import { SEALED_PATTERN } from '../../vault/seal.ts'
+import { CIPHERTEXT_PATTERN } from '../../vault/encryption.ts'
 
 /** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */
 export const fingerprintRoutes: Routes = async (app) => {
@@ -18,12 +18,12 @@ export const fingerprintRoutes: Routes = async (app) => {
         tags: ['Pages'],
         summary: 'Show the hidden frame of a fingerprint',
         security: [],
-        body: z.object({ state: z.string().meta({ pattern: SEALED_PATTERN }) }),
+        body: z.object({ state: z.string().meta({ pattern: CIPHERTEXT_PATTERN }) }),
         response: { ...pageAnswers(200, 400), ...errorAnswersWithoutLimit(413) },
       },
     },
     (request, reply) => {
-      const state = openFingerprintState(app.deps.seals.frames, valuesOrNull(request.body)?.state ?? '')
+      const state = decryptFingerprintState(app.deps.ciphers.frames, valuesOrNull(request.body)?.state ?? '')
       reply.headers(pageHeaders({ frameAncestors: '*' }))
       const locale = choosePageLocale(null, request.headers['accept-language'])
       if (!state) return reply.code(400).send(lostPage(locale))

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { pageAnswers, pageOrErrorAnswers, redirectAnswer } from '../../error-body.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
-import { sealReceipt } from '../../payment-links/receipt.ts'
+import { encryptReceipt } from '../../payment-links/receipt.ts'
 import { refuseBeyond } from '../../plugins/limit-effects.ts'
 import {
   linkQueryOf,
@@ -97,7 +97,7 @@ export const posPayRoutes: Routes = async (app) => {
     (request, reply) => comeBack(request, reply, request.params.pageId),
   )
   // A browser that reopens the URL of a submitted form sends GET. Without this route it would see 404. No payment succeeds
-  // here: each cookie is sealed for the id of its page, and this URL has none.
+  // here: each cookie is encrypted for the id of its page, and this URL has none.
   app.get(
     '/pos/pay',
     {
@@ -147,8 +147,8 @@ function sendPaid(
 ): FastifyReply {
   const { request, reply, locale } = visit
   if (redirect !== undefined) return sendPage(visit, 200, returnPage(redirect, receipt, locale))
-  const { seals } = request.server.deps
-  const shown = new URLSearchParams({ receipt: sealReceipt(seals.frames, receipt), locale: locale.tag })
+  const { ciphers } = request.server.deps
+  const shown = new URLSearchParams({ receipt: encryptReceipt(ciphers.frames, receipt), locale: locale.tag })
   return reply.redirect(`/pos/receipt?${shown}`, 303)
 }
 
@@ -159,8 +159,8 @@ function sendPaid(
  */
 function setCookies({ request, reply }: PageVisit, path: string, kept: Partial<KeptPayment>): void {
   const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', ...(request.protocol === 'https' ? ['Secure'] : [])]
-  const headers = Object.entries(kept).map(([name, sealed]) =>
-    [`${name}=${sealed}`, ...attributes, `Max-Age=${sealed === '' ? 0 : COOKIE_SECONDS}`].join('; '),
+  const headers = Object.entries(kept).map(([name, encrypted]) =>
+    [`${name}=${encrypted}`, ...attributes, `Max-Age=${encrypted === '' ? 0 : COOKIE_SECONDS}`].join('; '),
   )
   reply.header('set-cookie', headers)
 }

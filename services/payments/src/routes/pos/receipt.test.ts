@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPayments, type TestPayments } from '../../../test/payments-app.ts'
-import { sealReceipt } from '../../payment-links/receipt.ts'
+import { encryptReceipt } from '../../payment-links/receipt.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -17,8 +17,8 @@ const textsOf = (page: string): readonly string[] =>
     .map((text) => text.trim())
     .filter((text) => text !== '')
 const TRANSACTION_ID = '65920080000000000000abcd'
-const sealed = (changes: object = {}) =>
-  sealReceipt(payments.deps.seals.frames, {
+const encrypted = (changes: object = {}) =>
+  encryptReceipt(payments.deps.ciphers.frames, {
     merchant: 'Coffee & <John>',
     test: true,
     money: { currency: 'EUR', amount: 1_099 },
@@ -31,7 +31,7 @@ const sealed = (changes: object = {}) =>
 
 describe('GET /pos/receipt', () => {
   it('200: shows what was paid, any number of times', async () => {
-    const receipt = sealed()
+    const receipt = encrypted()
     for (const { statusCode, headers, body } of [await open(receipt), await open(receipt)]) {
       expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
       expect(textsOf(body)).toEqual([
@@ -58,7 +58,7 @@ describe('GET /pos/receipt', () => {
   it.each([null, undefined])(
     '200: calls a live payment no test, and leaves out a reference or text that was not given, such as %j',
     async (text) => {
-      const { statusCode, body } = await open(sealed({ test: false, reference: null, text }))
+      const { statusCode, body } = await open(encrypted({ test: false, reference: null, text }))
       expect(statusCode).toBe(200)
       expect(textsOf(body).slice(0, 5)).toEqual([
         'Your payment was received',
@@ -72,7 +72,7 @@ describe('GET /pos/receipt', () => {
   )
 
   it('200: has a button that prints, shown by a script of this origin', async () => {
-    const { statusCode, headers, body } = await open(sealed())
+    const { statusCode, headers, body } = await open(encrypted())
     expect(statusCode).toBe(200)
     expect(body).toContain('<button type="button" class="quiet" id="print" hidden>Print</button>')
     expect(body.match(/<script.*?<\/script>/g)).toEqual(['<script type="module" src="/assets/print.js"></script>'])
@@ -80,7 +80,7 @@ describe('GET /pos/receipt', () => {
   })
 
   it('200: is in the language of the browser', async () => {
-    const { statusCode, body } = await open(sealed(), { 'accept-language': 'da' })
+    const { statusCode, body } = await open(encrypted(), { 'accept-language': 'da' })
     expect(statusCode).toBe(200)
     expect(body).toContain('<html lang="da">')
     expect(textsOf(body)).toContain('10,99\u00a0€')

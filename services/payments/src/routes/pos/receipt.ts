@@ -1,6 +1,6 @@
 import { pageAnswers } from '../../error-body.ts'
 import { receiptPage, troublePage } from '../../payment-links/link-pages.ts'
-import { openReceipt } from '../../payment-links/receipt.ts'
+import { decryptReceipt } from '../../payment-links/receipt.ts'
 import { linkQueryOf, sendPage, visitOf } from '../../plugins/link-pages.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 
@@ -19,7 +19,7 @@ export const receiptRoutes: Routes = async (app) => {
     },
     (request, reply) => {
       const visit = visitOf(request, reply)
-      const receipt = openReceipt(app.deps.seals.frames, linkQueryOf(request).get('receipt') ?? '')
+      const receipt = decryptReceipt(app.deps.ciphers.frames, linkQueryOf(request).get('receipt') ?? '')
       if (!receipt) return sendPage(visit, 404, troublePage('receiptUnknown', undefined, visit.locale))
       return sendPage(visit, 200, receiptPage(receipt, visit.locale))
     },
