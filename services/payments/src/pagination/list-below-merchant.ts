@@ -5,9 +5,9 @@ import { type Access, prepareForCaller, verdictOn } from '../access/access-query
 import type { Credentials } from '../access/caller.ts'
 import type { AccessRow, BelowColumns, BelowSource } from '../access/read-below-merchant.ts'
 import type { AccessResult } from '../access/verdict.ts'
-import { type PageBounds, PIECE, type Piece } from './page-query.ts'
+import { CHUNK, type Chunk, type PageBounds } from './page-query.ts'
 
-/** A row of a list. `found`: how many rows the page has, where the list is read in pieces. */
+/** A row of a list. `found`: how many rows the page has, where the list is read in chunks. */
 type ListRow<Columns extends BelowColumns> = AccessRow<Columns> & { readonly found?: number | null }
 
 /**
@@ -20,7 +20,7 @@ export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly test: boolean | undefined
 }
 
-/** The number of entries of a row, as an expression. A list with entries is read in pieces. */
+/** The number of entries of a row, as an expression. A list with entries is read in chunks. */
 interface ListSource extends BelowSource {
   readonly entries?: RawBuilder<unknown>
 }
@@ -55,7 +55,7 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
-    LEFT JOIN LATERAL (${entries ? firstPiece(page, order, entries) : page}) r ON true
+    LEFT JOIN LATERAL (${entries ? firstChunk(page, order, entries) : page}) r ON true
     ${join(owner.id)}
     ORDER BY r.id ${order}`
     }
@@ -79,7 +79,7 @@ interface ListOwner {
  * The first rows of a page whose entries are few enough together, and the first row in any case. `found` counts the
  * rows of the whole page.
  */
-function firstPiece(
+function firstChunk(
   page: RawBuilder<unknown>,
   order: RawBuilder<unknown>,
   entries: RawBuilder<unknown>,
@@ -90,7 +90,7 @@ function firstPiece(
           sum(${entries}) OVER (ORDER BY r.id ${order} ROWS UNBOUNDED PRECEDING) - ${entries} AS entries_before
         FROM (${page}) r
       ) r
-      WHERE r.entries_before < ${sql.lit(PIECE.entries)}`
+      WHERE r.entries_before < ${sql.lit(CHUNK.entries)}`
 }
 
 /** Reads a page, with the verdict on its access. */
@@ -98,21 +98,21 @@ export async function readBelow<Input extends BelowListInput, Columns extends Be
   pools: Pools,
   list: BelowList<Input, Columns>,
   input: Input & Pick<PageBounds, 'order'>,
-): Promise<AccessResult & Piece<Columns>> {
+): Promise<AccessResult & Chunk<Columns>> {
   const read = (pool: QueryPool, limit = input.limit) => pool.all(list[input.order], { ...input, limit })
-  if (pools.lagging === pools.read) return toPiece(await read(pools.read))
+  if (pools.lagging === pools.read) return toChunk(await read(pools.read))
   // The rows may come from a standby that lags behind. Access may not: there a key that was revoked a moment ago would
   // still be good.
-  const [access, found] = (await Promise.all([read(pools.read, 0), read(pools.lagging)])).map(toPiece<Columns>)
+  const [access, found] = (await Promise.all([read(pools.read, 0), read(pools.lagging)])).map(toChunk<Columns>)
   if (access?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: access.identityId }
   // The standby does not know the key or the merchant yet, because they are new.
-  return toPiece(await read(pools.read))
+  return toChunk(await read(pools.read))
 }
 
-function toPiece<Columns extends BelowColumns>(rows: readonly ListRow<Columns>[]) {
+function toChunk<Columns extends BelowColumns>(rows: readonly ListRow<Columns>[]) {
   const { verdict = 'unauthorized', identity_id = null, found } = rows[0] ?? {}
-  const piece = rows.filter(isFound)
-  return { verdict, identityId: identity_id, rows: piece, isCut: piece.length < (found ?? 0) }
+  const chunk = rows.filter(isFound)
+  return { verdict, identityId: identity_id, rows: chunk, isCut: chunk.length < (found ?? 0) }
 }
 
 function isFound<Columns extends BelowColumns>(row: ListRow<Columns>): row is ListRow<Columns> & Columns {

@@ -180,7 +180,7 @@ describe('long lists', () => {
     expect(statusAndBody(other)).toEqual([200, { registration: { mode: 'open', isClosed: false } }])
   })
 
-  it('200: as CSV have each row once, also where they are read in several pieces', async () => {
+  it('200: as CSV have each row once, also where they are read in several chunks', async () => {
     const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
     const id = await customerPayment(payments, merchantId)
     const more = sql`SELECT made.*

@@ -84,7 +84,7 @@ export function showOperatorPage<Row extends { readonly id: string }>(
 }
 
 /** The most rows of a list as CSV, and how many of them are read at a time: all that one operator may have read. */
-const CSV_ROWS = { all: 10_000, piece: ROWS_OF_OPERATOR } as const
+const CSV_ROWS = { all: 10_000, chunk: ROWS_OF_OPERATOR } as const
 
 interface CsvListing<Row extends { readonly id: string }> {
   readonly page: PageBounds
@@ -96,7 +96,7 @@ interface CsvListing<Row extends { readonly id: string }> {
 
 /**
  * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. Each
- * chunk of it is read with slots of its own, when the client has taken the piece before. False: the client
+ * chunk of it is read with slots of its own, when the client has taken the chunk before. False: the client
  * does not prefer CSV, and nothing was sent.
  */
 export async function answerAsCsv<Row extends { readonly id: string }>(
@@ -108,11 +108,11 @@ export async function answerAsCsv<Row extends { readonly id: string }>(
   if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
   // The request holds slots for the rows of one page. A file has more, so each chunk takes its own slots.
   request.slots?.[Symbol.dispose]()
-  const pieces = readCsv(request, listing)
-  // An error before the first piece is answered with a status of its own.
-  const first = await pieces.next()
+  const chunks = readCsv(request, listing)
+  // An error before the first chunk is answered with a status of its own.
+  const first = await chunks.next()
   reply.liftDeadline()
-  const lines = writeLines([writeCsv([listing.columns]), first.done === true ? '' : first.value], pieces)
+  const lines = writeLines([writeCsv([listing.columns]), first.done === true ? '' : first.value], chunks)
   await reply.type('text/csv; charset=utf-8').send(Readable.from(lines))
   return true
 }
@@ -128,16 +128,16 @@ async function* readCsv<Row extends { readonly id: string }>(
 ): AsyncGenerator<Buffer> {
   const bound = page.order === 'newest-first' ? 'below' : 'above'
   let place = page
-  for (let rest = CSV_ROWS.all; rest > 0; rest -= CSV_ROWS.piece) {
-    const limit = Math.min(rest, CSV_ROWS.piece)
-    const piece = await request.withSlots(limit, async () => {
+  for (let rest = CSV_ROWS.all; rest > 0; rest -= CSV_ROWS.chunk) {
+    const limit = Math.min(rest, CSV_ROWS.chunk)
+    const chunk = await request.withSlots(limit, async () => {
       const rows = await read({ ...place, limit })
       const lines = rows.map(view).map((row) => writeCsv([columns.map((column) => toCell(row, column))]))
       return { bytes: toAnswerPiece(lines), last: rows[limit - 1] }
     })
-    yield piece.bytes
-    if (piece.last === undefined) return
-    place = { ...place, [bound]: piece.last.id }
+    yield chunk.bytes
+    if (chunk.last === undefined) return
+    place = { ...place, [bound]: chunk.last.id }
   }
 }
 

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { findMode } from '../merchants/operator-merchant-repository.ts'
 import { type MeantAmount, readMeantAmounts } from '../money/minor-units.ts'
 import { type ListOfAll, type ListOfAllInput, listOfAll, listOfAny, VALUES_MAX } from '../pagination/list-of-all.ts'
-import { ID_FORM, PIECE } from '../pagination/page-query.ts'
+import { CHUNK, ID_FORM } from '../pagination/page-query.ts'
 import type { Transaction } from './transaction.ts'
 import {
   briefTransactionColumns,
@@ -145,7 +145,7 @@ export function countReadAtOnce(found: readonly FoundTransaction[]): number {
   let entries = 0
   const end = found.findIndex(({ trailLength }, index) => {
     entries += trailLength
-    return index > 0 && entries > PIECE.entries
+    return index > 0 && entries > CHUNK.entries
   })
   return end === -1 ? found.length : end
 }

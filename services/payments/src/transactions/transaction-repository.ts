@@ -8,7 +8,7 @@ import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { listOwners } from '../merchants/each-merchant.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
-import type { InTurn, PageBounds, Piece } from '../pagination/page-query.ts'
+import type { Chunk, InTurn, PageBounds } from '../pagination/page-query.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
 
@@ -76,7 +76,7 @@ const transactionsOfMerchant = listBelowMerchant<TransactionListInput, Transacti
 export async function listTransactions(
   pools: Pools,
   input: TransactionListInput & Pick<PageBounds, 'order'>,
-): Promise<AccessResult & Piece<Transaction>> {
+): Promise<AccessResult & Chunk<Transaction>> {
   const { rows, ...rest } = await readBelow(pools, transactionsOfMerchant, input)
   return { ...rest, rows: rows.map(toTransaction) }
 }

@@ -4,7 +4,7 @@ import type { AccessResult } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { merchantPages } from '../merchants/each-merchant.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
-import type { PageBounds, Piece } from '../pagination/page-query.ts'
+import type { Chunk, PageBounds } from '../pagination/page-query.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { objectColumn, viewObject } from './event-objects.ts'
 
@@ -30,13 +30,13 @@ const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
 )
 
 /**
- * A page of the events of a merchant in the last 30 days, or the first piece of the page. At most `limit`, by id in the order of
+ * A page of the events of a merchant in the last 30 days, or the first chunk of the page. At most `limit`, by id in the order of
  * `input`.
  */
 export async function listEvents(
   pools: Pools,
   input: BelowListInput & Pick<PageBounds, 'order'>,
-): Promise<AccessResult & Piece<MerchantEvent>> {
+): Promise<AccessResult & Chunk<MerchantEvent>> {
   const { rows, ...rest } = await readBelow(pools, listQueries, input)
   return { ...rest, rows: rows.map(toEvent) }
 }

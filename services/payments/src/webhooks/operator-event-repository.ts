@@ -1,7 +1,7 @@
 import type { Pools } from '@trestle/database/pools.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { type PageBounds, PIECE, type Piece } from '../pagination/page-query.ts'
+import { CHUNK, type Chunk, type PageBounds } from '../pagination/page-query.ts'
 import type { EventSummary, EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 
@@ -32,7 +32,7 @@ function pageQuery(name: string, order: RawBuilder<unknown>) {
           AND o.created > now() - interval '30 days' AND (${p.type}::text IS NULL OR o.type = ${p.type}::text)
         ORDER BY o.id ${order} LIMIT ${p.limit}
       ) v
-    ) r WHERE r.entries_before < ${sql.lit(PIECE.entries)}
+    ) r WHERE r.entries_before < ${sql.lit(CHUNK.entries)}
     ORDER BY r.id ${order}`,
   )
 }
@@ -44,7 +44,7 @@ function pageQuery(name: string, order: RawBuilder<unknown>) {
 export async function listEventsForOperator(
   { read }: Pools,
   { order, ...input }: EventsForOperatorInput,
-): Promise<Piece<MerchantEvent>> {
+): Promise<Chunk<MerchantEvent>> {
   const rows = await read.all(pageQueries[order], input)
   return { rows: rows.map(({ found: _, ...row }) => toEvent(row)), isCut: rows.length < (rows[0]?.found ?? 0) }
 }

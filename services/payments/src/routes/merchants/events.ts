@@ -3,7 +3,7 @@ import { requireAccess, valuesOrNull } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
 import { TRAIL_ENTRIES } from '../../plugins/concurrency-limits.ts'
-import { answerInPieces } from '../../plugins/list-pieces.ts'
+import { answerInChunks } from '../../plugins/list-chunks.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 import { listEvents } from '../../webhooks/event-repository.ts'
@@ -29,7 +29,7 @@ export const merchantEventsRoutes: Routes = async (app) => {
       const test = query?.filter?.test
       const read = async (page: PageBounds) =>
         requireAccess(caller, await listEvents(app.deps.pools, { ...caller, merchantId, test, ...page }), input)
-      return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewEvent })
+      return answerInChunks(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewEvent })
     },
   )
 }

@@ -5,7 +5,7 @@ import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import { TRAIL_ENTRIES } from '../../plugins/concurrency-limits.ts'
-import { answerInPieces } from '../../plugins/list-pieces.ts'
+import { answerInChunks } from '../../plugins/list-chunks.ts'
 import type { Routes } from '../../plugins/read-request.ts'
 import {
   amount,
@@ -94,7 +94,7 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
       const columns = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
         requireAccess(caller, await listTransactions(app.deps.pools, { ...columns, ...page }), input)
-      return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
+      return answerInChunks(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
     },
   )
   app.post(

@@ -14,7 +14,7 @@ import {
 } from '../../test/payments-app.ts'
 import { serverBusy } from '../errors.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
-import { answerInPieces } from './list-pieces.ts'
+import { answerInChunks } from './list-chunks.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -33,7 +33,7 @@ beforeAll(async () => {
     created.push(transactionId)
   }
   ids = created.toReversed()
-  // Each row claims more entries than one piece takes.
+  // Each row claims more entries than one chunk takes.
   for (const table of ['transactions', 'events'] as const) {
     await payments.database.db.updateTable(table).set({ trail_length: 600 }).execute()
   }
@@ -49,7 +49,7 @@ describe('a list whose rows have many entries', () => {
     ['limit=5', [0, 5]],
     ['limit=3', [0, 3]],
     ['before=1&limit=3', [1, 4]],
-  ] as const)('200: is read in pieces, and answered as one list (%s)', async (query, [from, to]) => {
+  ] as const)('200: is read in chunks, and answered as one list (%s)', async (query, [from, to]) => {
     const response = await get(`transactions?${query.replace('before=1', `before=${ids[0]}`)}`)
     const rows = await Promise.all(
       ids.slice(from, to).map(async (id) => {
@@ -62,7 +62,7 @@ describe('a list whose rows have many entries', () => {
     expect([type, length]).toEqual(['application/json; charset=utf-8', undefined])
   })
 
-  it('200: is read in pieces after a cursor too, and answered in one piece when it fits', async () => {
+  it('200: is read in chunks after a cursor too, and answered in one chunk when it fits', async () => {
     const upwards = await get(`transactions?limit=1000&after=${ids[4]}`)
     expect(upwards.json().map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 4).toReversed())
     const short = await get('transactions?limit=1')
@@ -91,7 +91,7 @@ describe('a list whose rows have many entries', () => {
   })
 })
 
-describe('answerInPieces', () => {
+describe('answerInChunks', () => {
   it('200: reads fewer rows at a time after rows that are large together, and more again after small ones', async () => {
     const server = Fastify()
     server.decorateRequest('withSlots', (_size, read) => read())
@@ -105,7 +105,7 @@ describe('answerInPieces', () => {
       return { rows: ids.map((nth) => ({ id: String(nth), custom: 'x'.repeat(sizes(nth)) })), isCut: false }
     }
     const page = { limit: 1_000, above: LOWEST, below: HIGHEST, order: 'oldest-first' } as const
-    server.get('/list', (_request, reply) => answerInPieces(reply, { page, read, view: (row) => row }))
+    server.get('/list', (_request, reply) => answerInChunks(reply, { page, read, view: (row) => row }))
     const response = await server.inject({ url: '/list' })
     const rows: { id: string }[] = response.json()
     expect([response.statusCode, rows.map(({ id }) => Number(id))]).toEqual([
@@ -118,7 +118,7 @@ describe('answerInPieces', () => {
     await server.close()
   })
 
-  it('200: sends every piece even if all of them together take longer than a handler may', async () => {
+  it('200: sends every chunk even if all of them together take longer than a handler may', async () => {
     const late = Fastify()
     const busy = () => serverBusy()
     await late.register(handlerDeadline, { handlerTimeoutMs: 50, timedOut: busy, bodyTimedOut: busy, busy })
@@ -131,7 +131,7 @@ describe('answerInPieces', () => {
       return { rows: [{ id: above === LOWEST ? '1' : '2' }], isCut: above === LOWEST }
     }
     const page = { limit: 2, above: LOWEST, below: HIGHEST, order: 'oldest-first' } as const
-    late.get('/list', (_request, reply) => answerInPieces(reply, { page, read, view: (row) => row }))
+    late.get('/list', (_request, reply) => answerInChunks(reply, { page, read, view: (row) => row }))
     const response = await late.inject({ url: '/list' })
     expect([response.statusCode, response.body]).toEqual([200, '[\n{"id":"1"},\n{"id":"2"}\n]\n'])
     expect(hanging).toEqual([
