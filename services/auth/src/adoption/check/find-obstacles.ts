@@ -232,23 +232,6 @@ async function listRights(db: Kysely<unknown>, names: Names, role: string | unde
   ]
 }
 
-/** The columns of this service in the tables of supabase/auth that stay. */
-const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
-  users: [
-    'staged_at',
-    'claimed_at',
-    'keep_unconfirmed',
-    'email_change_asked_at',
-    'phone_change_asked_at',
-    'email_change_session_id',
-    'phone_change_session_id',
-    'chosen_metadata',
-    'console_role',
-  ],
-  sessions: ['last_ip', 'label'],
-  mfa_factors: ['sealed_secret', 'last_used_step', 'credential', 'proved_at', 'guesses', 'guessed_at'],
-  mfa_amr_claims: ['credential_since'],
-}
 /** The functions of policies, which supabase/auth makes too. */
 const SHARED_FUNCTIONS = ['uid', 'role', 'email', 'jwt']
 
@@ -264,8 +247,7 @@ export async function listNamesakes(
   { hasBegun }: { readonly hasBegun: boolean },
 ): Promise<readonly string[]> {
   const files = (await authFunctions()).map(({ name }) => name).filter((name) => !SHARED_FUNCTIONS.includes(name))
-  const { made, replaced } = hasBegun ? NOTHING : await listMade(names)
-  const columns = hasBegun ? [] : Object.entries(OWN_COLUMNS)
+  const { made, replaced, columns } = hasBegun ? NOTHING : await listMade(names)
   const { rows } = await sql<{ object: string }>`
     WITH place AS (SELECT to_regnamespace(format('%I', ${names.schema}::text)) AS oid)
     SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) AS object FROM pg_class c JOIN place p ON c.relnamespace = p.oid
@@ -283,7 +265,7 @@ export async function listNamesakes(
       WHERE t.typname = ANY (${made}::text[]) AND t.typrelid = 0 AND t.typcategory <> 'A'
     UNION SELECT pg_describe_object('pg_class'::regclass, a.attrelid, a.attnum) FROM pg_attribute a
       JOIN pg_class c ON c.oid = a.attrelid JOIN place p ON c.relnamespace = p.oid
-      JOIN unnest(${columns.flatMap(([table, own]) => own.map(() => table))}::text[], ${columns.flatMap(([, own]) => own)}::text[])
+      JOIN unnest(${columns.map(({ table }) => table)}::text[], ${columns.map(({ name }) => name)}::text[])
         AS own (table_name, column_name) ON own.table_name = c.relname AND own.column_name = a.attname
       WHERE NOT a.attisdropped
     ORDER BY object`.execute(db)
@@ -297,9 +279,11 @@ interface Made {
   readonly made: readonly string[]
   /** The tables of supabase/auth that move, with their indexes. */
   readonly replaced: readonly string[]
+  /** The columns of this service in the tables of supabase/auth that stay. */
+  readonly columns: readonly { readonly table: string; readonly name: string }[]
 }
 
-const NOTHING: Made = { made: [], replaced: [] }
+const NOTHING: Made = { made: [], replaced: [], columns: [] }
 
 async function listMade(names: Names): Promise<Made> {
   const made = new Set([
@@ -314,13 +298,16 @@ async function listMade(names: Names): Promise<Made> {
     local: (name) => names.local(collect(made, name)),
   }
   const replaced: string[] = []
+  const columns: { table: string; name: string }[] = []
   const db = createSilentDatabase()
   for (const source of Object.values(authMigrations)) {
     const migration = await source(collecting)
     await (migration.inPlace ?? migration).up(db)
     replaced.push(...(migration.replaces ?? []))
+    for (const [table, added] of Object.entries(migration.adds ?? {}))
+      columns.push(...added.map((column) => ({ table, name: column.split(' ')[0] ?? '' })))
   }
-  return { made: [...made], replaced }
+  return { made: [...made], replaced, columns }
 }
 
 /** Adds a name to those that were made. @returns the name */
