@@ -82,7 +82,7 @@ export interface SmsConfig {
   /** Test codes by the number of their phone (digits). */
   readonly testCodes: ReadonlyMap<string, string>
   readonly testCodesValidUntil: Date | undefined
-  readonly provider: 'messagebird' | 'textlocal' | 'twilio' | 'vonage' | undefined
+  readonly provider: SmsGatewayName | undefined
   /** Undefined where no gateway is set, or one of its credentials is missing or malformed. */
   readonly gateway: GatewayProtocol | LibraryGateway | undefined
 }
