@@ -3,6 +3,7 @@ import { Socket } from 'node:net'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { SMS_GATEWAYS, type SmsGatewayName } from '../src/config/sms.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { readProfile } from '../src/external-accounts/ask-provider.ts'
 import { exchangeCode } from '../src/external-providers/begin-sign-in.ts'
@@ -42,7 +43,7 @@ const load = (settings: Record<string, string>) =>
     ...settings,
   })
 
-const ACCOUNTS = {
+const ACCOUNTS: Readonly<Record<SmsGatewayName, Record<string, string>>> = {
   twilio: {
     AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1',
     AUTH_SMS_TWILIO_AUTH_TOKEN: 't',
@@ -53,7 +54,7 @@ const ACCOUNTS = {
   vonage: { AUTH_SMS_VONAGE_API_KEY: 'k', AUTH_SMS_VONAGE_API_SECRET: 's', AUTH_SMS_VONAGE_FROM: 'f' },
 }
 
-async function sendSms(provider: keyof typeof ACCOUNTS, url: string): Promise<unknown> {
+async function sendSms(provider: SmsGatewayName, url: string): Promise<unknown> {
   const setting = { [`AUTH_SMS_${provider.toUpperCase()}_API_URL`]: url }
   const { gateway } = load({ AUTH_SMS_PROVIDER: provider, ...ACCOUNTS[provider], ...setting }).sms
   if (!gateway) throw new Error('no gateway')
@@ -113,10 +114,7 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
       { payload: '', signature: '' },
     ),
   'an issuer': (url) => discoverMetadata(outbound, { issuer: url.replace('http:', 'https:') }),
-  twilio: (url) => sendSms('twilio', url),
-  messagebird: (url) => sendSms('messagebird', url),
-  textlocal: (url) => sendSms('textlocal', url),
-  vonage: (url) => sendSms('vonage', url),
+  ...Object.fromEntries(SMS_GATEWAYS.map((name) => [name, (url: string) => sendSms(name, url)])),
 }
 
 /** Asserts that a call to each host is refused, and that no packet was sent. */
