@@ -102,7 +102,10 @@ const machines: readonly StoredMachine[] = [
     arrows: () => [
       ...arrowsOf(
         wordsOf(`${PAYMENTS}/close_payout.sql`, /IF payout\.status IN \(([^)]*)\) THEN/),
-        wordsOf('services/payments/src/payouts/payout-repository.ts', /\(p: Owned<\{ id: string; outcome: (.*?) \}>/),
+        wordsOf(
+          'services/payments/src/payouts/payout-repository.ts',
+          /\(p: WithTenant<\{ id: string; outcome: (.*?) \}>/,
+        ),
       ),
       ...arrowsOf(
         wordsOf(`${PAYMENTS}/export_waiting_payouts.sql`, /SELECT p\.\* FROM [^;]*? AND p\.status = ('\w+')/),

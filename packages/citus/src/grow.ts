@@ -80,7 +80,7 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
  * - when a server may lose commits in a move
  * - when other transactions held the rows for too long at each attempt
  */
-export function isolateOwner(
+export function isolateTenant(
   options: DistributeOptions,
   { owner, node }: { readonly owner: string; readonly node: string },
 ): Promise<void> {

@@ -30,7 +30,7 @@ export async function readState(db: QueryExecutorProvider, names: Names): Promis
 }
 
 /** Whether rows move between servers. */
-export function isMoving(state: DistributionState): boolean {
+export function isRebalancing(state: DistributionState): boolean {
   return state === 'distributing' || state === 'undoing'
 }
 

@@ -39,7 +39,7 @@ async function listSequenceLacks(
 }
 
 /** The servers that are unreachable from the coordinator: `10.0.0.2:5432`. */
-export async function listAway(db: QueryExecutorProvider): Promise<readonly string[]> {
+export async function listUnreachable(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ node: string }>`
     SELECT nodename || ':' || nodeport AS node FROM run_command_on_workers('SELECT 1') WHERE NOT success
     ORDER BY 1`.execute(db)
@@ -61,7 +61,7 @@ export async function listEntered(db: QueryExecutorProvider, applicationName: st
  * @param name a table whose rows are divided over the servers
  * @returns undefined when they answer
  */
-export async function findAwayReason(
+export async function findOutage(
   db: QueryExecutorProvider,
   { name, ...names }: Pick<Names, 'schema' | 'prefix'> & { readonly name: string },
 ): Promise<string | undefined> {
@@ -159,7 +159,7 @@ const LOCK_OF_MOVES = 13
  * Moves and splits of Citus that run in a database, each with what ends it. The command that began one may be gone. Without the
  * extension there are none.
  */
-async function listMoves(db: QueryExecutorProvider): Promise<readonly string[]> {
+async function listRebalances(db: QueryExecutorProvider): Promise<readonly string[]> {
   if ((await findCitus(db)) === undefined) return []
   const { rows } = await sql<{ text: string }>`
     SELECT format('process %s of %s (%s), which SELECT pg_cancel_backend(%1$s) ends', l.pid, coalesce(a.usename, 'unknown'),
@@ -179,7 +179,7 @@ async function listMoves(db: QueryExecutorProvider): Promise<readonly string[]> 
  * @throws Error when Citus moves rows of the database, or splits a part of a table
  */
 export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
-  const moves = await listMoves(db)
+  const moves = await listRebalances(db)
   if (moves.length > 0) throw new Error(`Citus moves rows, so wait for its end: ${moves.join('; ')}`)
 }
 
@@ -210,7 +210,7 @@ const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR 
  * @throws Error when a server does not answer, or acknowledges commits before they are in its log
  */
 export async function expectNoLoss(db: QueryExecutorProvider): Promise<void> {
-  const away = await listAway(db)
+  const away = await listUnreachable(db)
   if (away.length > 0) throw new Error(`no answer from ${away.join(', ')}, so no rows move`)
   const lazy = await listLazyCommits(db)
   if (lazy.length > 0) throw new Error(`a move of rows may lose commits that were acknowledged: ${lazy.join('; ')}`)

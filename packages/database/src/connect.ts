@@ -56,7 +56,7 @@ export interface Database<Tables> {
 
 /** Opens the pools and the read pool. Connections open in the background: call `waitForDatabase` first at the start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
-  let mode: DatabaseMode = { findOwner: config.findOwner, isMoving: false }
+  let mode: DatabaseMode = { findTenant: config.findOwner, isRebalancing: false }
   const getMode = () => mode
   const primary = openServer<Tables>(config, config.url, getMode)
   const { coordinatorUrl: url = config.url } = config
@@ -124,7 +124,7 @@ function openStandby<Tables>(
   const watch = watchStandby(options, primary.readers.query, server.readers.query)
   // A standby has the rows of one server only.
   const choose = <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>): Promise<T> =>
-    getMode().findOwner ? onPrimary() : watch.choose(onStandby, onPrimary)
+    getMode().findTenant ? onPrimary() : watch.choose(onStandby, onPrimary)
   return {
     query: (statement: Statement) =>
       choose(

@@ -27,7 +27,7 @@ import {
   replaceConnections,
 } from './driver/pool.ts'
 import { OWN_PATH, type SettingsOptions, underSettings } from './driver/session-settings.ts'
-import { type DatabaseMode, movingRows, type ReadAgain } from './pools.ts'
+import { type DatabaseMode, type ReadAgain, rebalancing } from './pools.ts'
 import type { QuerySpans } from './query-spans.ts'
 import type { StandbyConfig } from './standby.ts'
 
@@ -66,7 +66,7 @@ export interface DatabaseConfig {
   /** Type of timestamptz values: a Date (the default), or RFC 3339 text, which keeps microseconds. */
   readonly timestamps?: 'date' | 'rfc3339'
   /** How the owner of an object is found at first. Undefined: the database is not distributed. */
-  readonly findOwner?: DatabaseMode['findOwner']
+  readonly findOwner?: DatabaseMode['findTenant']
   /** How a read that finds nothing is repeated where the database is distributed. Undefined: it is not. */
   readonly readAgain?: ReadAgain | undefined
   /** A standby for reads that may lag behind. Undefined: the primary serves these reads too. */
@@ -111,7 +111,7 @@ export interface Server<Tables> {
 export function openServer<Tables>(config: DatabaseConfig, url: string, mode: () => DatabaseMode): Server<Tables> {
   const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs, connectionWaitMs = CONNECTION_WAIT_MS } = config
   const pool = openServicePool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
-  const readerOptions = () => connectionOptions({ ...config, url }, mode().findOwner ? PLAN_WITH_VALUES : KEEP_PLANS)
+  const readerOptions = () => connectionOptions({ ...config, url }, mode().findTenant ? PLAN_WITH_VALUES : KEEP_PLANS)
   const readers = startPipelinedClients(readerOptions(), {
     count: config.readConnections ?? 2,
     silenceMs: statementTimeoutMs + SILENCE_MS,
@@ -121,7 +121,7 @@ export function openServer<Tables>(config: DatabaseConfig, url: string, mode: ()
     onConnectionError: config.onConnectionError,
   })
   const { pool: queryPool, until } = createCancellablePool(pool, () => {
-    if (mode().isMoving) throw movingRows()
+    if (mode().isRebalancing) throw rebalancing()
   })
   const db = openQueries<Tables>(config, queryPool)
   const lagging = openLagging<Tables>({ ...config, url })
@@ -133,7 +133,7 @@ export function openServer<Tables>(config: DatabaseConfig, url: string, mode: ()
     lagging,
     reopen: () => {
       replaceConnections(pool)
-      if (!mode().isMoving) keepConnections(pool)
+      if (!mode().isRebalancing) keepConnections(pool)
       readers.reopen(readerOptions())
     },
     close: async () => {

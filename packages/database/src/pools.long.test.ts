@@ -6,7 +6,7 @@ import { type Database, openDatabase } from './connect.ts'
 import { migrateUp } from './migrations/migrate.ts'
 import { createNames } from './names.ts'
 import { transactionPools } from './pools.ts'
-import { type Owned, prepare, withOwner } from './prepare.ts'
+import { prepare, routeByTenant, type WithTenant } from './prepare.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
 import { violatedConstraint } from './violations.ts'
 
@@ -106,7 +106,7 @@ describe('pools', () => {
       'title_of_many',
       (p: { size: number }) => sql<{ text: string }>`SELECT 'many ' || ${p.size}::int AS text`,
     )
-    const query = { ...many, choose: ({ size }: { size: number }) => (size < 3 ? few : undefined) }
+    const query = { ...many, variantFor: ({ size }: { size: number }) => (size < 3 ? few : undefined) }
     const { read, write } = database.pools
     const rows = await Promise.all([
       read.one(query, { size: 2 }),
@@ -198,7 +198,7 @@ describe('pools', () => {
     const { pools } = database
     const pids = () => Promise.all([pools.read.one(backendPid, {}), pools.write.one(backendPid, {})])
     const [reader, writer] = await pids()
-    database.switchMode({ findOwner: async () => '', isMoving: true })
+    database.switchMode({ findTenant: async () => '', isRebalancing: true })
     const refused = await pools.write.one(insertNote, { title: 'one', parentId: null }).catch((error) => error)
     expect([isDatabaseUnavailable(refused), isRefusedStatement(refused)]).toEqual([true, false])
     await expect(database.db.selectFrom('notes').select('id').execute()).rejects.toThrow('rows are moving')
@@ -206,7 +206,7 @@ describe('pools', () => {
     await sql`DROP FUNCTION example.app_note_count()`.execute(database.checks)
     const missed = await pools.read.one(countNotes, {}).catch((error) => error)
     expect(isDatabaseUnavailable(missed)).toBe(true)
-    database.switchMode({ findOwner: undefined, isMoving: false })
+    database.switchMode({ findTenant: undefined, isRebalancing: false })
     const [newReader, newWriter] = await pids()
     if (prepared) expect([newReader.pid === reader.pid, newWriter.pid === writer.pid]).toEqual([false, false])
     await expect(pools.read.one(countNotes, {})).rejects.toHaveProperty('code', '42883')
@@ -270,11 +270,14 @@ describe('transactionPools', () => {
     expect(await database.pools.read.first(findNote, note)).toBeUndefined()
   })
 
-  it('queries use the owner that the caller names, and look up no owner', async () => {
-    const whose = withOwner(
-      prepare('whose_note', (p: Owned<{ id: string }>) => sql<{ whose: string }>`SELECT ${p.owner}::text AS whose`),
-      () => Promise.reject(new Error('an owner was looked for')),
-      (p) => sql`SELECT 'of ' || ${p.owner}::text AS whose`,
+  it('queries use the tenant that the caller names, and look up no tenant', async () => {
+    const whose = routeByTenant(
+      prepare(
+        'whose_note',
+        (p: WithTenant<{ id: string }>) => sql<{ whose: string }>`SELECT ${p.tenant}::text AS whose`,
+      ),
+      () => Promise.reject(new Error('a tenant was looked for')),
+      (p) => sql`SELECT 'of ' || ${p.tenant}::text AS whose`,
     )
     const rows = await database.db
       .transaction()

@@ -4,20 +4,20 @@ import pg from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
 import { createNames } from './names.ts'
-import { prepare, withOwner } from './prepare.ts'
+import { prepare, routeByTenant } from './prepare.ts'
 
 interface Key {
-  readonly owner: string
+  readonly tenant: string
 }
 
-const find = withOwner(
-  prepare('find_nothing', (p: Key) => sql<{ owner: string }>`SELECT ${p.owner}::text AS owner WHERE false`),
-  ({ owner }) => owner,
+const find = routeByTenant(
+  prepare('find_nothing', (p: Key) => sql<{ tenant: string }>`SELECT ${p.tenant}::text AS owner WHERE false`),
+  ({ tenant }) => tenant,
 )
 const count = prepare('count_something', () => sql<{ count: number }>`SELECT 1 AS count`)
 const awaitMove = prepare(
   'await_nothing',
-  (p: Key) => sql`SELECT pg_advisory_xact_lock_shared(hashtext(${p.owner}::text))`,
+  (p: Key) => sql`SELECT pg_advisory_xact_lock_shared(hashtext(${p.tenant}::text))`,
 )
 
 let empty: TemporaryDatabase
@@ -33,7 +33,7 @@ beforeEach(async () => {
     statementTimeoutMs: 60_000,
     lockTimeoutMs: 60_000,
     prepared,
-    readAgain: { awaitMove, isMissing: ([row]) => row === undefined },
+    readAgain: { waitForRebalance: awaitMove, isMissing: ([row]) => row === undefined },
     onConnectionError: () => {},
   })
   mover = new pg.Client({ connectionString: empty.directUrl })
@@ -47,20 +47,20 @@ afterEach(async () => {
 })
 
 it('a read that finds nothing returns without waiting for a move of rows where the database is not distributed', async () => {
-  expect(await database.pools.read.all(find, { owner: 'moving' })).toEqual([])
-  database.switchMode({ findOwner: async () => '', isMoving: false })
-  expect(await database.pools.read.all(find, { owner: '' })).toEqual([])
-  expect(await database.pools.read.all(find, { owner: 'other' })).toEqual([])
+  expect(await database.pools.read.all(find, { tenant: 'moving' })).toEqual([])
+  database.switchMode({ findTenant: async () => '', isRebalancing: false })
+  expect(await database.pools.read.all(find, { tenant: '' })).toEqual([])
+  expect(await database.pools.read.all(find, { tenant: 'other' })).toEqual([])
 })
 
-it('reads that wait for a long move of one owner leave connections to writes, and to reads of other owners', async () => {
-  database.switchMode({ findOwner: async () => '', isMoving: false })
+it('reads that wait for a long move of one tenant leave connections to writes, and to reads of other tenants', async () => {
+  database.switchMode({ findTenant: async () => '', isRebalancing: false })
   const { read, write } = database.pools
-  const waiting = Array.from({ length: 20 }, () => read.all(find, { owner: 'moving' }))
+  const waiting = Array.from({ length: 20 }, () => read.all(find, { tenant: 'moving' }))
   const isWaiting = async () => (await mover.query(WAITING)).rows
   await expect.poll(isWaiting, { timeout: 60_000 }).toEqual([{ count: 1 }])
   expect(await write.one(count, {})).toEqual({ count: 1 })
-  expect(await read.all(find, { owner: 'other' })).toEqual([])
+  expect(await read.all(find, { tenant: 'other' })).toEqual([])
   expect(await isWaiting()).toEqual([{ count: 1 }])
   await mover.query('SELECT pg_advisory_unlock_all()')
   expect(await Promise.all(waiting)).toEqual(waiting.map(() => []))

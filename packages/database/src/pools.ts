@@ -6,7 +6,7 @@ import type { PipelinedClients } from './driver/pipelined-clients.ts'
 import { type ParserOf, type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
-import { isRefusedStatement, MovingRowsError, NoConnectionError } from './unavailable.ts'
+import { isRefusedStatement, NoConnectionError, RebalancingError } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
 export interface QueryPool {
@@ -30,12 +30,12 @@ export type Pools = {
 /** The servers that have the rows of a database, and whether the rows are moving. */
 export interface DatabaseMode {
   /**
-   * How the owner of an object is found in a database that is distributed over several servers, by a name of the object.
+   * How the tenant of an object is found in a database that is distributed over several servers, by a name of the object.
    * Undefined: the database is not distributed.
    */
-  readonly findOwner: ((read: QueryPool, name: string) => Promise<string>) | undefined
+  readonly findTenant: ((read: QueryPool, name: string) => Promise<string>) | undefined
   /** Whether rows are moving to other servers. Writes are refused meanwhile, and reads go on. */
-  readonly isMoving: boolean
+  readonly isRebalancing: boolean
 }
 
 interface PoolsOptions<Tables> {
@@ -84,33 +84,33 @@ export function createPools<Tables>({
     }
     return createQueryPool({ ask, again, mode, read: () => read })
   }
-  const serialize = serializeByOwner()
+  const serialize = serializeByTenant()
   const again = readAgain && {
-    isMissing: (rows: readonly object[]) => !mode().isMoving && readAgain.isMissing(rows),
+    isMissing: (rows: readonly object[]) => !mode().isRebalancing && readAgain.isMissing(rows),
     // Both statements use one connection: each server learns by itself that a move has ended, so the server that
     // has waited must read.
-    ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly owner: string }) =>
+    ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly tenant: string }) =>
       rowsOf(
         form,
-        serialize(input.owner, () =>
+        serialize(input.tenant, () =>
           againWhenLost(() =>
             queryOfPool(entry.pool, async (client) => {
-              await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
+              await runStatement(client, statementOf(readAgain.waitForRebalance, input), parserOf)
               return runStatement(client, statementOf(form, input), parserOf)
             }),
           ),
-        ).catch(refuseWhileMoving),
+        ).catch(refuseWhileRebalancing),
       ),
   }
   const read: QueryPool = queryPool((statement, { readers }) => {
     const answer = againWhenLost(() => readers.query(statement))
-    return mode().isMoving ? answer.catch(refuseWhileMoving) : answer
+    return mode().isRebalancing ? answer.catch(refuseWhileRebalancing) : answer
   }, again)
   return {
     read,
     lagging: laggingQuery ? queryPool(laggingQuery) : read,
     write: queryPool((statement, { pool }) => {
-      if (mode().isMoving) return Promise.reject(movingRows())
+      if (mode().isRebalancing) return Promise.reject(rebalancing())
       return againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf)))
     }),
   }
@@ -120,16 +120,16 @@ export function createPools<Tables>({
  * Returns pools that run prepared queries in an open transaction, for code that takes `Pools`. The queries are
  * compiled at each call and are not prepared.
  * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
- * @param owner the owner of all rows of the queries, for a database that may be distributed: nobody looks for the owner, and the
- * queries run in their form with an owner, which holds for one server too. Undefined: they run in their plain form
+ * @param tenant the tenant of all rows of the queries, for a database that may be distributed: nobody looks for the tenant, and the
+ * queries run in their form with an tenant, which holds for one server too. Undefined: they run in their plain form
  */
-export function transactionPools<Tables>(transaction: Transaction<Tables>, owner?: string): Pools {
+export function transactionPools<Tables>(transaction: Transaction<Tables>, tenant?: string): Pools {
   const pool = queryPoolOf(
     async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-      const chosen = query.choose?.(input) ?? query
-      const form = owner === undefined ? chosen : (chosen.distributed?.query ?? chosen)
+      const chosen = query.variantFor?.(input) ?? query
+      const form = tenant === undefined ? chosen : (chosen.distributed?.query ?? chosen)
       const { text, values } = compilePrepared(form, transaction)
-      const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, values({ ...input, owner })))
+      const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, values({ ...input, tenant })))
       return rows
     },
   )
@@ -150,38 +150,38 @@ type Ask<Given extends object = object> = <Input extends object, Row>(
   input: Given,
 ) => Promise<Row[]>
 
-/** The function that repeats a read that finds nothing of an owner. */
+/** The function that repeats a read that finds nothing of an tenant. */
 interface Again {
   readonly isMissing: (rows: readonly object[]) => boolean
-  readonly ask: Ask<{ readonly owner: string }>
+  readonly ask: Ask<{ readonly tenant: string }>
 }
 
 interface QueryPoolParts {
   readonly ask: Ask
   readonly again: Again | undefined
   readonly mode: () => DatabaseMode
-  /** The pool that finds owners. */
+  /** The pool that finds tenants. */
   readonly read: () => QueryPool
 }
 
 /** No await on the way of a query: each would cost every hot request a pass of the microtask queue. */
 function createQueryPool({ ask, again, mode, read }: QueryPoolParts): QueryPool {
-  const askOf = <Input extends object, Row>(form: Form<Input, Row>, input: object, owner: string): Promise<Row[]> => {
-    const owned = { ...input, owner }
-    const asked = ask(form, owned)
-    if (again === undefined || owner === '') return asked
+  const askOf = <Input extends object, Row>(form: Form<Input, Row>, input: object, tenant: string): Promise<Row[]> => {
+    const withTenant = { ...input, tenant }
+    const asked = ask(form, withTenant)
+    if (again === undefined || tenant === '') return asked
     // The parameter `Row` has no bound, but `pg` makes only objects of rows.
-    return asked.then((rows) => (again.isMissing(rows as object[]) ? again.ask(form, owned) : rows))
+    return asked.then((rows) => (again.isMissing(rows as object[]) ? again.ask(form, withTenant) : rows))
   }
   const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-    const chosen = query.choose?.(input) ?? query
-    const { findOwner } = mode()
-    if (findOwner === undefined || chosen.distributed === undefined) return ask(chosen, input)
+    const chosen = query.variantFor?.(input) ?? query
+    const { findTenant } = mode()
+    if (findTenant === undefined || chosen.distributed === undefined) return ask(chosen, input)
     const form = chosen.distributed
-    const owner = form.ownerOf(input, (id) => findOwner(read(), id))
-    return typeof owner === 'string'
-      ? askOf(form.query, input, owner)
-      : owner.then((found) => askOf(form.query, input, found))
+    const tenant = form.tenantOf(input, (id) => findTenant(read(), id))
+    return typeof tenant === 'string'
+      ? askOf(form.query, input, tenant)
+      : tenant.then((found) => askOf(form.query, input, found))
   }
   return queryPoolOf(execute)
 }
@@ -211,16 +211,16 @@ function createCompiler<Tables>(db: Kysely<Tables>) {
 }
 
 /** The error of a write while rows are moving. The log has one for each write, and its cause is known, so it has no stack. */
-export function movingRows(): MovingRowsError {
-  const error = new MovingRowsError('rows are moving to other servers, so nothing may be written')
+export function rebalancing(): RebalancingError {
+  const error = new RebalancingError('rows are moving to other servers, so nothing may be written')
   error.stack = String(error)
   return error
 }
 
 /** While rows are moving, a read may miss a function or find tables that cannot be read together. */
-function refuseWhileMoving(cause: unknown): never {
+function refuseWhileRebalancing(cause: unknown): never {
   if (!isRefusedStatement(cause)) throw cause
-  throw new MovingRowsError('rows are moving to other servers', { cause })
+  throw new RebalancingError('rows are moving to other servers', { cause })
 }
 
 type Run = (client: pg.PoolClient) => Promise<Rows>
@@ -248,31 +248,31 @@ function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
 }
 
 /**
- * Repeats reads where rows may move to other servers. A read that finds nothing of an owner runs again, once the server that it
+ * Repeats reads where rows may move to other servers. A read that finds nothing of an tenant runs again, once the server that it
  * asked knows where the rows are. While a move ends, a read may look at the old place.
  */
 export interface ReadAgain {
   /** Returns once the server knows. It runs on the write pool. */
-  readonly awaitMove: PreparedQuery<{ readonly owner: string }, unknown>
+  readonly waitForRebalance: PreparedQuery<{ readonly tenant: string }, unknown>
   /** Whether the rows of a read say that there is no such object. */
   readonly isMissing: (rows: readonly object[]) => boolean
 }
 
-/** Serializes the reads of an owner. */
-type SerializeRead = <Rows>(owner: string, read: () => Promise<Rows>) => Promise<Rows>
+/** Serializes the reads of an tenant. */
+type SerializeRead = <Rows>(tenant: string, read: () => Promise<Rows>) => Promise<Rows>
 
 /**
- * Serializes repeated reads by owner. Reads that wait for a long move then leave connections to others: they have
+ * Serializes repeated reads by tenant. Reads that wait for a long move then leave connections to others: they have
  * no more of them than batches. A read that would have to wait for 5 s fails with NoConnectionError.
  */
-function serializeByOwner(): SerializeRead {
-  const group = createGroupCommit<{ readonly owner: string; readonly read: () => Promise<unknown> }, unknown>({
+function serializeByTenant(): SerializeRead {
+  const group = createGroupCommit<{ readonly tenant: string; readonly read: () => Promise<unknown> }, unknown>({
     carryOut: (items) => Promise.all(items.map(({ read }) => read())),
-    keyOf: ({ owner }) => owner,
+    keyOf: ({ tenant }) => tenant,
     isWorthRepeating: () => false,
     sizeMax: 1,
     tooMany: () => new NoConnectionError('too many reads wait for the end of a move'),
   })
   // The result of an item is the result of its own read.
-  return <Rows>(owner: string, read: () => Promise<Rows>) => group.add({ owner, read }) as Promise<Rows>
+  return <Rows>(tenant: string, read: () => Promise<Rows>) => group.add({ tenant, read }) as Promise<Rows>
 }

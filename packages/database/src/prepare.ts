@@ -7,7 +7,7 @@ export interface PreparedQuery<Input, Row> {
   /** Builds the query for the tables of any service. `prepare` gives the builder those that it states. */
   readonly build: (input: Input, db: QueryExecutorProvider) => Compilable<Row> | RawBuilder<Row>
   /** Another form of the query for some inputs, with its own name. Undefined: this query. */
-  readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
+  readonly variantFor?: (input: Input) => PreparedQuery<Input, Row> | undefined
   /** Whether it runs on the coordinator of a cluster, because other servers do not have the tables that it needs. */
   readonly onCoordinator?: true
   /** The form of the query for a distributed database. Undefined: this query. */
@@ -15,23 +15,23 @@ export interface PreparedQuery<Input, Row> {
 }
 
 /**
- * Finds the owner of an object of a distributed database, by a name of the object. Empty when it has no owner: functions of a
- * distributed database are always called with an owner (decision 36).
+ * Finds the tenant of an object of a distributed database, by a name of the object. Empty when it has no tenant: functions of a
+ * distributed database are always called with an tenant (decision 36).
  */
-export type FindOwner = (name: string) => Promise<string>
+export type FindTenant = (name: string) => Promise<string>
 
-/** An input with the owner, which the pools add where the database is distributed. Absent, and so NULL, elsewhere. */
-export type Owned<Input> = Input & { readonly owner?: string }
+/** An input with the tenant, which the pools add where the database is distributed. Absent, and so NULL, elsewhere. */
+export type WithTenant<Input> = Input & { readonly tenant?: string }
 
-/** A query of a distributed database, which names the owner of all rows in `p.owner`. */
+/** A query of a distributed database, which names the tenant of all rows in `p.tenant`. */
 export interface DistributedForm<Input, Row> {
-  readonly query: Omit<PreparedQuery<Input, Row>, 'choose' | 'distributed'>
-  readonly ownerOf: (input: Input, find: FindOwner) => string | Promise<string>
+  readonly query: Omit<PreparedQuery<Input, Row>, 'variantFor' | 'distributed'>
+  readonly tenantOf: (input: Input, find: FindTenant) => string | Promise<string>
 }
 
 /**
  * Declares a prepared query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
- * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `choose` is for conditions.
+ * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `variantFor` is for conditions.
  */
 export function prepare<Input extends object, Row, Tables = unknown>(
   name: string,
@@ -43,16 +43,16 @@ export function prepare<Input extends object, Row, Tables = unknown>(
 
 /**
  * Adds the form for a distributed database to a query.
- * @param build the query with the owner. By default it is the same query, whose `p.owner` is null on other databases
+ * @param build the query with the tenant. By default it is the same query, whose `p.tenant` is null on other databases
  */
-export function withOwner<Input extends object, Row>(
+export function routeByTenant<Input extends object, Row>(
   query: PreparedQuery<Input, Row>,
-  ownerOf: DistributedForm<Input, Row>['ownerOf'],
-  build?: (input: Owned<Input>) => RawBuilder<Row>,
+  tenantOf: DistributedForm<Input, Row>['tenantOf'],
+  build?: (input: WithTenant<Input>) => RawBuilder<Row>,
 ): PreparedQuery<Input, Row> {
   // The name distinguishes the variants on a connection that runs both, before and after the database is distributed.
-  const form = build ? prepare<Input, Row>(`${query.name}_by_owner`, build) : query
-  return { ...query, distributed: { query: form, ownerOf } }
+  const form = build ? prepare<Input, Row>(`${query.name}_by_tenant`, build) : query
+  return { ...query, distributed: { query: form, tenantOf: tenantOf } }
 }
 
 /**

@@ -9,8 +9,8 @@ export class NoConnectionError extends Error {
  * Rows are moving to other servers. Nothing may be written, and a read may fail. A client gets the answer for
  * an unavailable service.
  */
-export class MovingRowsError extends Error {
-  override readonly name = 'MovingRowsError'
+export class RebalancingError extends Error {
+  override readonly name = 'RebalancingError'
 }
 
 const NETWORK_CODES: ReadonlySet<string> = new Set([
@@ -45,7 +45,7 @@ const LOST_SERVER =
 
 /** Whether the database is unreachable, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (error instanceof NoConnectionError || error instanceof MovingRowsError) return true
+  if (error instanceof NoConnectionError || error instanceof RebalancingError) return true
   if (error instanceof DatabaseError)
     return SERVER_CLASSES.test(error.code ?? '') || isStalePart(error) || isLostServer(error)
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
@@ -55,8 +55,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /** Whether rows are moving to other servers. What was refused may succeed once they have moved. */
-export function isMovingRows(error: unknown): error is MovingRowsError {
-  return error instanceof MovingRowsError
+export function isRebalancingError(error: unknown): error is RebalancingError {
+  return error instanceof RebalancingError
 }
 
 /** Whether a lock was not available within `lock_timeout` (55P03). */

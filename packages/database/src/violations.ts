@@ -24,7 +24,7 @@ export function violates(
 }
 
 /** The codes of PostgreSQL for failures of SQL that belongs to another program in the database. */
-export interface NeighbourReport {
+export interface ApplicationReport {
   readonly code: string
   readonly message: string
   readonly detail: string | undefined
@@ -38,7 +38,7 @@ const RAISED = /^(?:23\d{3}|P0001|PT[45]\d\d)$/
  * The report of a trigger or a constraint of the application that refuses a statement. Undefined for other errors, and for those of
  * the service's own tables.
  */
-export function reportOfNeighbour(error: unknown, { schema }: Pick<Names, 'schema'>): NeighbourReport | undefined {
+export function reportOfApplication(error: unknown, { schema }: Pick<Names, 'schema'>): ApplicationReport | undefined {
   if (!(error instanceof pg.DatabaseError) || !RAISED.test(error.code ?? '')) return undefined
   const { code = '', message, detail, hint } = error
   return error.schema === schema ? undefined : { code, message, detail, hint }

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Counter } from '@opentelemetry/api'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
 import { putBack } from './queue.ts'
-import { type AnyTask, DeadJob, type Task } from './task.ts'
+import { type AnyTask, DeadLetterJob, type Task } from './task.ts'
 
 /** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
 export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
@@ -25,15 +25,15 @@ export interface JobAttempt {
   readonly addNote: (note: object) => void
 }
 
-/** Does one job. @throws DeadJob when no later attempt could succeed. After any other error it is tried again */
+/** Does one job. @throws DeadLetterJob when no later attempt could succeed. After any other error it is tried again */
 export type Handler<Payload> = (payload: Payload, job: JobAttempt) => Promise<Outcome>
 
 /** The rules of a service for all attempts. */
 export interface AttemptConfig {
   /** The schema of the queue. */
   readonly schema: string
-  /** Keys of 32 bytes for the payloads of sealed tasks. The first one seals, all of them open. */
-  readonly sealKeys: SealKeys
+  /** Keys of 32 bytes for the payloads of encrypted tasks. The first one encrypts, all of them decrypt. */
+  readonly payloadKeys: PayloadKeys
   /**
    * Asked before each attempt. While the answer is no, no attempt begins, and an attempt that fails does not count. Default:
    * attempts may always begin.
@@ -54,21 +54,21 @@ interface WorkingTask<Payload extends object> {
 }
 
 /** The data of a job in the table of the queue: `send` of the same task has written it. */
-type Stored<Payload extends object> = Payload | SealedPayload
+type Stored<Payload extends object> = Payload | EncryptedPayload
 
 /** How long a job waits before it is put back while nothing may be done. */
 const HELD_BACK_MS = 1_000
 
 /** Makes what a worker calls for each job: an attempt, and its outcome for the queue and the metrics. */
 export function jobRunner<Payload extends object>(
-  { schema, sealKeys, mayWork = () => true }: AttemptConfig,
+  { schema, payloadKeys, mayWork = () => true }: AttemptConfig,
   { boss, outcomes, task, handler }: WorkingTask<Payload>,
 ): (job: JobWithMetadata<Stored<Payload>>) => Promise<AttemptResult> {
   const attempt = async (job: JobWithMetadata<Stored<Payload>>, note: JobAttempt['addNote']): Promise<Outcome> => {
     // A batch that ends at once would be followed by the next one.
     if (!mayWork()) await pause(HELD_BACK_MS)
     if (!mayWork()) throw new Error('nothing may be written now')
-    return handler(await payloadOf(task, job.data, sealKeys), {
+    return handler(await payloadOf(task, job.data, payloadKeys), {
       id: job.id,
       attempt: job.retryCount + 1,
       addNote: note,
@@ -84,7 +84,7 @@ export function jobRunner<Payload extends object>(
       return { id: job.id, status: 'completed', output: { outcome, ...given() } }
     } catch (error) {
       const output = { message: error instanceof Error ? error.message : String(error), ...given() }
-      const isDeadAtOnce = error instanceof DeadJob
+      const isDeadAtOnce = error instanceof DeadLetterJob
       if (!isDeadAtOnce && !mayWork()) {
         await putBack(boss, schema, job)
         return { id: job.id, status: 'failed', output }
@@ -125,15 +125,15 @@ export async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Pro
   }
 }
 
-/** @throws Error when the payload of a sealed task is not sealed, when no key opens it, or when it is not one of the task */
+/** @throws Error when the payload of an encrypted task is not encrypted, when no key decrypts it, or when it is not one of the task */
 async function payloadOf<Payload extends object>(
   task: Task<Payload>,
   data: Stored<Payload>,
-  keys: SealKeys,
+  keys: PayloadKeys,
 ): Promise<Payload> {
-  if (task.read && isSealed(data)) return task.read(await openPayload(keys, data))
-  if (task.read || isSealed(data))
-    throw new Error(`the payload of a job of task ${task.name} is not sealed as the task says`)
+  if (task.read && isEncrypted(data)) return task.read(await decryptPayload(keys, data))
+  if (task.read || isEncrypted(data))
+    throw new Error(`the payload of a job of task ${task.name} is not encrypted as the task says`)
   return data
 }
 
@@ -151,16 +151,16 @@ export class RetryLater extends Error {
   }
 }
 
-/** The payload of a sealed task as the table of the queue has it. */
-interface SealedPayload {
+/** The payload of an encrypted task as the table of the queue has it. */
+interface EncryptedPayload {
   readonly sealed: string
 }
 
-/** Keys of 32 bytes. The first one seals, all of them open. */
-export type SealKeys = readonly [Uint8Array, ...Uint8Array[]]
+/** Keys of 32 bytes. The first one encrypts, all of them decrypt. */
+export type PayloadKeys = readonly [Uint8Array, ...Uint8Array[]]
 
 /** Encrypts a payload: JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
-export async function sealPayload([key]: SealKeys, payload: object): Promise<SealedPayload> {
+export async function encryptPayload([key]: PayloadKeys, payload: object): Promise<EncryptedPayload> {
   const { CompactEncrypt } = await import('jose')
   const sealed = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(payload)))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -168,12 +168,12 @@ export async function sealPayload([key]: SealKeys, payload: object): Promise<Sea
   return { sealed }
 }
 
-function isSealed(data: object): data is SealedPayload {
+function isEncrypted(data: object): data is EncryptedPayload {
   return 'sealed' in data && typeof data.sealed === 'string'
 }
 
-/** Decrypts a payload to the JSON that `sealPayload` was given. @throws Error when no key fits or the text was altered */
-export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Promise<unknown> {
+/** Decrypts a payload to the JSON that `encryptPayload` was given. @throws Error when no key fits or the text was altered */
+export async function decryptPayload(keys: PayloadKeys, { sealed }: EncryptedPayload): Promise<unknown> {
   const { compactDecrypt } = await import('jose')
   const opened = await Promise.any(
     keys.map((key) =>

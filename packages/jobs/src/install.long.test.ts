@@ -13,7 +13,7 @@ const options: TaskOptions = {
   ...{ retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 },
   indexes: [
     { name: 'greet_to_idx', of: 'jobs', columns: "(data ->> 'to'), created_on" },
-    { name: 'greet_dead_idx', of: 'dead jobs', columns: 'created_on', where: "state = 'created'" },
+    { name: 'greet_dead_idx', of: 'dead-letter jobs', columns: 'created_on', where: "state = 'created'" },
   ],
 }
 const tasks: readonly AnyTask[] = [defineTask<{ readonly to: string }>('greet', options)]

@@ -6,7 +6,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { installFairShare } from './fair-share.ts'
-import { type AnyTask, deadQueue, type JobIndex } from './task.ts'
+import { type AnyTask, deadLetterQueue, type JobIndex } from './task.ts'
 
 /** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
@@ -68,7 +68,7 @@ async function createIndex(
   // IF NOT EXISTS would wait for the lock of the table before it looks.
   const { rows } = await sql`SELECT WHERE to_regclass(${`"${schema}"."${index.name}"`}) IS NULL`.execute(db)
   if (rows.length === 0) return
-  const queue = index.of === 'jobs' ? task.name : deadQueue(task)
+  const queue = index.of === 'jobs' ? task.name : deadLetterQueue(task)
   await sql`
     CREATE INDEX ${sql.id(index.name)} ON ${sql.id(schema, 'job_common')} (${sql.raw(index.columns)})
     WHERE name = ${sql.lit(queue)}${sql.raw(index.where === undefined ? '' : ` AND ${index.where}`)}`.execute(db)
@@ -149,7 +149,7 @@ const DONE_KEPT_SECONDS = 3_600
 type QueueOptions = NonNullable<Parameters<PgBoss['createQueue']>[1]>
 
 async function installTask(boss: PgBoss, task: AnyTask): Promise<void> {
-  await createOrUpdate(boss, deadQueue(task), { deleteAfterSeconds: 0, retentionSeconds: DEAD_KEPT_SECONDS })
+  await createOrUpdate(boss, deadLetterQueue(task), { deleteAfterSeconds: 0, retentionSeconds: DEAD_KEPT_SECONDS })
   await createOrUpdate(boss, task.name, {
     notify: true,
     heartbeatSeconds: 10,
@@ -159,7 +159,7 @@ async function installTask(boss: PgBoss, task: AnyTask): Promise<void> {
     retryDelayMax: task.delaySecondsMax,
     expireInSeconds: task.timeoutSeconds + EXPIRY_MARGIN_SECONDS,
     deleteAfterSeconds: DONE_KEPT_SECONDS,
-    deadLetter: deadQueue(task),
+    deadLetter: deadLetterQueue(task),
   })
 }
 

@@ -4,13 +4,13 @@ import { createNames } from '@trestle/database/names.ts'
 import { createQueueDatabase } from '@trestle/testing/queue-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { sealPayload } from './attempt.ts'
+import { encryptPayload } from './attempt.ts'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs, type JobsConfig } from './jobs.ts'
-import { listDeadJobs, listWaitingJobs } from './list-jobs.ts'
+import { listDeadLetterJobs, listWaitingJobs } from './list-jobs.ts'
 import { observeJobs } from './observe-jobs.ts'
 import { openQueue } from './queue.ts'
-import { type AnyTask, defineSealedTask, defineTask } from './task.ts'
+import { type AnyTask, defineEncryptedTask, defineTask } from './task.ts'
 
 interface Greeting {
   readonly to: string
@@ -22,7 +22,7 @@ const readGreeting = (json: unknown): Greeting => {
 }
 
 const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
-const greet = defineSealedTask('greet', readGreeting, options)
+const greet = defineEncryptedTask('greet', readGreeting, options)
 /** A task whose first attempt is the last. */
 const once = defineTask<Greeting>('greet_once', { ...options, retryLimit: 0 })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
@@ -203,7 +203,7 @@ describe('jobs', () => {
     end.resolve()
   })
 
-  it('keeps the payload of a sealed task out of the database', async () => {
+  it('keeps the payload of an encrypted task out of the database', async () => {
     for (let count = 0; count < 10; count += 1) await jobs.send(database.db, greet, { to: 'guest 7' })
     const { rows } = await sql<{ data: string }>`SELECT data::text FROM example_jobs.job WHERE name = 'greet'`.execute(
       database.db,
@@ -215,9 +215,13 @@ describe('jobs', () => {
   })
 
   it.each([
-    ['has another form', () => sealPayload(config.sealKeys, { name: 'Ada' }), 'this is no greeting'],
-    ['is not sealed', async () => ({ to: 'Ada' }), 'the payload of a job of task greet is not sealed as the task says'],
-  ])('calls no handler with the payload of a sealed task that %s', async (_what, makeData, message) => {
+    ['has another form', () => encryptPayload(config.payloadKeys, { name: 'Ada' }), 'this is no greeting'],
+    [
+      'is not encrypted',
+      async () => ({ to: 'Ada' }),
+      'the payload of a job of task greet is not encrypted as the task says',
+    ],
+  ])('calls no handler with the payload of an encrypted task that %s', async (_what, makeData, message) => {
     const data = await makeData()
     await database.db.transaction().execute((trx) => jobs.insert(trx, 'greet', [{ data }]))
     const job = sql<{ message: string | null }>`
@@ -307,12 +311,12 @@ describe('jobs', () => {
     await expect.poll(() => greeted.at(-1)?.payload.to, { timeout: 18_000 }).toBe('Margaret')
   })
 
-  it('keeps dead jobs for the operator', async () => {
+  it('keeps dead-letter jobs for the operator', async () => {
     await jobs.send(database.db, fail, { to: 'Alan' })
-    const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })
+    const list = () => listDeadLetterJobs({ db: database.db, schema: names.jobSchema, tasks })
     await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
-    expect(await jobs.retryDead(fail)).toBe(1)
-    expect(await jobs.retryDead(fail)).toBe(0)
+    expect(await jobs.retryDeadLetterJobs(fail)).toBe(1)
+    expect(await jobs.retryDeadLetterJobs(fail)).toBe(0)
     await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
   })
 
@@ -343,20 +347,20 @@ describe('jobs', () => {
     })
   })
 
-  it('takes back a retry of dead jobs with its transaction', async () => {
-    const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })
+  it('takes back a retry of dead-letter jobs with its transaction', async () => {
+    const list = () => listDeadLetterJobs({ db: database.db, schema: names.jobSchema, tasks })
     await jobs.send(database.db, fail, { to: 'Alan' })
     const dead = [{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }]
     await expect.poll(list).toEqual(dead)
     const rolledBack = database.db.transaction().execute(async (trx) => {
-      expect(await jobs.retryDead(fail, trx)).toBe(1)
+      expect(await jobs.retryDeadLetterJobs(fail, trx)).toBe(1)
       throw new Error('rolled back')
     })
     await expect(rolledBack).rejects.toThrow('rolled back')
     expect(await list()).toEqual(dead)
   })
 
-  it('measures waiting, due and dead jobs by task', async () => {
+  it('measures waiting, due and dead-letter jobs by task', async () => {
     const seen = new Map<string, number>()
     let observe: (() => void | Promise<void>) | undefined
     const meter: Meter = {

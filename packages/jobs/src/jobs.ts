@@ -4,16 +4,16 @@ import type { GroupOptions, JobInsert, JobWithMetadata, PgBoss, WipData } from '
 import {
   type AttemptConfig,
   type AttemptResult,
+  encryptPayload,
   type Handler,
   jobRunner,
   OUTCOMES,
   type Outcome,
-  sealPayload,
   withinTime,
 } from './attempt.ts'
 import { type NewShare, reprioritize } from './fair-share.ts'
 import type { OutboxEntry } from './outbox.ts'
-import { type JobTransaction, openQueue, postpone, type Queue, type QueueConfig, retryDead } from './queue.ts'
+import { type JobTransaction, openQueue, postpone, type Queue, type QueueConfig, retryDeadLetterJobs } from './queue.ts'
 import type { AnyTask, Groups, Task } from './task.ts'
 
 /** How background work reaches its queue, seals its payloads and is measured. */
@@ -69,11 +69,11 @@ export interface Jobs {
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
   /**
-   * Puts the dead jobs of a task back into its queue, with all their attempts.
+   * Puts the dead-letter jobs of a task back into its queue, with all their attempts.
    * @param trx default: statements of the queue's own connection
    * @returns their number
    */
-  retryDead(task: AnyTask, trx?: JobTransaction): Promise<number>
+  retryDeadLetterJobs(task: AnyTask, trx?: JobTransaction): Promise<number>
   /** @throws Error unless the queue is open, and the worker of each task fetches jobs or is busy with one */
   check(): Promise<void>
   /** Waits for running jobs, then disconnects. Jobs that take longer than `withinMs` are tried again later. */
@@ -109,7 +109,7 @@ export function createJobs(config: JobsConfig): Jobs {
   let running = false
   const groupWorkers: AnyGroupWorker[] = []
   const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
-    task.sealed ? sealPayload(config.sealKeys, payload) : payload
+    task.encrypted ? encryptPayload(config.payloadKeys, payload) : payload
   return {
     open: async (after = Promise.resolve()) => {
       opening ??= after.then(() => openQueue(config))
@@ -142,7 +142,7 @@ export function createJobs(config: JobsConfig): Jobs {
     wake: (name) => groupWorkers.find(({ task }) => task.name === name)?.wake(),
     reprioritize: async (share) => reprioritize((await queue()).boss, config.schema, share),
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
-    retryDead: async (task, trx) => retryDead(await queue(), task, trx),
+    retryDeadLetterJobs: async (task, trx) => retryDeadLetterJobs(await queue(), task, trx),
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
       const beforeMs = config.now().getTime() - silentMs

@@ -1,8 +1,8 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { type AnyTask, deadQueue } from './task.ts'
+import { type AnyTask, deadLetterQueue } from './task.ts'
 
-/** Dead jobs of one task, for the same reason. */
-export interface DeadJobs {
+/** Dead-letter jobs of one task, for the same reason. */
+export interface DeadLetterJobs {
   readonly task: string
   /** The message of the error of the last attempt. */
   readonly reason: string
@@ -44,7 +44,7 @@ export async function listJobs(
       coalesce(source_retry_count, 0) + 1 AS attempts, source_output ->> 'message' AS error`,
   }
   const states = { waiting: sql`('created', 'retry')`, running: sql`('active')`, failed: sql`('created')` }
-  const queues = tasks.map((task) => (state === 'failed' ? deadQueue(task) : task.name))
+  const queues = tasks.map((task) => (state === 'failed' ? deadLetterQueue(task) : task.name))
   const { rows } = await sql<ListedJob>`
     SELECT coalesce(source_root_id, id)::text AS id, ${columns[state]}
     FROM (
@@ -55,11 +55,11 @@ export async function listJobs(
 }
 
 /** Lists the jobs in the dead-letter queues by task and reason, the most frequent first, at most 100 reasons. */
-export async function listDeadJobs({ db, schema, tasks }: Queues): Promise<readonly DeadJobs[]> {
-  const { rows } = await sql<DeadJobs>`
+export async function listDeadLetterJobs({ db, schema, tasks }: Queues): Promise<readonly DeadLetterJobs[]> {
+  const { rows } = await sql<DeadLetterJobs>`
     SELECT source_name AS task, coalesce(source_output ->> 'message', 'unknown') AS reason,
       count(*)::int AS count, max(created_on) AS "lastAt"
-    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(tasks.map(deadQueue))})
+    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(tasks.map(deadLetterQueue))})
     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${sql.lit(REASONS_MAX)}`.execute(db)
   return rows.map((row) => ({ ...row, lastAt: new Date(row.lastAt) }))
 }
@@ -85,7 +85,7 @@ export interface TaskCounts {
 
 /** Counts the jobs of each task that are not done, in the order of `tasks`. */
 export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly TaskCounts[]> {
-  const queues = tasks.flatMap((task) => [task.name, deadQueue(task)])
+  const queues = tasks.flatMap((task) => [task.name, deadLetterQueue(task)])
   // An index of the queue has these states, and no job that is done.
   const { rows } = await sql<{ queue: string; waiting: number; running: number }>`
     SELECT name AS queue, (count(*) FILTER (WHERE state <> 'active'))::int AS waiting,
@@ -97,13 +97,13 @@ export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly
     name: task.name,
     waiting: byQueue.get(task.name)?.waiting ?? 0,
     running: byQueue.get(task.name)?.running ?? 0,
-    failed: byQueue.get(deadQueue(task))?.waiting ?? 0,
+    failed: byQueue.get(deadLetterQueue(task))?.waiting ?? 0,
   }))
 }
 
 /** A job that is not done, without its payload: some payloads are secret. */
 export interface ListedJob {
-  /** The id that `send` returned for the job, also for a dead job. */
+  /** The id that `send` returned for the job, also for a dead-letter job. */
   readonly id: string
   readonly task: string
   /** When it was sent, or put back when it was dead. */

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { type AnyTask, deadQueue } from './task.ts'
+import { type AnyTask, deadLetterQueue } from './task.ts'
 
 interface Queues {
   /** The database of the service, whatever its tables are. */
@@ -30,7 +30,7 @@ export function observeJobs(meter: Meter, queues: Queues): void {
       const { count = 0, oldestDueSeconds = 0 } = lengths.get(task.name) ?? {}
       result.observe(gauges.queued, count, { task: task.name })
       result.observe(gauges.oldestDue, oldestDueSeconds, { task: task.name })
-      result.observe(gauges.dead, lengths.get(deadQueue(task))?.count ?? 0, { task: task.name })
+      result.observe(gauges.dead, lengths.get(deadLetterQueue(task))?.count ?? 0, { task: task.name })
     }
   }, Object.values(gauges))
 }
@@ -42,9 +42,9 @@ interface QueueLength {
   readonly oldestDueSeconds: number
 }
 
-/** Lengths of the queues that are not empty, including those of dead jobs. The condition is that of an index of the queue. */
+/** Lengths of the queues that are not empty, including those of dead-letter jobs. The condition is that of an index of the queue. */
 async function measureQueues({ db, schema, tasks }: Queues): Promise<ReadonlyMap<string, QueueLength>> {
-  const queues = tasks.flatMap((task) => [task.name, deadQueue(task)])
+  const queues = tasks.flatMap((task) => [task.name, deadLetterQueue(task)])
   const { rows } = await sql<QueueLength>`
     SELECT name AS queue, count(*)::int AS count,
       greatest(extract(epoch FROM now() - min(start_after)), 0)::float8 AS "oldestDueSeconds"

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createJobs, type Jobs } from './jobs.ts'
 import { observeOutbox } from './observe-jobs.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
-import { defineSealedTask } from './task.ts'
+import { defineEncryptedTask } from './task.ts'
 
 interface Greeting {
   readonly to: string
@@ -17,7 +17,7 @@ const readGreeting = (json: unknown): Greeting => {
   return { to: String(json.to) }
 }
 const options = { retryLimit: 0, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
-const greet = defineSealedTask('greet', readGreeting, options)
+const greet = defineEncryptedTask('greet', readGreeting, options)
 const names = createNames('example', 'app')
 
 const database = await createQueueDatabase({

@@ -1,7 +1,7 @@
 import { OWN_PATH, underSettings } from '@trestle/database/driver/session-settings.ts'
 import type { Kysely, QueryExecutorProvider } from 'kysely'
 import type { PgBoss } from 'pg-boss'
-import { type AnyTask, deadQueue } from './task.ts'
+import { type AnyTask, deadLetterQueue } from './task.ts'
 
 /** How to reach the queue of a service, which is a schema of its own in the database of the service. */
 export interface QueueConfig {
@@ -27,7 +27,7 @@ const SUPERVISE_SECONDS = 5
 const REDRIVE_BATCH_JOBS = 1_000
 
 /**
- * Loads and returns the libraries of the queue and of sealed payloads, 80 files. A start answers requests
+ * Loads and returns the libraries of the queue and of encrypted payloads, 80 files. A start answers requests
  * before they are loaded.
  */
 export function loadLibraries(): Promise<[typeof import('pg-boss'), typeof import('jose')]> {
@@ -43,7 +43,7 @@ export interface Queue {
   readonly fromKysely: typeof import('pg-boss').fromKysely
 }
 
-/** Connects to the queue. Loads the library of sealed payloads too, before a job needs it. */
+/** Connects to the queue. Loads the library of encrypted payloads too, before a job needs it. */
 export async function openQueue(config: QueueConfig): Promise<Queue> {
   const [{ PgBoss, fromKysely }] = await loadLibraries()
   const boss = new PgBoss({
@@ -70,12 +70,16 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
   return { boss, fromKysely }
 }
 
-/** Puts the dead jobs of a task back into its queue, in the transaction if there is one. @returns their number */
-export async function retryDead({ boss, fromKysely }: Queue, task: AnyTask, trx?: JobTransaction): Promise<number> {
+/** Puts the dead-letter jobs of a task back into its queue, in the transaction if there is one. @returns their number */
+export async function retryDeadLetterJobs(
+  { boss, fromKysely }: Queue,
+  task: AnyTask,
+  trx?: JobTransaction,
+): Promise<number> {
   const options = { limit: REDRIVE_BATCH_JOBS, ...(trx && { db: fromKysely(trx) }) }
   let total = 0
   for (;;) {
-    const moved = await boss.redrive(deadQueue(task), options)
+    const moved = await boss.redrive(deadLetterQueue(task), options)
     total += moved
     if (moved < REDRIVE_BATCH_JOBS) return total
   }

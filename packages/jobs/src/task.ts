@@ -6,7 +6,7 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
-  /** For jobs that mostly wait for other servers, and whose groups have a fair share. Its handler throws no `DeadJob`. */
+  /** For jobs that mostly wait for other servers, and whose groups have a fair share. Its handler throws no `DeadLetterJob`. */
   readonly groups?: Groups
   /** The indexes that lists of its jobs need besides the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]
@@ -27,8 +27,8 @@ export interface JobIndex {
    * missing, and changes nothing.
    */
   readonly name: string
-  /** The jobs of the task, or its dead jobs. */
-  readonly of: 'jobs' | 'dead jobs'
+  /** The jobs of the task, or its dead-letter jobs. */
+  readonly of: 'jobs' | 'dead-letter jobs'
   /** Columns and expressions as SQL, such as `(data ->> 'to'), created_on`. */
   readonly columns: string
   /** The condition on the jobs that the index has, as SQL. Undefined: all. */
@@ -39,51 +39,51 @@ export interface JobIndex {
 export interface AnyTask extends TaskOptions {
   readonly name: string
   /** Whether payloads are encrypted in the tables of the queue, because they contain links, codes or keys. */
-  readonly sealed: boolean
+  readonly encrypted: boolean
 }
 
 /** A kind of background work. Its payload is JSON. */
 export interface Task<Payload extends object> extends AnyTask {
   /** Only a type, so that `send` and `work` agree on the payload. */
   readonly payload?: Payload
-  /** Reads the JSON of an opened payload. Only a sealed task has it. */
+  /** Reads the JSON of a decrypted payload. Only a encrypted task has it. */
   readonly read?: ReadPayload<Payload>
 }
 
-/** A kind of background work with sealed payloads. */
-interface SealedTask<Payload extends object> extends Task<Payload> {
+/** A kind of background work with encrypted payloads. */
+interface EncryptedTask<Payload extends object> extends Task<Payload> {
   readonly read: ReadPayload<Payload>
 }
 
 /** @throws Error when the JSON is no payload of the task, as that of another release may be */
 type ReadPayload<Payload> = (json: unknown) => Payload
 
-/** The dead-letter queue of a task. It keeps dead jobs until an operator looks. */
-export function deadQueue(task: AnyTask): string {
+/** The dead-letter queue of a task. It keeps dead-letter jobs until an operator looks. */
+export function deadLetterQueue(task: AnyTask): string {
   return `${task.name}_dead`
 }
 
 /** 60 attempts over more than a day, after 5 s, 10 s, … up to half an hour, for work that must survive an outage. */
 export const RETRY_FOR_A_DAY = { retryLimit: 60, firstDelaySeconds: 5, delaySecondsMax: 1_800 } as const
 
-/** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. Its payloads are not sealed. */
+/** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. Its payloads are not encrypted. */
 export function defineTask<Payload extends object>(name: string, options: TaskOptions): Task<Payload> {
-  return { name, sealed: false, ...options }
+  return { name, encrypted: false, ...options }
 }
 
 /**
- * Declares a kind of background work whose payloads are sealed, because they carry secrets.
+ * Declares a kind of background work whose payloads are encrypted, because they carry secrets.
  * @param read such as `(json) => MailJob.parse(json)`, by a schema of zod
  */
-export function defineSealedTask<Payload extends object>(
+export function defineEncryptedTask<Payload extends object>(
   name: string,
   read: ReadPayload<Payload>,
   options: TaskOptions,
-): SealedTask<Payload> {
-  return { name, sealed: true, read, ...options }
+): EncryptedTask<Payload> {
+  return { name, encrypted: true, read, ...options }
 }
 
 /** Thrown by a handler when no later attempt could succeed: the job is dead at once. */
-export class DeadJob extends Error {
-  override readonly name = 'DeadJob'
+export class DeadLetterJob extends Error {
+  override readonly name = 'DeadLetterJob'
 }

@@ -149,7 +149,7 @@ describe('openLimiterStore in a shared store', () => {
     await away.close()
   })
 
-  it('counts in the process while Redis is away, and reports it', async () => {
+  it('counts in the process while Redis is unavailable, and reports it', async () => {
     errors.length = 0
     const { store, close } = await open('redis', 'redis://127.0.0.1:1')
     expect(await take(store('away', WINDOW), 3)).toEqual([undefined, undefined, WAIT])
@@ -236,7 +236,7 @@ describe('memoryStore', () => {
 })
 
 describe('the memory of a limiter in a shared store', () => {
-  it('counts 20,000 keys exactly while Redis is away', async () => {
+  it('counts 20,000 keys exactly while Redis is unavailable', async () => {
     const { store, close } = await open('redis', 'redis://127.0.0.1:1')
     const limiter = store('away', { points: 1, durationSeconds: 60 })
     for (let key = 0; key <= 20_000; key += 1) await limiter.consume(String(key))

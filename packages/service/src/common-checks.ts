@@ -1,4 +1,4 @@
-import { Away, type Check } from '@trestle/common/commands/run-checks.ts'
+import { type Check, Unavailable } from '@trestle/common/commands/run-checks.ts'
 import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { compareTexts, type MigrateOptions, readMigrationStatus } from '@trestle/database/migrations/migrate.ts'
@@ -49,7 +49,7 @@ export function commonChecks({
       advice: `start PostgreSQL, or correct ${database.setting}`,
       run: async () => {
         const pooler = await findPooler({ program, ...database }).catch((cause: unknown) => {
-          throw new Away(describeFailure(cause), { cause })
+          throw new Unavailable(describeFailure(cause), { cause })
         })
         if (pooler) throw pooler
         return 'answers'

@@ -51,7 +51,7 @@ export async function createQueueDatabase({ names, tasks, sources }: QueueDataba
     config: {
       ...connection,
       schema: names.jobSchema,
-      sealKeys: [Buffer.alloc(32, 7)],
+      payloadKeys: [Buffer.alloc(32, 7)],
       meter: createNoopMeter(),
       onError: () => {},
       now: () => new Date(),

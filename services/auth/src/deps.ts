@@ -123,7 +123,7 @@ export async function createDeps(
   const templates = createTemplateLoader(config.mail, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger, meter })
   const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
-  const jobs = openAuthJobs(config, { meter, onError: onJobError, now, sealKeys: serverKeys.jobs })
+  const jobs = openAuthJobs(config, { meter, onError: onJobError, now, payloadKeys: serverKeys.jobs })
   return {
     config,
     database,

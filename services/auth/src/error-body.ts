@@ -1,7 +1,7 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
-import { type NeighbourReport, reportOfNeighbour } from '@trestle/database/violations.ts'
+import { type ApplicationReport, reportOfApplication } from '@trestle/database/violations.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import * as errors from './errors.ts'
@@ -74,7 +74,7 @@ export function isVersioned(apiVersion: string | undefined): boolean {
 
 /** A trigger or a constraint of a neighbour has refused. Its report is the whole body (reference: Errors of neighbours). */
 class NeighbourError extends HttpError {
-  constructor({ code, message, detail, hint }: NeighbourReport, cause: unknown) {
+  constructor({ code, message, detail, hint }: ApplicationReport, cause: unknown) {
     const status = code.startsWith('PT') ? Number(code.slice(2)) : 500
     super(status, errors.unexpectedFailure.code, { message, details: { code, message, hint, detail }, cause })
   }
@@ -190,7 +190,7 @@ function toUnexpected(cause: unknown): HttpError {
 function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
   if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined
   const { config, names } = request.server.deps
-  const report = config.compatibility.showErrorsOfTriggers ? reportOfNeighbour(cause, names) : undefined
+  const report = config.compatibility.showErrorsOfTriggers ? reportOfApplication(cause, names) : undefined
   return report && new NeighbourError(report, cause)
 }
 

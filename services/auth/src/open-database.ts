@@ -36,7 +36,7 @@ export function openAuthDatabase(
 /** The job queue of the service. It connects when it is opened. */
 export function openAuthJobs(
   config: AuthConfig,
-  options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'sealKeys'>,
+  options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'payloadKeys'>,
 ): Jobs {
   const { url, role, prepared } = config.database
   return createJobs({

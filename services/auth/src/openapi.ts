@@ -70,7 +70,7 @@ const JOBS: AuthDeps['jobs'] = {
   insert: refuseUse,
   work: refuseUse,
   schedule: refuseUse,
-  retryDead: refuseUse,
+  retryDeadLetterJobs: refuseUse,
   check: refuseUse,
   close: refuseUse,
 }

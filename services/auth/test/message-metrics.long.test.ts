@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
-import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
+import { listDeadLetterJobs } from '@trestle/jobs/list-jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -68,7 +68,7 @@ describe('the metrics of messages', () => {
     const [one, other] = ['SMTP EMESSAGE 451', 'its link has expired'].map((reason) => ({
       ...{ task: mailTask.name, reason, count: 1, lastAt: expect.any(Date) },
     }))
-    expect(new Set(await listDeadJobs(dead))).toEqual(new Set([one, other]))
+    expect(new Set(await listDeadLetterJobs(dead))).toEqual(new Set([one, other]))
   })
 
   it('count the requests that exceed the limit of mails', async () => {

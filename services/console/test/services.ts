@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { loadNeighbour, type Neighbour, type Settings } from '@trestle/testing/neighbour.ts'
+import { type EmbeddedService, loadEmbeddedService, type Settings } from '@trestle/testing/embedded-service.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
 import { SignJWT } from 'jose'
@@ -90,7 +90,7 @@ export async function startService(
   name: ServiceName,
   changes: Readonly<Record<string, string>> = {},
 ): Promise<RunningService> {
-  const service = await loadNeighbour(new URL('../../', import.meta.url), name)
+  const service = await loadEmbeddedService(new URL('../../', import.meta.url), name)
   const settingsOf = (url: string) => ({ ...databaseSettings(name, url), ...SETTINGS[name], ...changes })
   const database = await createTemporaryDatabase({
     template: `console ${name}`,
@@ -145,7 +145,7 @@ function databaseSettings(name: ServiceName, url: string): Settings {
   return { [`${prefix}_DATABASE_URL`]: url, [`${prefix}_DB_PREPARED`]: String(prepared) }
 }
 
-async function runCommand(service: Neighbour, settings: Settings, words: readonly string[]): Promise<string> {
+async function runCommand(service: EmbeddedService, settings: Settings, words: readonly string[]): Promise<string> {
   let printed = ''
   const stdout = new Writable({
     write: (chunk, _encoding, done) => {

@@ -91,7 +91,7 @@ export function openInventoryJobs(
     schema: names.jobSchema,
     applicationName: 'inventory-jobs',
     // No task is encrypted. An encrypted one would fail in the next process, instead of showing its payloads.
-    sealKeys: [randomBytes(SEAL_KEY_BYTES)],
+    payloadKeys: [randomBytes(SEAL_KEY_BYTES)],
     ...options,
   })
 }

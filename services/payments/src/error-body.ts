@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-handler.ts'
 import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
-import { isDatabaseUnavailable, isLockTimeout, isMovingRows } from '@trestle/database/unavailable.ts'
+import { isDatabaseUnavailable, isLockTimeout, isRebalancingError } from '@trestle/database/unavailable.ts'
 import pg from 'pg'
 import { z } from 'zod'
 import * as errors from './errors.ts'
@@ -185,7 +185,7 @@ function isBalanceBeyondLimit(cause: unknown): boolean {
  * log has that reason once, so the error of a refused write has no cause to log.
  */
 function unavailable(cause: unknown): HttpError {
-  const isRefusal = isMovingRows(cause) && cause.cause === undefined
+  const isRefusal = isRebalancingError(cause) && cause.cause === undefined
   return errors.serviceUnavailable(isRefusal ? {} : { cause })
 }
 

@@ -93,7 +93,7 @@ export function openPaymentsJobs(
     role: config.database.role,
     prepared: config.database.prepared,
     applicationName: 'payments-jobs',
-    sealKeys: createJobKeys(config),
+    payloadKeys: createJobKeys(config),
     ...options,
   })
 }
@@ -109,7 +109,7 @@ export function openServingJobs(config: PaymentsConfig, { meter, now, logger, da
     meter,
     onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
     now,
-    mayWork: () => !database.mode().isMoving,
+    mayWork: () => !database.mode().isRebalancing,
   })
 }
 
@@ -138,7 +138,7 @@ export function createProcessReadiness(
   return createReadiness({
     database: () => database.ping(),
     // While rows move, functions are made again, and reads go on.
-    migrations: async () => (database.mode().isMoving ? undefined : unlessAway(() => expectMigrations(database))),
+    migrations: async () => (database.mode().isRebalancing ? undefined : unlessAway(() => expectMigrations(database))),
     worker: () => unlessAway(() => jobs.check()),
   })
 }

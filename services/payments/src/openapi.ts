@@ -106,7 +106,7 @@ const documentDeps: PaymentsDeps = {
     run: refuseUse,
     work: refuseUse,
     schedule: refuseUse,
-    retryDead: refuseUse,
+    retryDeadLetterJobs: refuseUse,
     check: refuseUse,
     close: refuseUse,
   },

@@ -1,5 +1,5 @@
 import { type DistributeOptions, distributeDatabase } from '@trestle/citus/distribute.ts'
-import { isolateOwner, rebalance } from '@trestle/citus/grow.ts'
+import { isolateTenant, rebalance } from '@trestle/citus/grow.ts'
 import { readState } from '@trestle/citus/notes.ts'
 import { undoDistribution } from '@trestle/citus/undo.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
@@ -151,7 +151,7 @@ describe('payments distribute --isolate', () => {
     }
     const load = [charge(), charge(), charge()]
     await expect.poll(() => done).toBeGreaterThan(0)
-    await isolateOwner(options, { owner: merchantId, node }).finally(() => {
+    await isolateTenant(options, { owner: merchantId, node }).finally(() => {
       isMoving = false
     })
     await Promise.all(load)
@@ -166,7 +166,7 @@ describe('payments distribute --isolate', () => {
   it('tries again when somebody wrote rows of the merchant for longer than it waits', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const [node, holder] = [await otherNode(merchantId), await holdWrites(merchantId)]
-    const isolated = isolateOwner(options, { owner: merchantId, node })
+    const isolated = isolateTenant(options, { owner: merchantId, node })
     await expect.poll(countWaiting, PATIENCE).toBe(1)
     const first = await startOfIsolation()
     await expect.poll(startOfIsolation, PATIENCE).toBeGreaterThan(first)
@@ -180,7 +180,7 @@ describe('payments distribute --isolate', () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const [before, node, holder] = [await partOf(merchantId), await otherNode(merchantId), await holdWrites(merchantId)]
     const wire = await openWire(payments.url)
-    const killed = isolateOwner(distributionOptions(wire.url), { owner: merchantId, node })
+    const killed = isolateTenant(distributionOptions(wire.url), { owner: merchantId, node })
     const ended = expect(killed).rejects.toThrow()
     await expect.poll(countWaiting, PATIENCE).toBe(1)
     await wire.close()
@@ -209,7 +209,7 @@ it('no run begins while Citus moves rows, and the database stays distributed', a
     () => undoDistribution(options),
     () => distributeDatabase(options),
     () => rebalance(options, () => {}),
-    () => isolateOwner(options, { owner: merchantId, node }),
+    () => isolateTenant(options, { owner: merchantId, node }),
   ]) {
     await expect(run()).rejects.toThrow(reason)
   }
@@ -228,7 +228,7 @@ it('no run moves rows while a server acknowledges commits that its log may lack'
   onTestFinished(() => setOn('RESET synchronous_commit'))
   const reason = `a move of rows may lose commits that were acknowledged: ${before.node} has synchronous_commit=off`
   await expect(rebalance(options, () => {})).rejects.toThrow(reason)
-  await expect(isolateOwner(options, { owner: merchantId, node })).rejects.toThrow(reason)
+  await expect(isolateTenant(options, { owner: merchantId, node })).rejects.toThrow(reason)
   expect(await partOf(merchantId)).toEqual(before)
 }, 300_000)
 
@@ -243,7 +243,7 @@ it('no run moves rows while a server is away, and the error names it', async () 
   try {
     const reason = 'no answer from 127.0.0.1:1, so no rows move'
     await expect(rebalance(options, () => {})).rejects.toThrow(reason)
-    await expect(isolateOwner(options, { owner: merchantId, node: before.node })).rejects.toThrow(reason)
+    await expect(isolateTenant(options, { owner: merchantId, node: before.node })).rejects.toThrow(reason)
   } finally {
     await moveNode(1, port)
   }
@@ -292,7 +292,7 @@ it('no run begins at a worker, and the error leads to the coordinator', async ()
   for (const run of [
     () => undoDistribution(atWorker),
     () => rebalance(atWorker, () => {}),
-    () => isolateOwner(atWorker, { owner, node: worker.host }),
+    () => isolateTenant(atWorker, { owner, node: worker.host }),
   ]) {
     await expect(run()).rejects.toThrow(
       'this server is a worker of a Citus cluster: use the address of its coordinator',

@@ -284,7 +284,7 @@ function createTestJobs({ service, url }: OpenedDatabase) {
     role: ROLE,
     prepared,
     applicationName: 'payments-test-jobs',
-    sealKeys: [Buffer.alloc(32, 9)],
+    payloadKeys: [Buffer.alloc(32, 9)],
     meter: createNoopMeter(),
     onError: () => {},
     now: SOURCES.now,

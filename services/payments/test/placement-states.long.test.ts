@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { type DistributionState, expectWhole, isMoving, stateStatements } from '@trestle/citus/notes.ts'
+import { type DistributionState, expectWhole, isRebalancing, stateStatements } from '@trestle/citus/notes.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest'
@@ -66,8 +66,8 @@ async function start(state: 'plain' | 'distributed', arrows: Set<string>) {
   arrows.add(`none --> ${last}`)
   const switchMode: typeof service.switchMode = (mode) => {
     service.switchMode(mode)
-    const placed = mode.findOwner === undefined ? 'plain' : 'distributed'
-    const next = mode.isMoving ? 'moving' : placed
+    const placed = mode.findTenant === undefined ? 'plain' : 'distributed'
+    const next = mode.isRebalancing ? 'moving' : placed
     if (next !== last) arrows.add(`${last} --> ${next}`)
     last = next
   }
@@ -91,7 +91,7 @@ it('a process goes through the arrows of its diagram, and through no others', as
         const rows = await start(begin, arrows)
         for (const state of [...way, move]) {
           await recordState(state)
-          await letRead(rows.state, isMoving(state) ? 'moving' : state)
+          await letRead(rows.state, isRebalancing(state) ? 'moving' : state)
         }
         rows.stop()
       }

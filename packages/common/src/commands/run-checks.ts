@@ -13,12 +13,12 @@ export interface Check<Subject> {
 }
 
 /** Thrown by a check that finds that its subject does not answer. Checks that need it do not run. */
-export class Away extends Error {}
+export class Unavailable extends Error {}
 
 type Print = (line: string) => void
 
 /**
- * Runs the checks one after the other, and prints a line for each. When the subject of a check is away, its line names the checks
+ * Runs the checks one after the other, and prints a line for each. When the subject of a check is unavailable, its line names the checks
  * that need it. @returns false when one fails
  */
 export async function runChecks<Subject>(
@@ -36,8 +36,8 @@ export async function runChecks<Subject>(
       print(`ok    ${name}: ${printable(await run(subject))}`)
     } catch (error) {
       isHealthy = false
-      const skipped = error instanceof Away ? `, so not checked: ${listDependent(checks, name)}` : ''
-      if (error instanceof Away) away.add(name)
+      const skipped = error instanceof Unavailable ? `, so not checked: ${listDependent(checks, name)}` : ''
+      if (error instanceof Unavailable) away.add(name)
       print(`wrong ${name}: ${describeFailure(error)}${skipped}; ${advice}`)
     }
   }

@@ -1,4 +1,4 @@
-import { findMeantWord } from '../errors/meant-word.ts'
+import { findSuggestion } from '../errors/suggestion.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
@@ -85,7 +85,7 @@ export function isSetByKubernetes(name: string): boolean {
 const KUBERNETES = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 
 function describeUnknown(name: string, known: readonly string[]): string {
-  const meant = findMeantWord(name, known)
+  const meant = findSuggestion(name, known)
   return meant === undefined ? `unknown setting ${name}` : `unknown setting ${name}, did you mean ${meant}?`
 }
 

@@ -129,7 +129,7 @@ describe('migrateUp', () => {
     expect(await call('example.app_double(5)')).toBe(10)
   })
 
-  it('refuses a name that a function of a neighbour has with another signature, and drops none', async () => {
+  it('refuses a name that a function of an application has with another signature, and drops none', async () => {
     await client.query(
       `CREATE SCHEMA example; CREATE FUNCTION example.app_double(a text) RETURNS text LANGUAGE sql RETURN a`,
     )

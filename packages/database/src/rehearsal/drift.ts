@@ -53,7 +53,7 @@ export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promi
         foreign.some((name) => isOfFunction(object, names, name))
       return {
         objects: made.size,
-        differences: differences.filter((difference) => !isOfNeighbour(difference) && !isIgnored(difference)),
+        differences: differences.filter((difference) => !isOfApplication(difference) && !isIgnored(difference)),
       }
     } finally {
       await trx.rollback().execute()
@@ -130,7 +130,7 @@ function isOfFunction(object: string, { schema, prefix }: Names, name: string): 
 }
 
 /** Several namespaces may share a schema, which the role of each of them may use. */
-function isOfNeighbour({ object, made, found }: Difference): boolean {
+function isOfApplication({ object, made, found }: Difference): boolean {
   return object.startsWith('right the schema ') && made === undefined && found === 'USAGE'
 }
 

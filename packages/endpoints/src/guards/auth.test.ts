@@ -32,7 +32,7 @@ class Auth extends Controller {
     return 'in'
   }
 
-  static GET_error = accepts({ use: [authBearer(fail(new Error('the directory is away')))] })
+  static GET_error = accepts({ use: [authBearer(fail(new Error('the directory is unavailable')))] })
   GET_error() {}
 
   static GET_call_error = accepts({ use: [authBearer(fail(new CallError(503)))] })
@@ -109,7 +109,7 @@ describe('an outage inside a check', () => {
         error: (error: unknown, message: string) => void logged.push(`${message}: ${error}`),
       }
       class Guarded extends Controller {
-        static override use = [{ authBasic, authBearer }[name](fail(new Error('the directory is away')))]
+        static override use = [{ authBasic, authBearer }[name](fail(new Error('the directory is unavailable')))]
         GET() {}
       }
       const app = new Application({ modules: { index: { Guarded } }, log })
@@ -121,8 +121,8 @@ describe('an outage inside a check', () => {
         401,
         { statusCode: 401, error: { type: 'UNAUTHENTICATED', description: 'Authentication is required' } },
       ])
-      expect(logged).toEqual(['GET /guarded failed (request r): Error: the directory is away'])
-      expect(told).toEqual(['Error: the directory is away'])
+      expect(logged).toEqual(['GET /guarded failed (request r): Error: the directory is unavailable'])
+      expect(told).toEqual(['Error: the directory is unavailable'])
       await app.inject({ path: '/guarded' })
       expect(told).toHaveLength(1)
     },

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import { followLogs, showLastLines } from '../log-lines/show-logs.ts'
 import { planStack } from '../settings/plan.ts'
 import { services } from '../settings/services.ts'
@@ -44,7 +44,7 @@ function chooseLogs(names: readonly string[]): readonly string[] {
   if (unknown.length === 0) return names.length === 0 ? ofServices : names
   throw new StackFailure(
     unknown.map((name) => {
-      const meant = findMeantWord(name, known)
+      const meant = findSuggestion(name, known)
       const question = meant === undefined ? '' : ` Did you mean ${meant}?`
       return `There is no log "${name}". The logs are ${known.join(', ')}.${question}`
     }),

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import type { WantedPort } from '../processes/free-ports.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { dataDirectoryOf, type Environment } from './environment.ts'
@@ -99,7 +99,7 @@ function chooseServices(names: readonly string[], commands: readonly string[]): 
     const known = services.map(({ name }) => name)
     throw new StackFailure(
       unknown.map((name) => {
-        const meant = findMeantWord(name, [...known, ...commands])
+        const meant = findSuggestion(name, [...known, ...commands])
         const hint = meant === undefined ? WHERE_COMMANDS_ARE : `Did you mean ${meant}?`
         return `There is no service "${name}". The services are ${known.join(', ')}. ${hint}`
       }),

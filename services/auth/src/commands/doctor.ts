@@ -1,5 +1,5 @@
 import { type Check, checkSettings, findOldData, runChecks } from '@trestle/common/commands/run-checks.ts'
-import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
+import { type DeadLetterJobs, listDeadLetterJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks, compareClocks, expectHttps } from '@trestle/service/common-checks.ts'
 import { describeAdoption } from '../adoption/entry.ts'
 import { namedAsSet } from '../config/profile.ts'
@@ -105,7 +105,7 @@ const checks: readonly Check<ProcessDeps>[] = [
     needs: ['database'],
     run: async ({ db, names }) => {
       await requireOwnJobSchema(db, names)
-      const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
+      const dead = await listDeadLetterJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
       throw new Error(dead.map(describeDeadJobs).join(', '))
     },
@@ -168,6 +168,6 @@ async function fitChecks(
   return isUpstream ? [...all.filter(({ name }) => !AFTER_ADOPTION.includes(name)), notAdopted] : all
 }
 
-function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
+function describeDeadJobs({ task, count, reason, lastAt }: DeadLetterJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }

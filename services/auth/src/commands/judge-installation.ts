@@ -5,7 +5,7 @@ import { ConfigError, findCutValues, readText, requireWholeValues } from '@trest
 import type { Settings } from '@trestle/common/config/setting.ts'
 import { metaOf } from '@trestle/common/config/setting-description.ts'
 import { namesOfSettings } from '@trestle/common/config/unknown-settings.ts'
-import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
@@ -120,7 +120,7 @@ function judgeUnread(name: string, value: string, known: readonly string[]): Jud
   if (!Object.values(PREFIXES).some((prefix) => name.startsWith(prefix))) return undefined
   const setting = findWithoutEffect(name)
   if (setting === undefined) {
-    const meant = findMeantWord(name, known)
+    const meant = findSuggestion(name, known)
     return { verdict: 'unknown', text: meant === undefined ? name : `${name}, did you mean ${meant}?` }
   }
   const isSafe = isHarmless(setting, value)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineEncryptedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 import type { NotificationName } from '../config/mail.ts'
 import type { AuthConfig } from '../config.ts'
@@ -41,7 +41,7 @@ const StoredMail = z.object({
  * attempt ends before this timeout. A shorter timeout could give an attempt up whose mail still goes out, beside the mail of the
  * next attempt.
  */
-export const mailTask = defineSealedTask('mail', (json): MailJob => StoredMail.parse(json), {
+export const mailTask = defineEncryptedTask('mail', (json): MailJob => StoredMail.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 700,
 })

@@ -1,7 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -81,7 +81,7 @@ describe('send', () => {
     sink.recipientAnswer = '450 4.2.1 ada@example.com is busy'
     await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP EENVELOPE 450$/)
     sink.recipientAnswer = undefined
-    expect(error).toEqual(new DeadJob('the mail server refuses the recipient: SMTP EENVELOPE 550'))
+    expect(error).toEqual(new DeadLetterJob('the mail server refuses the recipient: SMTP EENVELOPE 550'))
   })
 
   it('greets the server by the host of AUTH_API_EXTERNAL_URL', async () => {

@@ -3,7 +3,7 @@ import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { isRefusedRecipient } from '@trestle/common/outbound/smtp.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import { compile, type DomNode, type FormatCallback } from 'html-to-text'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
@@ -30,7 +30,7 @@ export interface Mail {
 export interface Mailer {
   /**
    * @returns false where no server is set, and the mail is dropped
-   * @throws DeadJob when the server refuses the recipient for good, Error when it does not take the mail now
+   * @throws DeadLetterJob when the server refuses the recipient for good, Error when it does not take the mail now
    */
   send(mail: Mail, now: Date): Promise<boolean>
   /** Does nothing where no server is set. @throws Error unless the server answers */
@@ -97,7 +97,9 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
 function withoutServerText(error: unknown): Error {
   const known = error instanceof Error ? ['code', 'responseCode'].map((key): unknown => Reflect.get(error, key)) : []
   const codes = ['SMTP', ...known.filter((part) => part !== undefined)].join(' ')
-  return isRefusedRecipient(error) ? new DeadJob(`the mail server refuses the recipient: ${codes}`) : new Error(codes)
+  return isRefusedRecipient(error)
+    ? new DeadLetterJob(`the mail server refuses the recipient: ${codes}`)
+    : new Error(codes)
 }
 
 /** Loads the library with the first mail. It is large, and would delay every start. */

@@ -1,4 +1,4 @@
-import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineEncryptedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 import type { CompatibilityOptions } from '../config/compatibility.ts'
 import type { AuthConfig } from '../config.ts'
@@ -64,7 +64,7 @@ const StoredRequest = z.object({
 })
 
 /** Encrypted, because it names the user and carries the code challenge of PKCE. */
-export const messageRequestTask = defineSealedTask(
+export const messageRequestTask = defineEncryptedTask(
   'message-request',
   (json): MessageRequest => StoredRequest.parse(json),
   { ...RETRY_FOR_A_DAY, timeoutSeconds: 30 },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import { defineSealedTask } from '@trestle/jobs/task.ts'
+import { defineEncryptedTask } from '@trestle/jobs/task.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { sql, type Transaction } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -39,7 +39,7 @@ async function issue<T>(phone: string, then: (trx: Transaction<AuthTables>, job:
 }
 
 /** The task as processes know it that give an SMS no purpose. */
-const olderTask = defineSealedTask(smsTask.name, (json) => z.looseObject({}).parse(json), smsTask)
+const olderTask = defineEncryptedTask(smsTask.name, (json) => z.looseObject({}).parse(json), smsTask)
 
 const queue = (phone: string) =>
   issue(phone, async (trx, job) => {

@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { type AnyTask, DeadJob, defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { type AnyTask, DeadLetterJob, defineEncryptedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 import type { Db, Trx } from '../database.ts'
 import { smsSendFailed } from '../errors.ts'
@@ -54,7 +54,7 @@ export interface HeldSms {
 }
 
 /** The gateway has 8 s; the rest is for the resolver and the database. */
-export const smsTask = defineSealedTask('sms', (json): SmsJob => StoredSms.parse(json), {
+export const smsTask = defineEncryptedTask('sms', (json): SmsJob => StoredSms.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
 })
@@ -87,7 +87,7 @@ export interface DeliverSmsDeps extends MessageHookDeps {
 /**
  * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs a refusal
  * by the gateway or the hook, and records the outcome for operators.
- * @throws DeadJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
+ * @throws DeadLetterJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
  */
 export function deliverSms(
   deps: DeliverSmsDeps,
@@ -96,7 +96,7 @@ export function deliverSms(
 ): Promise<Outcome> {
   return attemptDelivery(deps, { ...delivery, task: smsTask, messageId: job.messageId }, async () => {
     const { db, hooks, now } = deps
-    if (Date.parse(job.expiresAt) <= now().getTime()) throw new DeadJob('its code has expired')
+    if (Date.parse(job.expiresAt) <= now().getTime()) throw new DeadLetterJob('its code has expired')
     const isTaken = job.onlyIfFree && (await isIdentifierKept(db, { kind: 'phone', value: job.to }))
     if (isTaken) return 'a user has the address already'
     if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? undefined : 'the user is gone'
@@ -202,7 +202,7 @@ export async function attemptDelivery(
     return dropped === undefined ? 'done' : 'dropped'
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    const isOver = error instanceof DeadJob || attempt > task.retryLimit
+    const isOver = error instanceof DeadLetterJob || attempt > task.retryLimit
     const entry = { ...line, message_id: messageId, attempt, reason }
     if (isOver) deps.logger.error(entry, `${task.name} given up`)
     else deps.logger.warn(entry, `${task.name} not sent, will be tried again`)

@@ -93,7 +93,7 @@ export async function startCleanUp(
   const reportRefusedRows: CleanUpRuns['reportRefusedRows'] = (table, { rows, cause }) =>
     deps.logger.warn(
       { table, rows, err: cause },
-      'expired rows stay, because something of a neighbour refuses to delete them',
+      'expired rows stay, because something of an application refuses to delete them',
     )
   const runs = { countRows: createCounter(deps.meter), places: new Map(), reportRefusedRows }
   await deps.jobs.work(cleanUpTask, async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { overEmailRateLimit } from '../errors.ts'
@@ -22,7 +22,9 @@ const mail = {
 const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString()
 
 it('gives a mail up whose link has expired', async () => {
-  await expect(sendMail(deps, { ...mail, expiresAt: after(0) }, 1)).rejects.toEqual(new DeadJob('its link has expired'))
+  await expect(sendMail(deps, { ...mail, expiresAt: after(0) }, 1)).rejects.toEqual(
+    new DeadLetterJob('its link has expired'),
+  )
 })
 
 it.each([

@@ -1,6 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import { type MessageRequestDeps, sendRequested } from '../message-requests/request-message.ts'
 import { type MailJob, type MessageHookDeps, mailTask, sendMailByHook } from '../messages/mail-job.ts'
@@ -29,7 +29,7 @@ type SendMailDeps = MessageHookDeps & {
  * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is
  * set. Logs a refusal by the server or the hook, and records the outcome for operators.
  * @param attempt 1 for the first
- * @throws DeadJob when the link of the mail has expired, Error when it could not be sent
+ * @throws DeadLetterJob when the link of the mail has expired, Error when it could not be sent
  */
 export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number): Promise<Outcome> {
   const { kind, messageId } = job
@@ -40,12 +40,13 @@ export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number
   })
 }
 
-/** @returns why the mail is dropped; undefined once it is sent @throws DeadJob, Error when it could not be sent */
+/** @returns why the mail is dropped; undefined once it is sent @throws DeadLetterJob, Error when it could not be sent */
 async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason | undefined> {
   const at = deps.now()
   if (job.onlyIfFree && (await isIdentifierKept(deps.db, { kind: 'email', value: job.to })))
     return 'a user has the address already'
-  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) throw new DeadJob('its link has expired')
+  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime())
+    throw new DeadLetterJob('its link has expired')
   if (deps.hooks.isOn('SEND_EMAIL')) return (await sendMailByHook(deps, job)) ? undefined : 'the user is gone'
   return (await deps.mailer.send(job, at)) ? undefined : 'no mail server is set'
 }
@@ -81,7 +82,7 @@ export async function startSms(deps: StartSmsDeps & Pick<MessageRequestDeps, 'jo
       if (outcome === 'dropped') await giveSmsBack(deps, job)
       return outcome
     } catch (error) {
-      if (error instanceof DeadJob) await giveSmsBack(deps, job)
+      if (error instanceof DeadLetterJob) await giveSmsBack(deps, job)
       throw error
     }
   })

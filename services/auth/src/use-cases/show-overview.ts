@@ -1,7 +1,7 @@
 import { askHealth, type Health } from '@trestle/common/lifecycle/readiness.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
+import { readIfAvailable } from '@trestle/service/read-if-available.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
@@ -41,7 +41,7 @@ type OverviewDeps = {
  * auth).
  */
 export async function showOverview(deps: OverviewDeps): Promise<Overview> {
-  const [counts, health] = await Promise.all([readUnlessAway(() => countAll(deps)), findHealth(deps)])
+  const [counts, health] = await Promise.all([readIfAvailable(() => countAll(deps)), findHealth(deps)])
   return { counts, health }
 }
 

@@ -148,7 +148,7 @@ describe('a schema auth_jobs that somebody else has made in a database of this s
     expect(await runSql(database.directUrl, `SELECT to_regclass('auth.users') AS own`)).toEqual([{ own: null }])
   })
 
-  it('stops a later migrate, and is named by doctor in place of dead jobs, where the queue was dropped', async () => {
+  it('stops a later migrate, and is named by doctor in place of dead-letter jobs, where the queue was dropped', async () => {
     const restored = await restoreAdopted('v2.196.0')
     const { superuserUrl } = restored.database
     const { deps } = restored

@@ -77,7 +77,7 @@ describe('inventory doctor', () => {
     })
   })
 
-  it('names the dead jobs of imports', async () => {
+  it('names the dead-letter jobs of imports', async () => {
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`

@@ -1,6 +1,6 @@
 import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
 import { countPublishedKeys } from '@trestle/common/outbound/token-issuer.ts'
-import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
+import { type DeadLetterJobs, listDeadLetterJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import type { TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
@@ -34,7 +34,7 @@ const jobsCheck: Check<InventoryConfig> = {
   run: async (config) => {
     const { db, names, close } = openCommandDatabase(config, 'doctor')
     try {
-      const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
+      const dead = await listDeadLetterJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
       throw new Error(dead.map(describeDeadJobs).join(', '))
     } finally {
@@ -65,7 +65,7 @@ export async function doctor(load: () => InventoryConfig, print: (line: string) 
   return runChecks([...checks, ...own], config, print)
 }
 
-function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
+function describeDeadJobs({ task, count, reason, lastAt }: DeadLetterJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }
 

@@ -2,7 +2,7 @@ import { DOCS_PATH } from '@trestle/common/documents/document-pages.ts'
 import { serviceNotFound } from '@trestle/common/documents/front-page.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { logError, showsNotFound, toHttpError } from '@trestle/common/errors/error-handler.ts'
-import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
@@ -65,7 +65,7 @@ function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: Endpoint
   const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
   // The first part of `/products/1/stock` exists, but the path continues: the client means stock.
   const candidates = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
-  const word = candidates.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
+  const word = candidates.map((part) => findSuggestion(part, known)).findLast((meant) => meant !== undefined)
   const suggestion = word === undefined ? undefined : `/${word}`
   return notFound({ suggestion, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }

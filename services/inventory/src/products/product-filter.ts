@@ -1,4 +1,4 @@
-import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { numberSize } from '../json/scan-json.ts'
@@ -60,7 +60,7 @@ const PLAIN_NAME = /^(?!attributes$)[\w-]{1,64}$/
 /** An unknown parameter is a misspelt one, or an attribute without its prefix. */
 function refuseUnknown(name: string): string {
   if (!PLAIN_NAME.test(name)) return VALUE_TEXTS.unknown
-  const meant = findMeantWord(name, FILTERS)
+  const meant = findSuggestion(name, FILTERS)
   return meant === undefined ? FIELD_TEXTS.unprefixed({ name }) : VALUE_TEXTS.misspelt({ meant })
 }
 

@@ -1,4 +1,4 @@
-import { type DistributedForm, type PreparedQuery, prepare, withOwner } from '@trestle/database/prepare.ts'
+import { type DistributedForm, type PreparedQuery, prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { paymentsFragments } from '@trestle/migrations/payments.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Credentials } from './caller.ts'
@@ -26,16 +26,16 @@ export function prepareForCaller<Input extends Credentials, Row>(
   const form = (suffix: string, accessOf: (p: Credentials) => Access) => {
     const query = prepare<Input, Row>(`${name}${suffix}`, (p) => build(accessOf(p), p))
     return distributed
-      ? withOwner(query, distributed.ownerOf, (p) => distributed.build(accessOf(p), p, sql`${p.owner}::text`))
+      ? routeByTenant(query, distributed.ownerOf, (p) => distributed.build(accessOf(p), p, sql`${p.tenant}::text`))
       : query
   }
   const ofApp = form('_of_app', accessOfApp)
-  return { ...form('', accessOfAnybody), choose: ({ keyMac }) => (keyMac === null ? undefined : ofApp) }
+  return { ...form('', accessOfAnybody), variantFor: ({ keyMac }) => (keyMac === null ? undefined : ofApp) }
 }
 
 /** The form of a query for a distributed database, where each table below a merchant must be bound to the merchant by a value. */
 interface ForDistributed<Input, Row> {
-  readonly ownerOf: DistributedForm<Input, Row>['ownerOf']
+  readonly ownerOf: DistributedForm<Input, Row>['tenantOf']
   /** @param owner the merchant, as an expression */
   readonly build: (access: Access, p: Input, owner: RawBuilder<unknown>) => RawBuilder<Row>
 }

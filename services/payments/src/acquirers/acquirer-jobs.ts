@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import { deadQueue, defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { deadLetterQueue, defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { countUnknownAttempts } from '../transactions/attempt-repository.ts'
@@ -71,7 +71,7 @@ async function countAcquirerJobs({ db, schema }: Observed): Promise<readonly { s
   const { rows } = await sql<{ state: string; count: number }>`
     SELECT CASE name WHEN ${acquirerTask.name} THEN state::text ELSE 'dead' END AS state, count(*)::int AS count
     FROM ${sql.id(schema, 'job')}
-    WHERE name IN (${acquirerTask.name}, ${deadQueue(acquirerTask)}) AND state IN ('created', 'retry', 'active')
+    WHERE name IN (${acquirerTask.name}, ${deadLetterQueue(acquirerTask)}) AND state IN ('created', 'retry', 'active')
     GROUP BY 1`.execute(db)
   return rows
 }

@@ -1,11 +1,11 @@
-import { MovingRowsError, NoConnectionError } from '@trestle/database/unavailable.ts'
+import { NoConnectionError, RebalancingError } from '@trestle/database/unavailable.ts'
 import { expect, it } from 'vitest'
 import type { AuthorizationOutcome } from './acquirer.ts'
 import { type AttemptColumns, finishAttempt } from './finish-attempt.ts'
 
 const away = new NoConnectionError('away')
 const stillAway = new NoConnectionError('still away')
-const moving = new MovingRowsError('moving')
+const moving = new RebalancingError('moving')
 const defect = new Error('a defect')
 const approved: AuthorizationOutcome = { verdict: 'approved', ref: 'ref-1', networkRef: 'net-1' }
 

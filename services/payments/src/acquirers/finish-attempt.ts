@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable, isMovingRows } from '@trestle/database/unavailable.ts'
+import { isDatabaseUnavailable, isRebalancingError } from '@trestle/database/unavailable.ts'
 import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
 import type { AuthorizationOutcome } from './acquirer.ts'
 
@@ -29,7 +29,7 @@ export type AttemptEnd =
   | { readonly verdict: 'refused'; readonly statusCode: string; readonly failedId: string | undefined }
 
 /**
- * Writes what the acquirer has answered. While the database is away, this is tried again: otherwise the attempt would become
+ * Writes what the acquirer has answered. While the database is unavailable, this is tried again: otherwise the attempt would become
  * unknown, and an approved payment would be given back.
  * @throws the first error when the database stays away, and when a later try finds the attempt settled. The first try may have
  * settled it before its answer was lost, so only a repeat of the request gets the outcome
@@ -89,7 +89,7 @@ async function finishLater(finish: Finish, wait: Ending['wait']): Promise<LaterF
       return transactionId === undefined ? { verdict: 'settled' } : { verdict: 'written', transactionId }
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error
-      if (!isMovingRows(error)) tries += 1
+      if (!isRebalancingError(error)) tries += 1
     }
   }
   return { verdict: 'away' }

@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { AcquirerTask } from './acquirer.ts'
@@ -98,7 +98,7 @@ export interface Rejection {
   readonly balanceCurrency: string
 }
 
-const rejectionQuery = withOwner(
+const rejectionQuery = routeByTenant(
   prepare(
     'find_rejection',
     (p: OperationKey) => sql<Rejection>`

@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, prepareOnCoordinator, routeByTenant } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { fromApp, sqlFragment } from '../access/access-query.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
@@ -148,7 +148,7 @@ export type UsedKeys = Map<string, Buffer>
 const USED_KEYS_MAX = 10_000
 const WRITE_INTERVAL_MS = 60_000
 
-const usedQuery = withOwner(
+const usedQuery = routeByTenant(
   prepare(
     'write_key_usage',
     (p: { macs: readonly Buffer[] }) => sql`

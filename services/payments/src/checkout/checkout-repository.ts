@@ -1,6 +1,6 @@
 import { columns } from '@trestle/database/batches/columns.ts'
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, prepareOnCoordinator, routeByTenant } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { IdempotentRequest } from '../access/caller.ts'
 import { tokenInvalid } from '../errors.ts'
@@ -132,10 +132,10 @@ const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuild
       AND (i.status IS DISTINCT FROM 400 OR i.fingerprint = coalesce(${p.fingerprint}::bytea, ''))
     WHERE m.key = ${p.merchantKey}::uuid`
 
-const checkoutQuery = withOwner(
+const checkoutQuery = routeByTenant(
   prepare('find_checkout', (p: QueryInput) => checkout(p, sql`m.id`, rateState(p.currency, p.rateAgeDaysMax))),
   ({ merchantKey }, find) => find(merchantKey),
-  (p) => checkout(p, sql`${p.owner}`, sql`'unknown'`),
+  (p) => checkout(p, sql`${p.tenant}`, sql`'unknown'`),
 )
 
 const rateQuery = prepare(

@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import type { AttemptColumns } from '../acquirers/finish-attempt.ts'
@@ -104,10 +104,10 @@ const paid = (p: PaidInput, merchantId: RawBuilder<unknown>) => sql<PaidRow>`
     JOIN ${sql.table('instruments')} i ON i.merchant_id = ${merchantId} AND i.id = t.instrument_id
     WHERE m.key = ${p.merchantKey}::uuid`
 
-const paidQuery = withOwner(
+const paidQuery = routeByTenant(
   prepare('get_paid_order', (p: PaidInput) => paid(p, sql`m.id`)),
   ({ merchantKey }, find) => find(merchantKey),
-  (p) => paid(p, sql`${p.owner}`),
+  (p) => paid(p, sql`${p.tenant}`),
 )
 
 /** @throws Error when the merchant has no such transaction */

@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
 import type { Enrolment, Step, TdsStatus } from './authentication.ts'
@@ -86,7 +86,7 @@ export interface OpenChallenge {
 
 type ChallengeRow = Omit<OpenChallenge, 'merchant'> & { readonly name: string | null; readonly website: string }
 
-const findQuery = withOwner(
+const findQuery = routeByTenant(
   prepare(
     'find_challenge',
     (p: SessionKey) => sql<ChallengeRow>`

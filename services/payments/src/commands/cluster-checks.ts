@@ -1,10 +1,10 @@
 import { type Lack, listOpenInternals } from '@trestle/citus/citus.ts'
 import { loginsOf } from '@trestle/citus/distribute.ts'
 import { listLoginLacks, listRefusedLogins } from '@trestle/citus/logins.ts'
-import { type DistributionState, isMoving } from '@trestle/citus/notes.ts'
+import { type DistributionState, isRebalancing } from '@trestle/citus/notes.ts'
 import { listOpenFunctions } from '@trestle/citus/placement.ts'
-import { findAwayReason, listAway, listDoubtful, listLacks } from '@trestle/citus/servers.ts'
-import { Away, type Check } from '@trestle/common/commands/run-checks.ts'
+import { findOutage, listDoubtful, listLacks, listUnreachable } from '@trestle/citus/servers.ts'
+import { type Check, Unavailable } from '@trestle/common/commands/run-checks.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { openPaymentsDatabase } from '../open-database.ts'
@@ -25,10 +25,10 @@ export const clusterChecks: readonly Check<Subject>[] = [
     advice: 'start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance',
     run: async ({ config, database: { db, names } }) => {
       const options = distributeOptions(config)
-      const away = await listAway(db.withoutPlugins())
+      const away = await listUnreachable(db.withoutPlugins())
       if (away.length > 0) {
-        const reason = await findAwayReason(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
-        throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
+        const reason = await findOutage(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
+        throw new Unavailable(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
       // Checked as the owner, who may take both roles. The role of the service may not take the role of operators.
       return describeLacks(await withDatabase(options, (owned) => listLacks(owned, names, loginsOf(options))))
@@ -89,7 +89,8 @@ export function distributionCheck(state: DistributionState): Check<Subject> {
     advice: `unless it still runs, run again: ${command}`,
     needs: ['database'],
     run: async () => {
-      if (isMoving(state)) throw new Away(`the database is ${state}, and takes no writes until that has ended`)
+      if (isRebalancing(state))
+        throw new Unavailable(`the database is ${state}, and takes no writes until that has ended`)
       return 'complete'
     },
   }

@@ -6,7 +6,7 @@ import {
   distributionOf,
   planDistribution,
 } from '@trestle/citus/distribute.ts'
-import { isolateOwner, rebalance } from '@trestle/citus/grow.ts'
+import { isolateTenant, rebalance } from '@trestle/citus/grow.ts'
 import { planUndo, undoDistribution } from '@trestle/citus/undo.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
@@ -67,7 +67,7 @@ async function runDistribute(words: Words, { operator, options }: Run): Promise<
   if (words.dryRun) return printSteps(await (words.undo ? planUndo(options) : planDistribution(options)), print)
   if (words.rebalance) return rebalance(options, print)
   if (words.isolate !== undefined && words.node !== undefined) {
-    await isolateOwner(options, { owner: words.isolate.toLowerCase(), node: words.node })
+    await isolateTenant(options, { owner: words.isolate.toLowerCase(), node: words.node })
     return print(`${words.isolate} has its rows on ${words.node}`)
   }
   if (!words.undo) await check(options, words.check === true ? print : () => {})

@@ -1,10 +1,10 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { isDistributed } from '@trestle/citus/citus.ts'
-import { isMoving, readState } from '@trestle/citus/notes.ts'
+import { isRebalancing, readState } from '@trestle/citus/notes.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { connectOnce } from '@trestle/database/wait-for-database.ts'
-import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
+import { listDeadLetterJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks, compareClocks, expectHttps } from '@trestle/service/common-checks.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createMailer } from '../mail/mailer.ts'
@@ -100,7 +100,7 @@ const checks: readonly Check<Subject>[] = [
     advice: 'look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
     needs: ['database'],
     run: async ({ database: { db, names } }) => {
-      const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
+      const dead = await listDeadLetterJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
       throw new Error(dead.map(({ task, count, reason }) => `${count} of ${task} (${reason})`).join(', '))
     },
@@ -148,7 +148,7 @@ export async function doctor(
   const state = await readState(database.db.withoutPlugins(), database.names).catch(() => 'plain' as const)
   const isHealthy = await runChecks(
     [
-      ...(isOnCluster || isMoving(state) ? beforeMigrations(common, distributionCheck(state)) : common),
+      ...(isOnCluster || isRebalancing(state) ? beforeMigrations(common, distributionCheck(state)) : common),
       ...(coordinatorUrl === undefined ? [] : [entryCheck]),
       ...(isOnCluster ? clusterChecks : []),
       // Requests may enter by other servers than the coordinator. These servers may answer while the coordinator does not.

@@ -34,13 +34,13 @@ describe('payments tasks', () => {
     await addJob('clean_up_dead', 'created')
   }
 
-  it('list: counts waiting and dead jobs', async () => {
+  it('list: counts waiting and dead-letter jobs', async () => {
     await addOfEach()
     const dead = { task: 'clean_up', state: 'dead', count: 1, last: expect.any(String), reason: 'no room' }
     expect(await list()).toEqual([retrying, dead])
   })
 
-  it('retry: puts dead jobs back', async () => {
+  it('retry: puts dead-letter jobs back', async () => {
     await addOfEach()
     expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
     expect(await lastAudit(payments)).toEqual(operatorAudit('tasks.retried', { task: 'clean_up', retried: 1 }))

@@ -1,11 +1,11 @@
-import { listDeadJobs, listWaitingJobs } from '@trestle/jobs/list-jobs.ts'
+import { listDeadLetterJobs, listWaitingJobs } from '@trestle/jobs/list-jobs.ts'
 import type { Command } from 'commander'
 import { tasks } from '../migrations.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { cleanUp } from '../use-cases/clean-up.ts'
 import { commandGroup, type Operator, type OperatorCommand, toCommand } from './operator-command.ts'
 
-/** `payments tasks …`: lists background work, and retries dead jobs. */
+/** `payments tasks …`: lists background work, and retries dead-letter jobs. */
 export function tasksCommand(operator: Operator): Command {
   return commandGroup(operator, 'tasks', 'list background work, and retry dead jobs', commands)
 }
@@ -26,7 +26,7 @@ const commands: readonly OperatorCommand[] = [
     description: 'count waiting, running and dead jobs by task',
     run: async ({ db, names }) => {
       const queues = { db, schema: names.jobSchema, tasks }
-      const [waiting, dead] = [await listWaitingJobs(queues), await listDeadJobs(queues)]
+      const [waiting, dead] = [await listWaitingJobs(queues), await listDeadLetterJobs(queues)]
       return [
         ...waiting,
         ...dead.map(({ task, count, lastAt, reason }) => ({ task, state: 'dead', count, last: lastAt, reason })),
@@ -41,7 +41,7 @@ const commands: readonly OperatorCommand[] = [
       if (!task) throw new Error(`there is no task ${name}; there are ${tasks.map((known) => known.name).join(', ')}`)
       await jobs.open()
       try {
-        const answer = { task: task.name, retried: await jobs.retryDead(task) }
+        const answer = { task: task.name, retried: await jobs.retryDeadLetterJobs(task) }
         await insertOperatorAudit(db, { action: 'tasks.retried', payload: answer })
         return answer
       } finally {

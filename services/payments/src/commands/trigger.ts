@@ -1,4 +1,4 @@
-import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import type { Command } from 'commander'
 import { isTriggered, TRIGGERED_TYPES, triggerEvent } from '../use-cases/trigger-event.ts'
 import { type Operator, toCommand } from './operator-command.ts'
@@ -19,7 +19,7 @@ export function triggerCommand(operator: Operator): Command {
 }
 
 function describeUnknown(type: string): string {
-  const meant = findMeantWord(type, TRIGGERED_TYPES)
+  const meant = findSuggestion(type, TRIGGERED_TYPES)
   const question = meant === undefined ? '' : `; did you mean ${meant}?`
   return `cannot trigger ${type}; can trigger ${TRIGGERED_TYPES.join(', ')}${question}`
 }

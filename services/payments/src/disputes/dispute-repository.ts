@@ -1,6 +1,6 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Pools } from '@trestle/database/pools.ts'
-import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant, type WithTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
@@ -41,12 +41,12 @@ type OpenRow = {
   currency: string
 } & (DisputeColumns | { id: null })
 
-const openQuery = withOwner(
+const openQuery = routeByTenant(
   prepare(
     'open_dispute',
-    (p: Owned<OpenDisputeCall>) => sql<OpenRow>`
+    (p: WithTenant<OpenDisputeCall>) => sql<OpenRow>`
     SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columnsOfRow('(f.dispute)', COLUMNS)}
-    FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.dispute}) f`,
+    FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.tenant}::text, ${p.transactionId}, ${p.dispute}) f`,
   ),
   ({ transactionId }, find) => find(transactionId),
 )
@@ -88,12 +88,12 @@ type ClosedDisputeRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity
   | { id: null }
 )
 
-const closeQuery = withOwner(
+const closeQuery = routeByTenant(
   prepare(
     'close_dispute',
-    (p: Owned<CloseDisputeCall>) => sql<ClosedDisputeRow>`
+    (p: WithTenant<CloseDisputeCall>) => sql<ClosedDisputeRow>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.dispute)', COLUMNS)}
-    FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.disputeId}, ${p.outcome}) f`,
+    FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.tenant}::text, ${p.disputeId}, ${p.outcome}) f`,
   ),
   ({ disputeId }, find) => find(disputeId),
 )
@@ -137,7 +137,7 @@ export interface ExcessDispute {
   readonly due: Date
 }
 
-const excessQuery = withOwner(
+const excessQuery = routeByTenant(
   prepare(
     'find_excess_dispute',
     (p: { merchantId: string; disputeId: string }) => sql<ExcessDispute>`

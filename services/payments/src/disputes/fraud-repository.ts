@@ -1,6 +1,6 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Pools } from '@trestle/database/pools.ts'
-import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant, type WithTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
@@ -44,12 +44,12 @@ export interface FraudResult extends AccessResult {
   readonly fraud: Fraud | undefined
 }
 
-const addQuery = withOwner(
+const addQuery = routeByTenant(
   prepare(
     'add_fraud',
-    (p: Owned<AddFraudCall>) => sql<FraudRow>`
+    (p: WithTenant<AddFraudCall>) => sql<FraudRow>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.fraud)', COLUMNS)}
-    FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.fraud}) f`,
+    FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.tenant}::text, ${p.transactionId}, ${p.fraud}) f`,
   ),
   ({ transactionId }, find) => find(transactionId),
 )

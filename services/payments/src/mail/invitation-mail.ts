@@ -1,5 +1,5 @@
 import { html } from '@trestle/common/documents/html.ts'
-import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineEncryptedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 
 const InvitationMailJob = z.object({ token: z.string().describe('The secret part of the link') })
@@ -8,7 +8,7 @@ const InvitationMailJob = z.object({ token: z.string().describe('The secret part
 export type InvitationMailJob = Readonly<z.output<typeof InvitationMailJob>>
 
 /** Sends an invitation. Its payload is encrypted, because its token admits any reader. */
-export const invitationMailTask = defineSealedTask('invitation_mail', (json) => InvitationMailJob.parse(json), {
+export const invitationMailTask = defineEncryptedTask('invitation_mail', (json) => InvitationMailJob.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,
 })

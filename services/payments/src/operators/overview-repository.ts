@@ -78,7 +78,7 @@ export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readon
   return rows
 }
 
-/** Counts jobs of a queue of dead jobs, of the merchants of a mode. */
+/** Counts jobs of a queue of dead-letter jobs, of the merchants of a mode. */
 export async function countDeadJobsOf(
   db: Db,
   { schema, queue, mode }: { readonly schema: string; readonly queue: string; readonly mode: MerchantMode },

@@ -1,6 +1,6 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Pools } from '@trestle/database/pools.ts'
-import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant, type WithTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
@@ -69,11 +69,11 @@ function toPaidOut(row: PayOutRow): PaidOut | undefined {
 
 type ClosedPayoutRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
 
-const closeQuery = withOwner(
+const closeQuery = routeByTenant(
   prepare(
     'close_payout',
-    (p: Owned<{ id: string; outcome: 'settled' | 'failed' }>) => sql<ClosedPayoutRow>`
-    SELECT f.verdict, ${columnsOfRow('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.owner}::text, ${p.id}, ${p.outcome}) f`,
+    (p: WithTenant<{ id: string; outcome: 'settled' | 'failed' }>) => sql<ClosedPayoutRow>`
+    SELECT f.verdict, ${columnsOfRow('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.tenant}::text, ${p.id}, ${p.outcome}) f`,
   ),
   ({ id }, find) => find(id),
 )

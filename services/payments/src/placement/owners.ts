@@ -73,9 +73,9 @@ export function createOwners(now: () => Date): (read: QueryPool, name: string) =
  * judges access says so by its verdict, and any other has no row.
  */
 export const readAgain: ReadAgain = {
-  awaitMove: prepare(
+  waitForRebalance: prepare(
     'wait_for_rebalance',
-    (p: { owner: string }) => sql`SELECT ${sql.table('wait_for_rebalance')}(${p.owner})`,
+    (p: { tenant: string }) => sql`SELECT ${sql.table('wait_for_rebalance')}(${p.tenant})`,
   ),
   isMissing: ([row]) => row === undefined || ('verdict' in row && row.verdict === 'not-found'),
 }

@@ -188,9 +188,13 @@ describe('followPlacement', () => {
     await recordState('distributed')
     expect(rows.hasJustMoved()).toBe(false)
     await expect.poll(() => statusOf(create())).toBe(201)
-    expect([rows.isDistributed, rows.batchScope, payments.service.mode().isMoving]).toEqual([true, 'merchant', false])
+    expect([rows.isDistributed, rows.batchScope, payments.service.mode().isRebalancing]).toEqual([
+      true,
+      'merchant',
+      false,
+    ])
     const { id } = await createTestMerchant(payments, member)
-    expect(await payments.service.mode().findOwner?.(payments.service.pools.read, id)).toBe(id)
+    expect(await payments.service.mode().findTenant?.(payments.service.pools.read, id)).toBe(id)
     expect(lines).toEqual([
       'rows are moving to other servers: writes are refused until they are there',
       'rows have moved, writes go on',

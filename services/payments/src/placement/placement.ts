@@ -1,4 +1,4 @@
-import { type DistributionState, followState, isMoving } from '@trestle/citus/notes.ts'
+import { type DistributionState, followState, isRebalancing } from '@trestle/citus/notes.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { overHosts } from '@trestle/database/driver/hosts.ts'
@@ -28,7 +28,7 @@ import { createOwners } from './owners.ts'
 export interface Placement {
   readonly isDistributed: boolean
   /** Finds the merchant of an object before a query on it. Undefined: no query needs it. */
-  readonly findOwner: DatabaseMode['findOwner']
+  readonly findOwner: DatabaseMode['findTenant']
   /** The operations that one call of the SQL function for captures, refunds and voids may contain. */
   readonly batchScope: 'any' | 'merchant'
   readonly takeRows: (db: Db) => TakeRows
@@ -83,14 +83,14 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
   let current = found
   let movedAtMs = Number.NEGATIVE_INFINITY
   const onChange = async (state: DistributionState): Promise<void> => {
-    if (isMoving(state)) {
+    if (isRebalancing(state)) {
       // The statements for distributed databases are plain SQL, so they read tables of both kinds.
-      switchMode({ findOwner: createDistributed(now).findOwner, isMoving: true })
+      switchMode({ findTenant: createDistributed(now).findOwner, isRebalancing: true })
       logger.warn('rows are moving to other servers: writes are refused until they are there')
       return
     }
     current = await locateRows(config, now)
-    switchMode({ findOwner: current.findOwner, isMoving: false })
+    switchMode({ findTenant: current.findOwner, isRebalancing: false })
     movedAtMs = now().getTime()
     logger.info({ distributed: current.isDistributed }, 'rows have moved, writes go on')
     const problem = current.isDistributed ? problemOf(config) : undefined

@@ -3,7 +3,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { createGroupCommit } from '@trestle/database/batches/group-commit.ts'
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
 import type { Credentials, IdempotentRequest } from '../access/caller.ts'
@@ -144,7 +144,7 @@ interface RunOperationsCall extends RateTerms {
 const operationColumns = sql`f.verdict, f.identity_id, f.possible,
       ${transactionColumns({ transaction: '(f.transaction)', amounts: '(f.movement)', instrument: '(f.instrument)' })}`
 
-const runQuery = withOwner(
+const runQuery = routeByTenant(
   prepare(
     'run_operations',
     (p: RunOperationsCall) => sql<OperationRow>`
@@ -154,7 +154,7 @@ const runQuery = withOwner(
   ({ transactionId }, find) => find(transactionId),
   (p) => sql`
     SELECT ${operationColumns}
-    FROM ${sql.table('run_merchant_operations')}(${p.owner}, ${p.operations}, ${p.marginBasisPoints}, ${p.ageDaysMax}) f`,
+    FROM ${sql.table('run_merchant_operations')}(${p.tenant}, ${p.operations}, ${p.marginBasisPoints}, ${p.ageDaysMax}) f`,
 )
 
 /**

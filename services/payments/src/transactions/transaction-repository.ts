@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
@@ -133,20 +133,20 @@ export interface TransactionOwner {
 const selectOwner = (row: RawBuilder<unknown>) =>
   sql<TransactionOwner>`SELECT r.merchant_id AS "merchantId", r.currency FROM (${row}) r`
 
-const ownerQuery = withOwner(
+const ownerQuery = routeByTenant(
   prepare('find_transaction_owner', (p: { id: string }) => selectOwner(rowBelow('transactions', p.id))),
   ({ id }, find) => find(id),
-  (p) => selectOwner(rowOf('transactions', sql`${p.owner}`, p.id)),
+  (p) => selectOwner(rowOf('transactions', sql`${p.tenant}`, p.id)),
 )
 
-const attemptOwnerQuery = withOwner(
+const attemptOwnerQuery = routeByTenant(
   prepare(
     'find_attempt_owner',
     (p: { id: string }) => sql<{ merchantId: string }>`
     SELECT r.merchant_id AS "merchantId" FROM (${rowBelow('attempts', p.id)}) r`,
   ),
   ({ id }, find) => find(id),
-  (p) => sql`SELECT r.merchant_id AS "merchantId" FROM (${rowOf('attempts', sql`${p.owner}`, p.id)}) r`,
+  (p) => sql`SELECT r.merchant_id AS "merchantId" FROM (${rowOf('attempts', sql`${p.tenant}`, p.id)}) r`,
 )
 
 /** The merchant of an attempt, for any caller. Undefined for an unknown id. */

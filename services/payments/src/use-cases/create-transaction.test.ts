@@ -114,7 +114,7 @@ describe('createTransaction', () => {
     expect(north.received.authorizations).toHaveLength(1)
   })
 
-  describe('while the database is away after the answer of the acquirer', () => {
+  describe('while the database is unavailable after the answer of the acquirer', () => {
     const lost = new Error('Connection terminated')
     /** Charges by a process that loses the first end of an attempt, before or after it was written. */
     const createWhileAway = async (key: string, isWritten: boolean) => {

@@ -83,7 +83,7 @@ describe('inquireAttempt', () => {
     reprioritize: unused,
     wake: unused,
     work: unused,
-    retryDead: unused,
+    retryDeadLetterJobs: unused,
     schedule: unused,
     check: unused,
     close: unused,

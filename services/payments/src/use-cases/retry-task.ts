@@ -5,7 +5,7 @@ import { tasks } from '../migrations.ts'
 import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /**
- * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change. Jobs that
+ * Puts the dead-letter jobs of a task back into its queue, for an operator, in the transaction of the change. Jobs that
  * another transaction retries are left to it.
  */
 export async function retryTask(
@@ -14,7 +14,7 @@ export async function retryTask(
 ): Promise<OperatorAnswer> {
   const task = tasks.find((known) => known.name === name) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const retried = await jobs.retryDead(task, trx)
+    const retried = await jobs.retryDeadLetterJobs(task, trx)
     return { answer: { retried }, object: { kind: 'task', id: name }, changes: { retried } }
   })
 }

@@ -1,5 +1,5 @@
 import type { Handler } from '@trestle/jobs/attempt.ts'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
@@ -100,7 +100,7 @@ describe('a mail beyond the limit of its address', () => {
   it('is given up at once when the mail server refuses its recipient for good', async () => {
     const { counted, state, run } = await prepareJob('gina@example.com')
     Object.assign(state, { isLimited: false, isUnknown: true })
-    await expect(run(1)).rejects.toThrow(new DeadJob('the mail server refuses the recipient'))
+    await expect(run(1)).rejects.toThrow(new DeadLetterJob('the mail server refuses the recipient'))
     expect(counted).toEqual(['taken', 'given back'])
   })
 

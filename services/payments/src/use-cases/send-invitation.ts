@@ -5,7 +5,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Pools } from '@trestle/database/pools.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
@@ -65,7 +65,7 @@ export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Prom
       return isRefusedRecipient(error) ? ('refused' as const) : ('failed' as const)
     })
     mails.add(1, { outcome: outcome === 'refused' ? 'failed' : outcome })
-    if (outcome === 'refused') throw new DeadJob(RECIPIENT_REFUSED)
+    if (outcome === 'refused') throw new DeadLetterJob(RECIPIENT_REFUSED)
     if (outcome === 'failed') throw new Error('the mail server did not take the mail')
     if (outcome === 'delayed') throw new Error('the address has had too many invitations')
     return outcome === 'sent' ? 'done' : 'dropped'

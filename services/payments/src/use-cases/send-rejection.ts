@@ -6,7 +6,7 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Pools } from '@trestle/database/pools.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { DeadJob } from '@trestle/jobs/task.ts'
+import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
 import { findExcessDispute } from '../disputes/dispute-repository.ts'
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
@@ -71,7 +71,7 @@ export async function startRejectionMails(deps: RejectionMailDeps, mailer: Maile
       mails.add(1, { outcome: 'failed' })
       // The text of the error is left out, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
-      if (isRefusedRecipient(error)) throw new DeadJob(RECIPIENT_REFUSED)
+      if (isRefusedRecipient(error)) throw new DeadLetterJob(RECIPIENT_REFUSED)
       throw new Error('the mail server did not take the mail')
     }
   })

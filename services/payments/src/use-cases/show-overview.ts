@@ -1,10 +1,10 @@
 import { askHealth, type Health } from '@trestle/common/lifecycle/readiness.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
-import { deadQueue } from '@trestle/jobs/task.ts'
+import { listDeadLetterJobs } from '@trestle/jobs/list-jobs.ts'
+import { deadLetterQueue } from '@trestle/jobs/task.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
+import { readIfAvailable } from '@trestle/service/read-if-available.ts'
 import type { Db } from '../database.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import { tasks } from '../migrations.ts'
@@ -45,10 +45,10 @@ type OverviewDeps = {
 /**
  * The overview of the merchants of a mode (console reference: Overview of payments). It reads over the connections of
  * operators, so that its sums keep no capture waiting.
- * @throws MovingRowsError while rows move to other servers
+ * @throws RebalancingError while rows move to other servers
  */
 export async function showOverview(deps: OverviewDeps, mode: MerchantMode): Promise<Overview> {
-  const [counts, health] = await Promise.all([readUnlessAway(() => countAll(deps, mode)), findHealth(deps)])
+  const [counts, health] = await Promise.all([readIfAvailable(() => countAll(deps, mode)), findHealth(deps)])
   return { counts, health }
 }
 
@@ -60,8 +60,8 @@ async function countAll(
     listDayFigures(db, mode),
     countWaiting(db, mode),
     listDuePayouts(db, mode),
-    countDeadJobsOf(db, { schema, queue: deadQueue(deliveryTask), mode }),
-    listDeadJobs({ db, schema, tasks }),
+    countDeadJobsOf(db, { schema, queue: deadLetterQueue(deliveryTask), mode }),
+    listDeadLetterJobs({ db, schema, tasks }),
   ])
   const byTask = Map.groupBy(dead, ({ task }) => task)
   const deadJobs = [...byTask].map(([task, rows]) => ({ task, count: rows.reduce((sum, { count }) => sum + count, 0) }))
@@ -79,7 +79,7 @@ async function findHealth({ jobs, mailer, operatorDb: db }: OverviewDeps): Promi
 }
 
 async function findRatesHealth(db: OverviewDeps['operatorDb']): Promise<Health> {
-  const rates = await readUnlessAway(() => findImportedRates(db))
+  const rates = await readIfAvailable(() => findImportedRates(db))
   if (rates === undefined) return 'cannot be read'
   return rates.date === null && rates.areNeeded ? 'none were imported' : 'ok'
 }

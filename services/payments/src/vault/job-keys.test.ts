@@ -1,4 +1,4 @@
-import { openPayload, sealPayload } from '@trestle/jobs/attempt.ts'
+import { decryptPayload, encryptPayload } from '@trestle/jobs/attempt.ts'
 import { expect, it } from 'vitest'
 import { createJobKeys } from './vault-keys.ts'
 
@@ -11,7 +11,7 @@ it('opens jobs that an earlier key of the vault encrypted, and encrypts with the
   const keys = createJobKeys({ vaultKeys: [fresh, old] })
   const former = createJobKeys({ vaultKeys: [old] })
   for (const encryptingId of [keys, former]) {
-    expect(await openPayload(keys, await sealPayload(encryptingId, { link: 'x' }))).toEqual({ link: 'x' })
+    expect(await decryptPayload(keys, await encryptPayload(encryptingId, { link: 'x' }))).toEqual({ link: 'x' })
   }
-  await expect(openPayload(former, await sealPayload(keys, {}))).rejects.toThrow('decryption operation failed')
+  await expect(decryptPayload(former, await encryptPayload(keys, {}))).rejects.toThrow('decryption operation failed')
 })

@@ -1,5 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
-import type { SealKeys } from '@trestle/jobs/attempt.ts'
+import type { PayloadKeys } from '@trestle/jobs/attempt.ts'
 
 /** A key that encrypts card data (AES-256). Every value that it encrypts begins with its id, one byte. */
 export interface VaultKey {
@@ -48,7 +48,7 @@ export interface JobKeySources {
 }
 
 /** The keys that encrypt jobs with a secret, such as the link of an invitation. */
-export function createJobKeys({ vaultKeys: [first, ...others] }: JobKeySources): SealKeys {
+export function createJobKeys({ vaultKeys: [first, ...others] }: JobKeySources): PayloadKeys {
   const derive = (from: Pick<VaultKey, 'key'>) => deriveKey(from, 'job/payload').export()
   return [derive(first), ...others.map(derive)]
 }

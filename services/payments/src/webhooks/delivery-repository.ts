@@ -1,4 +1,4 @@
-import { deadQueue } from '@trestle/jobs/task.ts'
+import { deadLetterQueue } from '@trestle/jobs/task.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { HIGHEST, LOWEST, ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
@@ -132,7 +132,7 @@ interface Source {
 }
 
 const DEAD: Source = {
-  name: deadQueue(deliveryTask),
+  name: deadLetterQueue(deliveryTask),
   columns: sql`'failed' AS status, j.source_retry_count + 1 AS attempts, j.created_on AS "lastAttempt",
     NULL::timestamptz AS "nextAttempt", j.source_output ->> 'message' AS failure`,
   notes: sql`j.source_output -> 'notes'`,

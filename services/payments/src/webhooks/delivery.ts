@@ -13,12 +13,12 @@ export interface DeliveryJob {
 
 const DAY_SECONDS = 86_400
 
-/** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
+/** When the delivery of a dead-letter job was sent to the queue. SQL that lists and their indexes share. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
 /** The id of the first job. A job that follows a dead one has it too. */
 export const ROOT_ID = 'coalesce(source_root_id, id)'
 /**
- * Whether nobody has put a dead job back. The indexes of dead jobs have this condition, and PostgreSQL learns by
+ * Whether nobody has put a dead-letter job back. The indexes of dead-letter jobs have this condition, and PostgreSQL learns by
  * them that it holds for nearly all.
  */
 export const IS_DEAD = "state = 'created'"
@@ -53,16 +53,16 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
       columns: `(${OUTCOME}), created_on, ${ROOT_ID}, (data ->> 'merchantId'), (data ->> 'webhookId')`,
       where: HAS_ENDED,
     },
-    { name: 'webhook_delivery_dead_idx', of: 'dead jobs', columns: FIRST_CREATED, where: IS_DEAD },
+    { name: 'webhook_delivery_dead_idx', of: 'dead-letter jobs', columns: FIRST_CREATED, where: IS_DEAD },
     {
       name: 'webhook_delivery_dead_merchant_idx',
-      of: 'dead jobs',
+      of: 'dead-letter jobs',
       columns: `(data ->> 'merchantId'), ${FIRST_CREATED}, ${ROOT_ID}`,
       where: IS_DEAD,
     },
     {
       name: 'webhook_delivery_dead_webhook_idx',
-      of: 'dead jobs',
+      of: 'dead-letter jobs',
       columns: `(data ->> 'webhookId'), ${FIRST_CREATED}, ${ROOT_ID}`,
       where: IS_DEAD,
     },

@@ -1,6 +1,6 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Pools } from '@trestle/database/pools.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, routeByTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
@@ -178,7 +178,7 @@ type DeliveryColumns = (EventColumns | { readonly id: null }) & {
   readonly is_disabled: boolean
 }
 
-const findQuery = withOwner(
+const findQuery = routeByTenant(
   prepare(
     'find_delivery',
     (p: DeliveryJob) => sql<DeliveryColumns>`

@@ -1,7 +1,7 @@
 import { askHealth } from '@trestle/common/lifecycle/readiness.ts'
 import { pingDatabase } from '@trestle/database/connect.ts'
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
+import { readIfAvailable } from '@trestle/service/read-if-available.ts'
 import { z } from 'zod'
 import { countInventory, OverviewView } from '../../operators/overview-repository.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
@@ -28,7 +28,7 @@ export class Default extends OperatorController {
   async GET(...[{ below }]: Args<typeof Default.GET>): Promise<RawJson> {
     const { names, db, jobs } = this.application.context
     const [counts, database, queue] = await Promise.all([
-      readUnlessAway(() => this.readLagging((lagging) => countInventory(lagging, names, below))),
+      readIfAvailable(() => this.readLagging((lagging) => countInventory(lagging, names, below))),
       askHealth(() => pingDatabase(db), 'does not answer'),
       askHealth(() => jobs.check(), 'does not work on jobs'),
     ])

@@ -129,7 +129,7 @@ describe('GET /operator/deliveries/:deliveryId', () => {
       id,
       [200, { delivery: { ...dead, attempts: 13 }, event: expect.any(Object), attempts: [attempt, attempt] }],
     ])
-    await payments.deps.jobs.retryDead(deliveryTask)
+    await payments.deps.jobs.retryDeadLetterJobs(deliveryTask)
     const [cancelled] = await waitForStatuses(world, failed, ['cancelled'])
     expect(cancelled?.id).toBe(id)
   })

@@ -37,7 +37,7 @@ const retry = (task: string, key: string = randomUUID()) =>
   })
 
 describe('POST /operator/tasks/:task/retry', () => {
-  it('201: puts the dead jobs of one task back, and records who did it', async () => {
+  it('201: puts the dead-letter jobs of one task back, and records who did it', async () => {
     await addDeadJobs('payout', 3)
     await addDeadJobs('clean_up', 1)
     expect(statusAndBody(await retry('payout', 'first'))).toEqual([201, { retried: 3 }])

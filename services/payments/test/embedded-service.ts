@@ -1,5 +1,5 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import type { Neighbour } from '@trestle/testing/neighbour.ts'
+import type { EmbeddedService } from '@trestle/testing/embedded-service.ts'
 import { buildApp } from '../src/app.ts'
 import { otherCommands } from '../src/commands/other-commands.ts'
 import { startWork, stopWork } from '../src/commands/serve.ts'
@@ -9,7 +9,7 @@ import { migrateToLatest } from '../src/migrations.ts'
 import { openPaymentsTelemetry } from '../src/open-telemetry.ts'
 
 /** Payments, for tests of another service. */
-export const neighbour: Neighbour = {
+export const embeddedService: EmbeddedService = {
   migrate: (settings) => migrateToLatest(loadPaymentsConfig(settings)),
   open: async (settings) => {
     const config = loadPaymentsConfig(settings)

@@ -1,5 +1,5 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import type { Neighbour } from '@trestle/testing/neighbour.ts'
+import type { EmbeddedService } from '@trestle/testing/embedded-service.ts'
 import { buildApp } from '../src/app.ts'
 import { runWorkAlone } from '../src/audit/audit-log.ts'
 import { BY_COMMAND, getUserId } from '../src/commands/operator-deps.ts'
@@ -13,7 +13,7 @@ import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
 /** Auth, for tests of another service. */
-export const neighbour: Neighbour = {
+export const embeddedService: EmbeddedService = {
   migrate: (settings) => migrateToLatest(loadAuthConfig(settings)),
   open: async (settings) => {
     const config = loadAuthConfig(settings)

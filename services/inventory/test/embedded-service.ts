@@ -1,6 +1,6 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
-import type { Neighbour } from '@trestle/testing/neighbour.ts'
+import type { EmbeddedService } from '@trestle/testing/embedded-service.ts'
 import { buildApp } from '../src/app.ts'
 import { otherCommands } from '../src/commands/other-commands.ts'
 import { loadInventoryConfig } from '../src/config.ts'
@@ -10,7 +10,7 @@ import { openInventoryTelemetry } from '../src/open-telemetry.ts'
 import { startImports } from '../src/use-cases/run-import.ts'
 
 /** Inventory, for tests of another service. */
-export const neighbour: Neighbour = {
+export const embeddedService: EmbeddedService = {
   migrate: (settings) => migrateUp(migrateOptions(loadInventoryConfig(settings))),
   open: async (settings) => {
     const config = loadInventoryConfig(settings)
