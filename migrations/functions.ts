@@ -4,7 +4,6 @@ import { readdir, readFile } from 'node:fs/promises'
 import { fragmentText, includeFragments, type ReadFragment } from './fragments.ts'
 import { localName, type Names } from './migration.ts'
 
-/** A SQL function of a service, as its file has it. */
 export interface FunctionFile {
   /** The name of the file and of the function, without the prefix of DB_NAMESPACE: `refresh_session`. */
   readonly name: string

@@ -17,5 +17,4 @@ export const inventoryMigrations: MigrationSources = {
   '0012-create-operator-imports': inFile(() => import('./inventory/0012-create-operator-imports.ts')),
 }
 
-/** The SQL functions of the inventory service. */
 export const inventoryFunctions: FunctionFiles = functionsIn(new URL('./inventory/functions/', import.meta.url))

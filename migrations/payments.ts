@@ -41,7 +41,6 @@ export const paymentsMigrations: MigrationSources = {
   '0036-create-registration': inFile(() => import('./payments/0036-create-registration.ts')),
 }
 
-/** The SQL functions of the payments service, as their files have them. */
 export const paymentsFunctions: FunctionFiles = functionsIn(new URL('./payments/functions/', import.meta.url))
 
 /** The fragments of these functions, for queries of the service. */

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { titledCallsOf } from './asvs/test-tags.ts'
 
-/** A test in one version of a file. */
 export interface TitledTest {
   readonly path: string
   /** The title, after the titles of the `describe`s around it: `POST /token > 400: refuses …`. */
@@ -22,11 +21,9 @@ export interface Step {
 
 interface Removal {
   readonly test: TitledTest
-  /** Hash and subject of the commit that removed it. */
   readonly commit: string
 }
 
-/** The fate of the tests between two commits. */
 export interface TitleHistory {
   readonly removed: readonly Removal[]
   readonly renamed: readonly (readonly [before: TitledTest, after: TitledTest])[]

@@ -26,7 +26,6 @@ const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})\\((?:${[...PRODUCTS, ...PART
 const SUBJECT_LENGTH_MAX = 72
 /** Eight words or more, and a full stop: `No statement changes.` gives no reason. */
 const SENTENCE = /(?:[^\s.]\S*(?<!\.)\s+){7}\S+\.(?:\s|$)/
-/** A note of the author, such as `Work in progress: tests have not run yet.` */
 const UNFINISHED = /\b(?:work in progress|wip)\b/i
 /** `Co-authored-by: …` and the like. */
 const TRAILER = /^[A-Z][a-z]+(-[a-z]+)+: .*$/gm

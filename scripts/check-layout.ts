@@ -22,7 +22,6 @@ import { uncheckedInput } from './layout/unchecked-input.ts'
 import { urlFiles } from './layout/url-files.ts'
 import { useCaseHttp } from './layout/use-case-http.ts'
 
-/** Every rule of layout that a program checks. */
 export const rules: readonly Rule[] = [
   urlFiles,
   useCaseHttp,

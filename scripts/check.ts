@@ -70,7 +70,6 @@ async function runTests(): Promise<{ readonly result: StepResult; readonly summa
   }
 }
 
-/** One program of the check. */
 interface Step {
   readonly name: string
   readonly command: string

@@ -31,7 +31,6 @@ interface Measures {
   readonly longFunctions: number
 }
 
-/** The measures of the TypeScript below some folders. */
 export function measure(tree: SourceTree, ...folders: readonly string[]): Measures {
   const files = productionFiles(tree, ...folders)
   const lengths = files.map(({ text }) => text.split('\n').length - 1)
@@ -120,7 +119,6 @@ export function actsOf(
   return { acts, closures }
 }
 
-/** The report about a tree. */
 export function report(tree: SourceTree): string {
   const areas: readonly (readonly [name: string, ...folders: readonly string[]])[] = [
     ...serviceNames(tree).map((service) => [service, `services/${service}`] as const),
@@ -179,7 +177,6 @@ function pad(cell: string | number): string {
   return `${cell}`.padStart(15)
 }
 
-/** Reads the sources of a commit. */
 function readCommit(root: string, commit: string): SourceTree {
   const folder = mkdtempSync(join(tmpdir(), 'measures-'))
   try {

@@ -17,7 +17,6 @@ Sets the version everywhere, dates the changelog, commits and tags. Without a ve
   --base URL                 with --notes: where relative links of the section begin
   --help                     print this text`
 
-/** The input of a release. */
 export interface ReleaseOptions {
   /** Absolute path of a clean checkout. */
   readonly root: string
@@ -26,13 +25,11 @@ export interface ReleaseOptions {
   readonly now: Date
 }
 
-/** A release that passed all checks. */
 export interface ReleasePlan {
   readonly root: string
   readonly current: string
   readonly version: string
   readonly tag: string
-  /** The whole changelog, with its section dated. */
   readonly changelog: string
   /** The text of the release. */
   readonly notes: string

@@ -1,9 +1,7 @@
 import { parse } from 'yaml'
 import { z } from 'zod'
 
-/** The services that the requirements apply to. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
-/** The name of a service that the requirements apply to. */
 export type Service = (typeof SERVICES)[number]
 /** A program with tagged tests. The console is not judged: the page lists what its tests show. */
 export type Program = Service | 'console'
@@ -28,7 +26,6 @@ const Chapters = z.array(
 /** `outside`: the whole chapter does not apply to the service, and the page says so once. */
 export type ServiceStanding = z.infer<typeof Standing> | 'outside'
 
-/** A requirement with the standing of each service. */
 export interface Requirement {
   readonly id: string
   readonly level: z.infer<typeof Level>

@@ -69,7 +69,6 @@ function isNone(standing: ServiceStanding): boolean {
   return typeof standing === 'string' ? standing === 'outside' : 'notApplicable' in standing
 }
 
-/** The pages that requirements are documented on, with their headings. */
 export function listDocuments(
   chapters: readonly Chapter[],
 ): readonly { readonly file: string; readonly anchor: string }[] {

@@ -50,7 +50,6 @@ const DATASOURCE = { type: 'prometheus', uid: 'prometheus' }
 const COLUMNS = 3
 const [WIDTH, HEIGHT] = [8, 8]
 
-/** The JSON that Grafana loads. */
 export function toGrafana({ uid, title, sections }: Dashboard): object {
   let id = 0
   let y = 0

@@ -2,7 +2,6 @@ import type { Argument, Expression, Node } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { commentsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
-/** The catalogue of a service. */
 const CATALOGUE = /^services\/[^/]+\/src\/([a-z]+-)*errors\.ts$/
 /** The catalogue of a service, and files whose texts no client of HTTP reads: settings, and commands with their input files. */
 const EXEMPT = /^services\/[^/]+\/src\/(errors\.ts|[a-z-]+-errors\.ts|config\.ts|config\/|commands\/|seed\/)/

@@ -5,7 +5,6 @@ import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 const SERVICE_README = /^services\/[^/]+\/README\.md$/
 /** A path in backticks: a folder with `/` at its end, or a file. A pattern such as `*.ts` is not a path. */
 const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.(?:ts|sql|md|json)))`/g
-/** Documents that name files of an application of the reader. */
 const OF_READERS = new Set([
   'docs/quick-start/reserve-stock.md',
   'docs/reference/endpoints.md',

@@ -14,7 +14,6 @@ const PARAMETER = /\{\{:[^}]*\}\}/g
 const ONE_STATEMENT = /^CREATE\b[^;$]*\$\$(?:(?!\$\$).)*\$\$;$/is
 const CREATED_BY_NUMBER = /\bFUNCTION\s+\$\{names\.id\('([a-z0-9_]+)'\)\}/gi
 
-/** The SQL files of one service. */
 interface Functions {
   readonly service: string
   readonly functions: readonly SourceFile[]

@@ -7,7 +7,6 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>
 
 const graphs = new WeakMap<SourceTree, ImportGraph>()
 
-/** Finds who imports whom in the whole tree, tests and examples included. */
 export function graphOf(tree: SourceTree): ImportGraph {
   const known = graphs.get(tree)
   if (known !== undefined) return known

@@ -20,7 +20,6 @@ const Dashboard = z.object({
 const Alert = z.object({ alert: z.string(), expr: z.string(), annotations: z.object({ runbook: z.string() }) })
 const Rules = z.object({ groups: z.array(z.object({ rules: z.array(Alert) })) })
 
-/** An expression and its place. */
 interface Written {
   readonly path: string
   readonly what: string
@@ -77,7 +76,6 @@ function problemsOf({ path, what, expr }: Written, metrics: readonly DocumentedM
   ]
 }
 
-/** A metric that an expression reads, and the labels that its selector names. */
 interface Selector {
   readonly metric: string
   readonly labels: readonly string[]
@@ -144,7 +142,6 @@ function problemOf({ name, type, owner, path, line }: Instrument, documented: re
   return []
 }
 
-/** A metric as the code makes it. */
 interface Instrument {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'

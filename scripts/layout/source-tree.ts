@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A text file of the repository. */
 export interface SourceFile {
   /** From the root, with `/`: `services/auth/src/app.ts`. */
   readonly path: string
@@ -10,7 +9,6 @@ export interface SourceFile {
 
 /** The files that the layout rules read. */
 export interface SourceTree {
-  /** Absolute path of the root. */
   readonly root: string
   /** In the order of their paths. */
   readonly files: readonly SourceFile[]
@@ -70,7 +68,6 @@ export function productionFiles(tree: SourceTree, ...folders: readonly string[])
   )
 }
 
-/** The services by the names of their folders. */
 export function serviceNames(tree: SourceTree): readonly string[] {
   const names = tree.files.flatMap(({ path }) => /^services\/([^/]+)\/src\//.exec(path)?.[1] ?? [])
   return [...new Set(names)]

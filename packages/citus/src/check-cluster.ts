@@ -8,7 +8,6 @@ import { readState, undoUnfinished } from './notes.ts'
 import { type DistributionTarget, tablesOf } from './placement.ts'
 import { listLazyCommits } from './servers.ts'
 
-/** A finding about the cluster: a problem, or an observation. */
 interface ClusterFinding {
   readonly name: string
   readonly isGood: boolean
@@ -228,7 +227,6 @@ function mebibytes(bytes: number): string {
   return `${Math.ceil(bytes / 2 ** 20)} MiB`
 }
 
-/** The user who owns the tables of a service. */
 interface SchemaOwner {
   readonly name: string
   /** Whether Citus has made the user on every server. */

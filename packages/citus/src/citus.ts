@@ -17,7 +17,6 @@ export async function findCitus(db: QueryExecutorProvider): Promise<string | und
   return rows[0]?.extversion
 }
 
-/** Whether any table of the service is distributed. */
 export async function isDistributed(db: QueryExecutorProvider, names: Pick<Names, 'schema'>): Promise<boolean> {
   if ((await findCitus(db)) === undefined) return false
   const { rows } = await sql<{ exists: boolean }>`

@@ -50,7 +50,6 @@ export interface DistributeOptions extends MigrateOptions {
   readonly column: string
   /** Longest wait of the service for a lock, on every server. */
   readonly lockTimeoutMs: number
-  /** The name by which processes of the service present themselves to a server. */
   readonly applicationName: string
 }
 
@@ -128,7 +127,6 @@ export interface DistributionStep {
   readonly statements: readonly string[]
 }
 
-/** A database, and its intended placement. */
 interface Distribution {
   readonly names: Names
   readonly target: DistributionTarget

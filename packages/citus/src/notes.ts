@@ -29,7 +29,6 @@ export async function readState(db: QueryExecutorProvider, names: Names): Promis
   return isState(state) ? state : 'plain'
 }
 
-/** Whether rows move between servers. */
 export function isRebalancing(state: DistributionState): boolean {
   return state === 'distributing' || state === 'undoing'
 }

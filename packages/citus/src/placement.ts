@@ -5,7 +5,6 @@ import { type QueryExecutorProvider, sql } from 'kysely'
 import { findCitus, literal, qualified, runOnWorkers } from './citus.ts'
 import { listNotes, type NotedObject } from './notes.ts'
 
-/** A table as Citus knows it. */
 interface PlacedTable {
   readonly name: string
   /**
@@ -66,7 +65,6 @@ export async function listPlacedTables(
   )
 }
 
-/** Whether a table is where the target wants it. */
 export function isPlaced(
   placed: ReadonlyMap<string, PlacedTable>,
   { tables, column, anchor }: DistributionTarget,
@@ -220,7 +218,6 @@ async function listPlacedFunctions(db: QueryExecutorProvider, names: Names): Pro
   }))
 }
 
-/** A foreign key of a table of the service. */
 interface ForeignKey extends NotedObject {
   readonly table: string
   readonly drop: string

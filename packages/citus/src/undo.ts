@@ -124,7 +124,6 @@ async function listHeld(db: QueryExecutorProvider, names: Names): Promise<readon
   ]
 }
 
-/** The types that contain rows of a table. */
 async function listRowTypes(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
   const { rows } = await sql<{ name: string; definition: string }>`
     SELECT format('%I.%I', ${names.schema}::text, c.relname) AS name,

@@ -1,7 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import { isLostConflict } from './unavailable.ts'
 
-/** How often work is repeated. */
 const TIMES_MAX = 5
 
 /**

@@ -14,14 +14,12 @@ import {
 import { createPools, type DatabaseMode, type Pools } from './pools.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 
-/** An open database of a service. */
 export interface Database<Tables> {
   /**
    * For queries that are not hot, and for transactions. In a cluster they run on the coordinator. Table names
    * are plain: schema and prefix are added.
    */
   readonly db: Kysely<Tables>
-  /** For prepared queries. */
   readonly pools: Pools
   /**
    * Uses a connection of its own, so that health checks do not wait behind requests. In a cluster it leads to

@@ -40,7 +40,6 @@ export interface DatabaseConfig {
   readonly names: Names
   /** Tells whose a connection is, in `pg_stat_activity`. */
   readonly applicationName: string
-  /** Connections of the write pool. */
   readonly poolSize: number
   /** The role that the service takes on connecting (`SET ROLE`). Undefined: the user of the URL. */
   readonly role?: string | undefined
@@ -180,7 +179,6 @@ export function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: Post
   })
 }
 
-/** Ends a pool and its query builder. */
 export async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy()
   // Kysely ends the pool only if it has used it. The write pool uses the pool without Kysely.

@@ -121,7 +121,7 @@ export function createPools<Tables>({
  * compiled at each call and are not prepared.
  * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
  * @param tenant the tenant of all rows of the queries, for a database that may be distributed: nobody looks for the tenant, and the
- * queries run in their form with an tenant, which holds for one server too. Undefined: they run in their plain form
+ * queries run in their form with a tenant, which holds for one server too. Undefined: they run in their plain form
  */
 export function transactionPools<Tables>(transaction: Transaction<Tables>, tenant?: string): Pools {
   const pool = queryPoolOf(
@@ -150,7 +150,7 @@ type Ask<Given extends object = object> = <Input extends object, Row>(
   input: Given,
 ) => Promise<Row[]>
 
-/** The function that repeats a read that finds nothing of an tenant. */
+/** The function that repeats a read that finds nothing of a tenant. */
 interface Again {
   readonly isMissing: (rows: readonly object[]) => boolean
   readonly ask: Ask<{ readonly tenant: string }>
@@ -248,7 +248,7 @@ function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
 }
 
 /**
- * Repeats reads where rows may move to other servers. A read that finds nothing of an tenant runs again, once the server that it
+ * Repeats reads where rows may move to other servers. A read that finds nothing of a tenant runs again, once the server that it
  * asked knows where the rows are. While a move ends, a read may look at the old place.
  */
 export interface ReadAgain {
@@ -258,7 +258,7 @@ export interface ReadAgain {
   readonly isMissing: (rows: readonly object[]) => boolean
 }
 
-/** Serializes the reads of an tenant. */
+/** Serializes the reads of a tenant. */
 type SerializeRead = <Rows>(tenant: string, read: () => Promise<Rows>) => Promise<Rows>
 
 /**

@@ -16,7 +16,7 @@ export interface PreparedQuery<Input, Row> {
 
 /**
  * Finds the tenant of an object of a distributed database, by a name of the object. Empty when it has no tenant: functions of a
- * distributed database are always called with an tenant (decision 36).
+ * distributed database are always called with a tenant (decision 36).
  */
 export type FindTenant = (name: string) => Promise<string>
 
@@ -66,7 +66,6 @@ export function prepareOnCoordinator<Input extends object, Row, Tables = unknown
   return { ...prepare(name, build), onCoordinator: true }
 }
 
-/** The text of a prepared query, and how an input becomes its values. */
 export interface CompiledPreparedQuery {
   readonly name: string
   readonly text: string

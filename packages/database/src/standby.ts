@@ -1,7 +1,6 @@
 import type { Rows, Statement } from './driver/statement-query.ts'
 import { isStatementTimeout } from './unavailable.ts'
 
-/** The address of a standby, and how far it may be behind. */
 export interface StandbyConfig {
   /** `postgres://…` */
   readonly url: string
@@ -11,7 +10,6 @@ export interface StandbyConfig {
   readonly onChange: (isUsed: boolean, lagMs: number | undefined) => void
 }
 
-/** The lag of a standby, and the number of reads that it has served. */
 export interface StandbyState {
   /** How far the standby is behind; undefined: not known yet. */
   readonly lagMs: number | undefined

@@ -4,7 +4,6 @@ import { NO_LIMITS, underSettings } from './driver/session-settings.ts'
 
 /** How long to wait for a database, in milliseconds, and the listener for failed attempts. */
 interface WaitOptions {
-  /** How long to try. */
   readonly timeoutMs: number
   /** Called at the first failure, so that the operator sees the cause at once. */
   readonly onWaiting: (error: Error) => void

@@ -19,7 +19,6 @@ export interface Runtime {
 }
 
 const machine = `${process.platform}-${process.arch}`
-/** The runtimes that the packed package is tried on. */
 export const runtimes: readonly Runtime[] = [
   ...['20.20.2', '22.23.3', '24.21.0'].map((version) => ({
     name: `Node ${version}`,

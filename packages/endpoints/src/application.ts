@@ -174,7 +174,6 @@ function neverThrowing(log: Log): Log {
   }
 }
 
-/** The answer while the controllers cannot be loaded. */
 const unavailable: Answer = {
   status: 500,
   headers: ['content-type', 'application/json; charset=utf-8'],

@@ -8,7 +8,6 @@ import type { RouteTable } from './routing/table.ts'
 export interface Core {
   readonly application: ControllerApplication
   readonly settings: Settings
-  /** The current table. A reload replaces it. */
   table: RouteTable
   readonly listeners: Listeners
   readonly log: ErrorLog

@@ -1,7 +1,6 @@
 import type { EndpointRequest } from './request/endpoint-request.ts'
 import type { ErrorLog } from './request/incoming.ts'
 
-/** The events of an application, with the arguments of their listeners. */
 export interface ApplicationEvents {
   /** The controllers are loaded, or reloaded. The first requests wait for these listeners. */
   ready: []

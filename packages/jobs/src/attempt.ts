@@ -28,9 +28,7 @@ export interface JobAttempt {
 /** Does one job. @throws DeadLetterJob when no later attempt could succeed. After any other error it is tried again */
 export type Handler<Payload> = (payload: Payload, job: JobAttempt) => Promise<Outcome>
 
-/** The rules of a service for all attempts. */
 export interface AttemptConfig {
-  /** The schema of the queue. */
   readonly schema: string
   /** Keys of 32 bytes for the payloads of encrypted tasks. The first one encrypts, all of them decrypt. */
   readonly payloadKeys: PayloadKeys
@@ -151,7 +149,6 @@ export class RetryLater extends Error {
   }
 }
 
-/** The payload of an encrypted task as the table of the queue has it. */
 interface EncryptedPayload {
   readonly sealed: string
 }

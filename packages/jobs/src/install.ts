@@ -10,7 +10,6 @@ import { type AnyTask, deadLetterQueue, type JobIndex } from './task.ts'
 
 /** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
-  /** A connection that may create schemas. */
   readonly url: string
   /** The schema of the queue, for example `auth_jobs`. */
   readonly schema: string

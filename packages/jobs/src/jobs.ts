@@ -55,7 +55,6 @@ export interface Jobs {
   run(task: AnyTask, id: string, attempt: () => Promise<Outcome>): Promise<Outcome>
   /** Makes a job that a SQL function writes into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
-  /** Adds prepared jobs of one task. */
   insert(trx: JobTransaction, task: string, entries: readonly Omit<OutboxEntry, 'task'>[]): Promise<void>
   /** Takes jobs of a task as soon as they are committed: at most eight at once, or as many as its `groups` say. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
@@ -360,7 +359,6 @@ class GroupWorker<Data extends object> {
     return [...this.#running.keys()].map(attemptOf)
   }
 
-  /** Reports an error in place of throwing it. */
   async #reporting<T>(work: Promise<T>): Promise<T | undefined> {
     try {
       return await work

@@ -4,7 +4,6 @@ import { type AnyTask, deadLetterQueue } from './task.ts'
 /** Dead-letter jobs of one task, for the same reason. */
 export interface DeadLetterJobs {
   readonly task: string
-  /** The message of the error of the last attempt. */
   readonly reason: string
   readonly count: number
   readonly lastAt: Date
@@ -22,7 +21,6 @@ export interface WaitingJobs {
 interface Queues {
   /** The database of the service, whatever its tables are. */
   readonly db: QueryExecutorProvider
-  /** The queue's own schema. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }
@@ -64,7 +62,6 @@ export async function listDeadLetterJobs({ db, schema, tasks }: Queues): Promise
   return rows.map((row) => ({ ...row, lastAt: new Date(row.lastAt) }))
 }
 
-/** Lists the jobs that wait or run, by task and state. */
 export async function listWaitingJobs({ db, schema, tasks }: Queues): Promise<readonly WaitingJobs[]> {
   const { rows } = await sql<WaitingJobs>`
     SELECT name AS task, CASE state::text WHEN 'created' THEN 'waiting' WHEN 'active' THEN 'running' ELSE 'retry' END AS state,

@@ -5,7 +5,6 @@ import { type AnyTask, deadLetterQueue } from './task.ts'
 interface Queues {
   /** The database of the service, whatever its tables are. */
   readonly db: QueryExecutorProvider
-  /** The schema of the queue. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }

@@ -47,7 +47,6 @@ export interface OutboxOptions {
  */
 export type TakeRows = (trx: JobTransaction, limit: number, left: readonly string[]) => Promise<TakenRows>
 
-/** Rows that were taken, and their jobs. */
 export interface TakenRows {
   readonly rows: number
   readonly entries: readonly OutboxEntry[]

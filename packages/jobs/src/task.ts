@@ -1,10 +1,8 @@
 /** How a kind of background work is retried. The delay doubles from `firstDelaySeconds` up to `delaySecondsMax`. */
 export interface TaskOptions {
-  /** How many attempts may follow the first one. */
   readonly retryLimit: number
   readonly firstDelaySeconds: number
   readonly delaySecondsMax: number
-  /** How long an attempt may take. */
   readonly timeoutSeconds: number
   /** For jobs that mostly wait for other servers, and whose groups have a fair share. Its handler throws no `DeadLetterJob`. */
   readonly groups?: Groups
@@ -46,11 +44,10 @@ export interface AnyTask extends TaskOptions {
 export interface Task<Payload extends object> extends AnyTask {
   /** Only a type, so that `send` and `work` agree on the payload. */
   readonly payload?: Payload
-  /** Reads the JSON of a decrypted payload. Only a encrypted task has it. */
+  /** Reads the JSON of a decrypted payload. Only an encrypted task has it. */
   readonly read?: ReadPayload<Payload>
 }
 
-/** A kind of background work with encrypted payloads. */
 interface EncryptedTask<Payload extends object> extends Task<Payload> {
   readonly read: ReadPayload<Payload>
 }

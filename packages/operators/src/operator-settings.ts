@@ -41,7 +41,6 @@ export function operatorRule(prefix: string): Rule<OperatorValues> {
   }
 }
 
-/** The keys and access tokens that make a caller an operator. */
 export interface OperatorConfig {
   readonly keys: readonly OperatorKey[]
   readonly tokens: OperatorTokenRules

@@ -4,7 +4,6 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import { findOperatorKey, type OperatorKey } from './operator-keys.ts'
 import { lowerRole, type OperatorRole } from './operator-roles.ts'
 
-/** The user behind an operator's request, as auth knows them. */
 export interface OperatorActor {
   /** `sub` of the token: a user of auth. */
   readonly id: string
@@ -34,10 +33,8 @@ export class UnverifiableTokenError extends Error {
   override readonly name = 'UnverifiableTokenError'
 }
 
-/** A request, as a server has read it. */
 export interface OperatorRequest {
   readonly headers: IncomingHttpHeaders
-  /** The address of the client. */
   readonly ip: string
 }
 

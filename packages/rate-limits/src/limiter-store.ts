@@ -5,7 +5,6 @@ import type { Redis } from 'ioredis'
 import { CompiledQuery, sql } from 'kysely'
 import { type RateLimiterAbstract, RateLimiterPostgres, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 
-/** A fixed window of a limiter. */
 export interface Window {
   /** Uses that a key has in a window. */
   readonly points: number
@@ -41,7 +40,6 @@ export interface OpenLimiterStore {
 /** The place where counts are kept: in the memory of each process, in PostgreSQL or in Redis. */
 export interface LimiterStoreSettings {
   readonly store: 'memory' | 'postgres' | 'redis'
-  /** Required for `redis`. */
   readonly redisUrl: string | undefined
 }
 

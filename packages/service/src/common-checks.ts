@@ -6,7 +6,6 @@ import { isSameDatabase, takeRoleOnce } from '@trestle/database/wait-for-databas
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { findPooler } from './prepare-database.ts'
 
-/** The input of the checks of every service: its settings and its database. */
 export interface CommonNeeds {
   /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
   readonly program: string

@@ -1,6 +1,5 @@
 import { createLogger, type LoggerConfig, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 
-/** The members of an error of PostgreSQL that contain whole rows. */
 const ROW_PATHS = ['err.detail', 'err.where']
 
 /**

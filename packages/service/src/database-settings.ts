@@ -27,7 +27,6 @@ function lagMax(): Setting<number> {
   })
 }
 
-/** Settings of the connection to PostgreSQL. */
 export const databaseSettings = {
   MIGRATION_DATABASE_URL: databaseUrl()
     .optional()
@@ -101,7 +100,6 @@ export interface DatabaseSettings {
   readonly connectTimeoutMs: number
 }
 
-/** Returns what the settings say of the database and its standby. */
 export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
   return {
     url: values.DATABASE_URL,

@@ -4,7 +4,6 @@ import { connectOnce, keepsSettings, waitForDatabase } from '@trestle/database/w
 
 /** The database of a service at its start. Times are in milliseconds. */
 export interface PrepareDatabaseOptions extends ServiceConnection {
-  /** How long to wait for the database. */
   readonly connectTimeoutMs: number
   /** Finds what is wrong with the database before anything of it is read. */
   readonly findProblem?: (() => Promise<Error | undefined>) | undefined
@@ -48,7 +47,6 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
   if (pooler) throw pooler
 }
 
-/** How a service reaches its database. */
 interface ServiceConnection {
   /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
   readonly program: string

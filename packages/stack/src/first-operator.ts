@@ -7,9 +7,7 @@ import type { StackStatus } from './status/stack-status.ts'
 /** The place in which the first operator is made: a running stack, its checkout and its settings. */
 export interface OperatorPlace {
   readonly status: StackStatus
-  /** The checkout. */
   readonly root: string
-  /** The folder with the settings of auth. */
   readonly dataDirectory: string
 }
 

@@ -23,7 +23,6 @@ interface StartedService {
   readonly child: Child
 }
 
-/** The input of a start of the services. */
 interface ServiceGroupOptions extends SharedSettings {
   readonly say: (line: string) => void
   readonly stop: AbortSignal
@@ -160,7 +159,6 @@ function isEveryAddress(host: string): boolean {
 
 /** How to restart a service whenever its sources change. */
 interface WatchedOptions {
-  /** Starts the service again. */
   readonly start: () => Promise<Child>
   /** Resolves when the service is ready. Rejects with a StackFailure when it has ended, or is late. */
   readonly waitUntilReady: (child: Child) => Promise<void>
@@ -271,7 +269,6 @@ export interface SourceWatch {
 
 /** The sources to watch, and the function that is called when they change. */
 interface SourceWatchOptions {
-  /** The checkout. */
   readonly root: string
   readonly services: readonly string[]
   /** Called for a service with the files that it loads and that have changed: paths below the root. */
@@ -348,7 +345,6 @@ function watchedFolders(root: string, service: string): readonly string[] {
   return [...found].map((folder) => (existsSync(join(root, folder, 'src')) ? `${folder}/src` : folder))
 }
 
-/** The folders of the packages that services may depend on, by name. */
 function readPackages(root: string): ReadonlyMap<string, string> {
   const below = existsSync(join(root, 'packages')) ? readdirSync(join(root, 'packages')) : []
   const folders = ['migrations', ...below.map((name) => `packages/${name}`)]

@@ -13,7 +13,6 @@ interface EndedCommand {
   readonly stderr: string
 }
 
-/** A process that runs one command after another. */
 export interface CommandServer {
   /** The port on 127.0.0.1 at which the process takes what `run` sends. */
   readonly port: number
@@ -135,7 +134,6 @@ async function runModule(url: string): Promise<number> {
   }
 }
 
-/** Runs the commands of clients, one at a time. */
 async function serve(): Promise<void> {
   process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
   process.on('uncaughtException', (error) => {

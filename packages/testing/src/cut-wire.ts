@@ -4,9 +4,7 @@ import { portOf } from './free-port.ts'
 
 /** A way to a PostgreSQL server on which connections can be cut. */
 interface Wire {
-  /** The URL of the server by this way. */
   readonly url: string
-  /** How many statements have passed. */
   readonly statements: () => number
   /** The numbers of the statements that commit a transaction. */
   readonly commits: () => readonly number[]
@@ -146,7 +144,6 @@ export async function urlThrough(listener: Server, serverUrl: string): Promise<s
 
 /** A pooler that does not pass the settings of clients on. */
 interface StartupPooler {
-  /** The URL of the server through this pooler. */
   readonly url: string
   close(): void
 }

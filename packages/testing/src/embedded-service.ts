@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
 
-/** The settings of a service, by their full names. */
 export type Settings = Readonly<Record<string, string>>
 
 /** A service as tests of another one use it. Each call reads the settings. */

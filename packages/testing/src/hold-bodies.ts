@@ -12,7 +12,6 @@ interface HeldBody {
 
 /** The requests that hold their places. */
 interface HeldBodies extends AsyncDisposable {
-  /** How many of them the server has answered. */
   readonly countAnswered: () => number
 }
 

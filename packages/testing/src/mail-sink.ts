@@ -3,7 +3,6 @@ import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 import { portOf } from './free-port.ts'
 
-/** An SMTP server that keeps the mails that it gets. */
 export interface MailSink {
   readonly host: string
   readonly port: number
@@ -24,7 +23,6 @@ interface Waiter {
   readonly resolve: (mail: Email) => void
 }
 
-/** The options of the mail server of a test. */
 export interface MailSinkOptions {
   /** Whether it offers TLS, with a certificate that nobody trusts. */
   readonly offersTls?: boolean

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openWire } from './cut-wire.ts'
 import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from './temporary-database.ts'
 
-/** The migrations that are cut off, and how often. */
 export interface CutsOptions {
   /** How many statements of a run are cut, and at how many migrations an upgrade is cut. `all`: every one. */
   readonly cuts: string | undefined

@@ -16,7 +16,6 @@ export interface QueueDatabaseOptions {
   readonly sources?: MigrateOptions['sources']
 }
 
-/** A database with a queue, for one test file. */
 export interface QueueDatabase {
   readonly url: string
   /** Connections with the rights of a service. */

@@ -15,13 +15,11 @@ export interface Misbehaviour {
   readonly origin?: string
   readonly rpId?: string
   readonly challenge?: string
-  /** The signature counter that it reports. */
   readonly counter?: number
   readonly userPresent?: boolean
   readonly backupEligible?: boolean
   /** The owner of the credential that it reports. Empty: none. */
   readonly userHandle?: string
-  /** Length of the id of a new credential. */
   readonly idBytes?: number
   readonly attestation?: { readonly fmt: string; readonly statement: Buffer }
 }

@@ -14,9 +14,7 @@ declare module 'vitest' {
     readonly workerUrls: readonly string[]
     /** The password of the role of operators in the password files of the cluster. Undefined: its servers trust each other. */
     readonly operatorPassword: string | undefined
-    /** Whether the service under test enters the cluster by its workers. */
     readonly entersByWorkers: boolean
-    /** Whether the databases of auth are adopted from supabase/auth. */
     readonly adopted: boolean
   }
 }

@@ -1,6 +1,5 @@
 import pg from 'pg'
 
-/** A row of a table as JSON, and when it had these values. */
 export interface WatchedRow {
   readonly at: Date
   readonly row: Readonly<Record<string, unknown>>

@@ -85,7 +85,6 @@ export function answerSlowBody(request: IncomingMessage, answer: () => void): vo
   answers.set(request, answer)
 }
 
-/** The slots of a process for requests with large bodies. */
 export interface BodySlots {
   /** Begins a request: at once if its body is small, otherwise when its body has a slot, or when the wait is over. */
   readonly enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => void

@@ -19,7 +19,6 @@ export interface FairGateOptions {
 export interface Claim {
   readonly client?: string
   readonly size?: number
-  /** Ends the wait when it is aborted. */
   readonly signal?: AbortSignal
 }
 
@@ -43,7 +42,6 @@ interface Wait {
   readonly signal: AbortSignal | undefined
 }
 
-/** The work of one client. */
 interface Line {
   taken: number
   readonly waiting: Set<Waiting>

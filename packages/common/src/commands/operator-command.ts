@@ -5,13 +5,11 @@ import { type Answer, type AnswerFormat, printAnswer, type Terminal } from './ta
 export interface Operator<Deps extends OpenDeps> {
   readonly open: () => Promise<Deps>
   readonly print: (line: string) => void
-  /** The terminal that shows the lines, if one does. */
   readonly terminal?: Terminal | undefined
   /** Says in the words of the service why a command failed, where the service knows more than the error. */
   readonly explain?: (error: unknown) => unknown
 }
 
-/** The open connections of a command. They are closed after the command. */
 interface OpenDeps {
   readonly close: () => Promise<void>
 }
@@ -34,7 +32,6 @@ export interface OperatorCommand<Deps> {
   readonly run: (deps: Deps, input: CommandInput) => Promise<Answer>
 }
 
-/** The arguments and options of a call. */
 export interface CommandInput {
   /** The arguments, in the order of the usage. An argument that was left out is missing at the end. */
   readonly words: readonly string[]

@@ -4,7 +4,6 @@ import { printable } from '../lifecycle/printable.ts'
 /** A check of the command `doctor`: a line that it prints, or an error that says what is wrong. */
 export interface Check<Subject> {
   readonly name: string
-  /** The advice when the check fails. */
   readonly advice: string
   /** Names of earlier checks. The check does not run when one of them finds that its subject is away. */
   readonly needs?: readonly string[]

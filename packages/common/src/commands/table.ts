@@ -2,7 +2,6 @@ import cliTruncate from 'cli-truncate'
 import stringWidth from 'string-width'
 import { printable, printableJson } from '../lifecycle/printable.ts'
 
-/** A terminal that lines are printed on. */
 export interface Terminal {
   /** How many characters fit on a line. */
   readonly columns: number
@@ -10,7 +9,6 @@ export interface Terminal {
   readonly hasColors: boolean
 }
 
-/** The rows of a table, as printable text of one line. */
 interface Table {
   readonly head?: readonly string[]
   readonly rows: readonly (readonly string[])[]

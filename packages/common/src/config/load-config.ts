@@ -13,7 +13,6 @@ import {
 /** The values of settings, by the names of the settings without their prefix. */
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
 
-/** How the settings of a service are read, besides the settings themselves. */
 export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions, SettingPrefixes {
   readonly rules?: readonly Rule<SettingValues<S>>[]
   /** Settings of the release before. Each that is still set is a problem. */

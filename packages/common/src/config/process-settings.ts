@@ -10,7 +10,6 @@ export const removedTelemetrySettings = {
   OTEL_EXPORTER_PROMETHEUS_HOST: 'set OTEL_EXPORTER_PROMETHEUS_HOST',
 } as const
 
-/** Settings of the end of a process. */
 export const shutdownSettings = {
   SHUTDOWN_DELAY: duration()
     .prefault('0s')
@@ -90,7 +89,6 @@ export function telemetrySettings(defaults: {
   } as const
 }
 
-/** Logs, metrics, traces and the pages of documents, as the settings say. */
 export interface TelemetryConfig {
   readonly logLevel: LogLevel
   readonly metrics: {
@@ -104,7 +102,6 @@ export interface TelemetryConfig {
   readonly docsEnabled: boolean
 }
 
-/** Returns the settings of logs, metrics, traces and the pages of documents. */
 export function toTelemetryConfig(values: SettingValues<TelemetrySettings>): TelemetryConfig {
   return {
     logLevel: values.LOG_LEVEL,

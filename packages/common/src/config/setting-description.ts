@@ -8,7 +8,6 @@ interface SettingGroup {
   readonly about?: string
 }
 
-/** Settings that exist once for each of several words. */
 interface SettingFamily {
   /** The name, with a placeholder for the word: `HOOK_<NAME>_URI`. */
   readonly pattern: string

@@ -11,7 +11,6 @@ export type Setting<T = unknown> = z.ZodType<T, unknown>
 /** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).prefault('3600') }`. */
 export type Settings = Readonly<Record<string, Setting>>
 
-/** How the text of a setting is written. */
 interface Form {
   /** A word or two for the documents: `duration`. */
   readonly form: string
@@ -73,7 +72,6 @@ export function integer(min = 0, max = Number.MAX_SAFE_INTEGER, form = 'whole nu
   })
 }
 
-/** A TCP port; 0 lets the system choose. */
 export function port(): z.ZodType<number, string> {
   return parsed({ form: 'port', problem: 'must be a port between 0 and 65535' }, (value) => {
     const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
@@ -120,7 +118,6 @@ export function commaList(): z.ZodType<readonly string[], string> {
   return z.string().meta({ form: 'list' }).transform(splitList)
 }
 
-/** The words of a comma-separated list. */
 function splitList(value: string): readonly string[] {
   return value
     .split(',')

@@ -89,7 +89,6 @@ function describeUnknown(name: string, known: readonly string[]): string {
   return meant === undefined ? `unknown setting ${name}` : `unknown setting ${name}, did you mean ${meant}?`
 }
 
-/** The prefixes of the names of settings. */
 export interface SettingPrefixes {
   /** `AUTH_` */
   readonly prefix: string

@@ -26,7 +26,6 @@ export interface ConnectionBounds {
   readonly bodyBytesMax: number
   /** Most bytes of one body. */
   readonly bodyLimit: number
-  /** How long a body waits for its slot. */
   readonly bodyPatienceMs: number
   /** How long the head of a request may take to arrive. A connection without a request is closed after the same time. */
   readonly headMs: number
@@ -39,7 +38,6 @@ const CUT_REASONS = ['stalled', 'crowded', 'pipelined'] as const
 /** Why a connection was cut, as the label `reason` of `http_server_connections_cut_total` shows it. */
 type CutReason = (typeof CUT_REASONS)[number]
 
-/** The bounds of every service. Tests use others. */
 const CONNECTION_BOUNDS: ConnectionBounds = {
   stallMs: 30_000,
   checkMs: 1_000,
@@ -62,7 +60,6 @@ interface Connection {
   /** Requests that wait in the queue. */
   readonly waiting: (() => void)[]
   isAnswering: boolean
-  /** The request that began last. */
   request: IncomingMessage | undefined
   /** At the last check. */
   progress: number
@@ -75,7 +72,6 @@ interface Connection {
 /** How the connections of a server are bounded. By default the bounds are those of every service. */
 interface BoundOptions {
   readonly bounds?: ConnectionBounds
-  /** Called for each connection that is cut. */
   readonly onCut?: (reason: CutReason) => void
   /** The client of a request whose caller is not known. By default the address of the peer. */
   readonly clientOf?: (request: IncomingMessage) => string

@@ -3,7 +3,6 @@ import { readlink } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 
-/** The undocumented handle of a socket of Node. */
 interface Handle {
   /** Written bytes that the kernel has not taken yet. */
   readonly writeQueueSize: number

@@ -23,7 +23,6 @@ export interface ApiDocumentsOptions {
   readonly otherSchemes?: SecuritySchemes
 }
 
-/** An OpenAPI 3.1 document, as JSON. */
 export type ApiDocument = Awaited<ReturnType<typeof describeRoutes>>
 
 type Documented = ReturnType<SwaggerTransformObject>
@@ -109,7 +108,6 @@ declare module 'fastify' {
     bodyRequired?: boolean
   }
   interface FastifyInstance {
-    /** The OpenAPI document of all routes. */
     describeApi(): Promise<ApiDocument>
   }
 }

@@ -201,10 +201,8 @@ function capitalize(name: string): string {
   return name.replaceAll(/(?:^|[^a-zA-Z0-9]+)([a-zA-Z0-9]|$)/g, (_, first: string) => first.toUpperCase())
 }
 
-/** A part of an OpenAPI document that may be changed. */
 export type DocumentPart = Record<string, unknown>
 
-/** An operation of a document: what notes are chosen by. */
 export interface DocumentedOperation {
   /** In upper case. */
   readonly method: string
@@ -214,7 +212,6 @@ export interface DocumentedOperation {
   readonly tags: readonly string[]
 }
 
-/** An operation of a document, and where it stands. */
 export interface OperationPart {
   readonly operation: DocumentedOperation
   /** The operation itself, which the caller may change. */

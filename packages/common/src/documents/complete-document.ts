@@ -11,7 +11,6 @@ import {
   writeForClients,
 } from './client-schemas.ts'
 
-/** A part of an OpenAPI document, as JSON. */
 export type Json = Readonly<Record<string, unknown>>
 
 /** A header of requests or answers. `required`: no request may lack it, or every answer has it. */
@@ -39,7 +38,6 @@ export interface DocumentNotes {
   readonly parameters?: Readonly<Record<string, string>>
   readonly requestHeaders?: (operation: DocumentedOperation) => Readonly<Record<string, HeaderNote>>
   readonly answerHeaders?: (operation: DocumentedOperation, status: string) => Readonly<Record<string, HeaderNote>>
-  /** Examples by `operationId`, each with its name. */
   readonly examples?: Readonly<Record<string, Readonly<Record<string, OperationExample>>>>
 }
 

@@ -128,7 +128,6 @@ declare module 'fastify' {
   }
 }
 
-/** The page that shows an API document, and its content security policy. */
 interface DocumentPage {
   readonly html: string
   readonly policy: string
@@ -136,14 +135,12 @@ interface DocumentPage {
 
 /** The title of the page of an API document, and the URLs of its script and of the document. */
 interface DocumentPageOptions {
-  /** The name of the API: the title of the page. */
   readonly title: string
   /** The URL of the script of the library, relative to the page. */
   readonly script: string
   readonly document: string
 }
 
-/** Settings of the library. */
 const CONFIGURATION = {
   // Fonts, telemetry, the client, the developer tools, the agent and MCP of the library would call foreign hosts.
   withDefaultFonts: false,

@@ -5,7 +5,6 @@ import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
 /** The page at the address of a service in a browser: what the service is, with links to its pages. */
 export interface FrontPage {
-  /** The name of the service, for example `Trestle auth`. */
   readonly title: string
   /** One sentence. What stands between backticks is shown as code, here and in `about` of each link. */
   readonly about: string
@@ -41,9 +40,7 @@ export interface RenderedPage {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The front page of a service that has documents. */
 export interface ServicePage extends Pick<FrontPage, 'title' | 'about'> {
-  /** The path of its README in the repository. */
   readonly readme: string
 }
 
@@ -75,7 +72,6 @@ export function renderNotFound(about: string): RenderedPage {
   return renderPage({ title: 'Not found', bodyClass: 'single', main, style: PAGE_STYLE })
 }
 
-/** The HTML of a front page, and the headers that it needs. It loads nothing. */
 export function renderFrontPage(page: FrontPage): RenderedPage {
   const { title, about, groups, back, before = '', after = '', script, style = '' } = page
   const nav = back && `<nav><a href="${escapeHtml(back.href)}">← ${escapeHtml(back.label)}</a></nav>`

@@ -1,4 +1,3 @@
-/** Text that is HTML. Templates escape everything else. */
 export interface Html {
   readonly html: string
 }
@@ -27,7 +26,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Escapes a text for the content or a quoted attribute of HTML. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }

@@ -12,7 +12,6 @@ export function iconOf(path: string): string {
 /** The picture of Trestle in the tab of a browser. */
 export const PAGE_ICON = iconOf(POSTS_AND_BEAM)
 
-/** The heading of a page of Trestle, with the picture beside it. */
 export function renderTitle(title: string): string {
   return `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${POSTS_AND_BEAM}"/></svg><h1>${escapeHtml(title)}</h1></div>`
 }
@@ -25,7 +24,6 @@ export const LIGHT_COLOURS = {
   accent: '#2450c0',
   line: '#dfe2ea',
 } as const
-/** The same in the dark. */
 export const DARK_COLOURS = {
   page: '#101318',
   card: '#191d24',

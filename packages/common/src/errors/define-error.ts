@@ -1,4 +1,3 @@
-/** Options of an error that is thrown. */
 export interface HttpErrorOptions {
   /** Further members of the body. The service's envelope places them. */
   readonly details?: Readonly<Record<string, unknown>>

@@ -4,7 +4,6 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { serviceNotFound, wantsPage } from '../documents/front-page.ts'
 import { HttpError } from './define-error.ts'
 
-/** The errors of a service, and which requests its handler answers. */
 interface ErrorHandlerOptions {
   readonly vocabulary: ErrorVocabulary
   /** False when a plugin answers URLs without a route. */
@@ -86,7 +85,6 @@ export function logThrown(vocabulary: ErrorVocabulary, thrown: unknown, request:
   return error
 }
 
-/** Sends an error in the service's envelope, with its status and its headers. */
 export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
   logError(error, reply.request)
   const { request } = reply
@@ -131,7 +129,6 @@ function isClientFault(thrown: unknown): boolean {
   return typeof thrown.statusCode === 'number' && thrown.statusCode >= 400 && thrown.statusCode < 500
 }
 
-/** Declares the member that the error handler sets on a request. */
 export function decorateErrors(app: FastifyInstance): void {
   app.decorateRequest('errorCode')
 }
@@ -143,14 +140,12 @@ declare module 'fastify' {
   }
 }
 
-/** The places in a request that a schema refused. */
 export interface InvalidInput {
   /** `body`, `params`, `querystring` or `headers`. */
   readonly context: string
   readonly issues: readonly InvalidPlace[]
 }
 
-/** The form of that place, as the schema states it. */
 interface InvalidPlace {
   readonly path: readonly string[]
   readonly message: string
@@ -170,7 +165,6 @@ export interface ErrorVocabulary {
   invalid(input: InvalidInput, request: FastifyRequest): HttpError
   /** A body that cannot be parsed, a path with a broken escape, a broken header. */
   malformed(cause: unknown): HttpError
-  /** A body above the limit of its route. */
   tooLarge(cause: unknown, request: FastifyRequest): HttpError
   /** A URL longer than 8 KiB. By default `malformed`. */
   uriTooLong?(cause: unknown): HttpError
@@ -178,16 +172,12 @@ export interface ErrorVocabulary {
   notFound(): HttpError
   /** The path has routes for these methods only. By default `notFound`. */
   methodNotAllowed?(allow: readonly string[]): HttpError
-  /** A server that the service depends on does not answer. */
   unavailable(cause: unknown): HttpError
-  /** The process has no room for the request. */
   busy(): HttpError
-  /** The handler took too long. */
   timedOut(cause: unknown): HttpError
   /** The body did not arrive in time. By default `timedOut`. */
   bodyTimedOut?(cause: unknown): HttpError
   /** Everything else: a defect. `request` is undefined outside of requests. */
   unexpected(cause: unknown, request?: FastifyRequest): HttpError
-  /** Whether an error means that a dependency does not answer. */
   isUnavailable(error: unknown): boolean
 }

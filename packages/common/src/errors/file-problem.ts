@@ -1,4 +1,3 @@
-/** Texts for the codes of errors of files. */
 const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
   ['ENOENT', 'no such file'],
   ['EEXIST', 'the file exists already'],

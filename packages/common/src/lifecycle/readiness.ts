@@ -3,9 +3,7 @@ import type { HttpError } from '../errors/define-error.ts'
 
 /** Whether a process should get requests: it goes from `starting` to `ready` to `draining`, and never back. */
 export interface Readiness {
-  /** Call it when the start is done. */
   readonly markReady: () => void
-  /** Call it when the process is about to stop. */
   readonly drain: () => void
   /** The failing check and the reason; undefined when the process is ready. The outcome of a check is up to a second old. */
   readonly missing: () => Promise<Missing | undefined>

@@ -25,7 +25,6 @@ export interface RunOptions {
    * is 0, this takes longer while requests still arrive.
    */
   readonly shutdownDelayMs: number
-  /** The process, for its signals and its exit status. */
   readonly process: RunProcess
   /** For tests. */
   readonly limits?: Limits
@@ -40,7 +39,6 @@ interface RunLog extends Pick<ServiceLogger, 'reopen' | 'flush'> {
   readonly logger: Record<'info' | 'error' | 'fatal', (members: unknown, message?: string) => unknown>
 }
 
-/** The parts of a process that a run needs. */
 interface RunProcess {
   on(event: NodeJS.Signals, listener: () => void): unknown
   on(event: 'uncaughtException', listener: (error: Error, origin: string) => void): unknown
@@ -55,7 +53,6 @@ interface Limits {
   readonly noticeMs: number
   /** How long open requests may take. Then they are cut. */
   readonly drainMs: number
-  /** How long the whole shutdown may take. */
   readonly shutdownMs: number
 }
 
@@ -161,7 +158,6 @@ function waitForFirstAnswer(server: Server, withinMs: number): Promise<void> {
   })
 }
 
-/** The path that load balancers ask whether a process should get requests. */
 const READY_PATH = '/ready'
 /** For a service with two requests a second or more. */
 const QUIET_MS = 500

@@ -77,7 +77,6 @@ function contains([network, bits]: Network, address: Address): boolean {
   return network.kind() === address.kind() && address.match(network, bits)
 }
 
-/** Whether a host is `localhost` or a loopback address. */
 export function namesLoopback(host: string): boolean {
   return host === 'localhost' || parseAddress(host)?.range() === 'loopback'
 }

@@ -1,10 +1,8 @@
 import type { Outbound, OutboundRequest } from './outbound.ts'
 
-/** The options that libraries pass to `fetch`. */
 interface FetchOptions {
   readonly method: string
   readonly headers: Headers | Record<string, string>
-  /** A form, for calls that have a body. */
   readonly body?: unknown
 }
 

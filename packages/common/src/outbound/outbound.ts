@@ -227,7 +227,6 @@ async function readAnswer(
   }
 }
 
-/** An address of a name. `family` is 4 or 6. */
 interface ResolvedAddress {
   readonly address: string
   readonly family: number

@@ -16,7 +16,6 @@ import { outboundFetch } from './outbound-fetch.ts'
 export interface TokenIssuerRules {
   /** The URL at which the service publishes its keys. An operator sets it, so the host may be in the internal network. */
   readonly jwksUrl: string
-  /** The `iss` of its tokens. */
   readonly issuer: string
   /** The required `aud`. Undefined: any audience. */
   readonly audience?: string | undefined
@@ -156,7 +155,6 @@ function keepKeys(
  * @see https://github.com/panva/jose/blob/main/docs/jwks/remote/interfaces/RemoteJWKSetOptions.md
  */
 export interface RemoteKeysOptions extends Pick<RemoteJWKSetOptions, 'cacheMaxAge' | 'cooldownDuration'> {
-  /** Longest wait for the keys. */
   readonly timeoutMs: number
 }
 

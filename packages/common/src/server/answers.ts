@@ -27,7 +27,6 @@ const READ_MS = 5_000
 /** Shorter texts are written at once. Their length is in characters. */
 const LONG_TEXT_LENGTH = 4_096
 
-/** Prepares answers for their connections before they are sent. */
 export const sendAnswers = fp(
   async (app) => {
     // Reads the rest of a body before a refusal that closes the connection. If the client were still sending, a reset would take

@@ -34,13 +34,11 @@ export interface ServerOptions {
   readonly connections?: Partial<ConnectionBounds>
   /** The request header whose value becomes the request id. Undefined: the id is always a new UUID. */
   readonly requestIdHeader?: string | undefined
-  /** The accepted form of a request id from the header. */
   readonly requestIdPattern?: RegExp
   /** Most bytes of a body. */
   readonly bodyLimit: number
   /** Most bytes of the first line and the headers of a request. */
   readonly headBytesMax?: number
-  /** How long a handler may take. */
   readonly handlerTimeoutMs: number
   /**
    * How long a request may take to arrive. 0: handlers set it themselves. By default `handlerTimeoutMs` and the time for the
@@ -49,13 +47,10 @@ export interface ServerOptions {
   readonly requestTimeoutMs?: number
   /** The proxies in front. Each appends the address of its caller to X-Forwarded-For. By default none. */
   readonly trustedProxies?: TrustedProxies | undefined
-  /** Whether paths with and without a trailing slash are the same. */
   readonly ignoreTrailingSlash?: boolean
   /** A path below which every route answers too, such as `/auth/v1`. */
   readonly secondBase?: string | undefined
-  /** Whether `//a` is the same path as `/a`. */
   readonly ignoreDuplicateSlashes?: boolean
-  /** Whether GET routes also answer HEAD. */
   readonly exposeHeadRoutes?: boolean
   /** Whether this server answers URLs without a route. False when a plugin does. */
   readonly notFound?: boolean

@@ -91,9 +91,7 @@ function censored(fields: Record<string, unknown> | undefined): Record<string, u
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Further members of the log line of this request. */
     logFields: Record<string, unknown> | undefined
-    /** Whether its log line is written. */
     isRecorded: boolean
   }
 }

@@ -15,7 +15,6 @@ import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
 /** From the most to the least severe. `panic` writes the same lines as `fatal`. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
-/** The level of a log line, and the least severe level that a logger writes. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The lines that a logger writes, the place where it writes them, and what it leaves out of them. */
@@ -34,7 +33,6 @@ export interface LoggerConfig {
   readonly base?: Readonly<Record<string, unknown>>
 }
 
-/** The logger of a process, with its destinations. */
 export interface ServiceLogger {
   readonly logger: Logger
   /** Opens the file again, after it was moved. */
@@ -310,11 +308,9 @@ function toError(cause: unknown): Error {
 /** Bytes in a queue, or a function to call when all bytes before it have left. */
 type Item = Buffer | (() => void)
 
-/** Bytes that wait to be written. */
 interface ByteQueue {
   /** Adds a chunk. @returns false when the queue is full and the chunk is dropped */
   readonly add: (bytes: Buffer) => boolean
-  /** The chunk that is written next. */
   readonly first: () => Buffer | undefined
   /** Removes bytes from the start of the first chunk, once they are written or given up. */
   readonly drop: (count: number) => void

@@ -15,13 +15,11 @@ import { type RenderedPage, renderFrontPage, wantsPage } from '../documents/fron
 import { createServer } from '../server/node-http.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
-/** Whether and how the metrics of a process can be read. */
 export interface MetricsConfig {
   readonly enabled: boolean
   /** `prometheus` opens a listener. `opentelemetry` pushes by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly exporter: 'prometheus' | 'opentelemetry'
   readonly otlpProtocol?: OtlpProtocol
-  /** Address of the listener. */
   readonly host: string
   readonly port: number
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */

@@ -6,13 +6,11 @@ import { createSpanExporter, type OtlpProtocol } from './otlp-exporters.ts'
 import { braceRoute, routeOf, shownPath, snakeCase } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
-/** The metrics and traces of a process. */
 export interface Telemetry {
   readonly metrics: Metrics
   readonly tracing: Tracing
 }
 
-/** The settings of a service for metrics and traces. */
 interface TelemetrySettings {
   readonly metrics: Omit<MetricsConfig, 'otlpProtocol' | 'resource'>
   readonly tracingEnabled: boolean
@@ -31,7 +29,6 @@ export async function openTelemetry(
   return { metrics: openMetrics, tracing }
 }
 
-/** Whether and how the traces of a process are sent. */
 interface TracingConfig {
   readonly enabled: boolean
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */

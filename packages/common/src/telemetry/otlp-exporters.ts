@@ -3,7 +3,6 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace'
 
 /** How spans and metrics are sent. @see https://opentelemetry.io/docs/specs/otel/protocol/exporter/ */
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
-/** A protocol of OTLP, as OTEL_EXPORTER_OTLP_PROTOCOL names it. */
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number]
 
 // Only the library of the chosen protocol is loaded. Each library reads its address and headers from OTEL_EXPORTER_OTLP_….

@@ -13,7 +13,6 @@ export interface GroupCommitOptions<Item, Result> {
   readonly fits?: (item: Item, first: Item) => boolean
   /** Whether an error means that nothing was written, and that the same items may succeed one by one. */
   readonly isWorthRepeating: (error: unknown) => boolean
-  /** Most items of a batch. */
   readonly sizeMax: number
   /** The error of an item that is refused before anything is written: too many items wait, or this one waited too long. */
   readonly tooMany: () => Error

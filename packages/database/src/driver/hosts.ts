@@ -12,7 +12,6 @@ export function urlsOfHosts(url: string): readonly string[] {
   return hosts.includes(',') ? hosts.split(',').map((host) => start + host + rest) : [url]
 }
 
-/** How a connection finds its server. */
 interface HostOptions {
   readonly connectionString: string
   readonly Client?: typeof pg.Client

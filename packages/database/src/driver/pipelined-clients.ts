@@ -19,12 +19,10 @@ export interface PipelineOptions {
   readonly count: number
   /** A connection that owes answers and sends none for this time is dropped. */
   readonly silenceMs: number
-  /** How long a connection may take to open. */
   readonly connectMs: number
   /** How long a statement waits for a connection. A server that is gone neither accepts nor refuses one. */
   readonly acceptMs: number
   readonly parserOf: ParserOf
-  /** Called for each lost or refused connection. */
   readonly onConnectionError: (error: Error) => void
 }
 

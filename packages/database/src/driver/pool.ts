@@ -22,7 +22,6 @@ interface PoolOptions extends pg.PoolConfig {
 export interface Connections {
   readonly idle: number
   readonly used: number
-  /** Calls that wait for a connection. */
   readonly waiting: number
 }
 
@@ -84,7 +83,6 @@ export function keepConnections(pool: pg.Pool): void {
   pool.options.maxUses = Number.POSITIVE_INFINITY
 }
 
-/** The connections of a pool by state, at this moment. */
 export function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
   return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }
 }

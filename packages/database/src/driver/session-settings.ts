@@ -1,7 +1,6 @@
 import pg from 'pg'
 import { type PgConnection, PgQuery } from './pg-internals.ts'
 
-/** Settings of PostgreSQL, by name. */
 type Settings = Readonly<Record<string, string | number>>
 
 /** Options of a connection or a pool that apply settings to each of its statements. */
@@ -10,7 +9,6 @@ export interface SettingsOptions {
   readonly Client?: typeof pg.Client
 }
 
-/** The database that a connection leads to, and the settings of its session. */
 interface SessionOptions {
   readonly url: string
   /** False behind a pooler in transaction mode. */
@@ -125,7 +123,6 @@ interface Preamble {
   readonly isolate: string
   readonly select: string
   readonly set: string
-  /** Number of statements in `set`. */
   readonly setCount: number
 }
 

@@ -13,7 +13,6 @@ export interface Statement {
 export type Rows = Row[]
 type Done = (error: Error | null, rows: Rows) => void
 
-/** The state of a connection. */
 interface Known {
   /** How to read the rows of the named statements that the connection has run. */
   readonly rowReaders: Map<string, ReadRow>

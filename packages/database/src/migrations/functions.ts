@@ -61,7 +61,6 @@ export async function compareFunctions(
   }
 }
 
-/** Whether a release would create, replace or drop a function. */
 export function hasChanges({ creates, replaces, drops }: FunctionChanges): boolean {
   return creates.length + replaces.length + drops.length > 0
 }

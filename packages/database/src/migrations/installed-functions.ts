@@ -4,7 +4,6 @@ import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'k
 import { columns } from '../batches/columns.ts'
 import { migratorTable } from './namespace.ts'
 
-/** The functions of a release, as they are recorded. */
 export interface ReleasedFunctions {
   readonly files: FunctionFiles
   /** The version of the service: `1.4.0`. */
@@ -18,7 +17,6 @@ export interface ReleasedFunctions {
   readonly keepsForeign?: ((db: QueryExecutorProvider, names: Names) => Promise<boolean>) | undefined
 }
 
-/** A function as `trestle_functions` records it. */
 export interface InstalledFunction {
   readonly name: string
   readonly hash: string
@@ -144,7 +142,6 @@ function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
 }
 
-/** Drops the table that records which functions are installed. */
 export async function dropRecord(trx: Kysely<unknown>, names: Names): Promise<void> {
   await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
 }

@@ -55,7 +55,6 @@ export interface MigrateResult {
   readonly notes?: readonly string[] | undefined
 }
 
-/** A migration of this release or of a later one. */
 export interface MigrationStatus {
   readonly name: string
   /** Undefined while the migration is pending. */

@@ -17,7 +17,6 @@ import { NO_LIMITS, OWN_PATH, type SettingsOptions, underSettings } from '../dri
 import { isInFailedTransaction } from '../unavailable.ts'
 import { MIGRATIONS } from './namespace.ts'
 
-/** The database that migrations run in, and the user who runs them. */
 export interface MigrationTarget {
   /** A connection that may create schemas, tables, functions and roles. */
   readonly url: string
@@ -28,7 +27,6 @@ export interface MigrationTarget {
   readonly report?: (line: string) => void
 }
 
-/** The address of a database, and how to connect to it. */
 type Address = Pick<MigrationTarget, 'url' | 'hasSession'>
 
 /** After so long, an operator wonders why nothing happens. */

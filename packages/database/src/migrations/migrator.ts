@@ -28,7 +28,6 @@ export interface Cluster {
   readonly rehearseFunctions: (trx: Kysely<unknown>, names: Names, stage: Names) => Promise<void>
 }
 
-/** The migrations of a service, and where they run. */
 export interface Migrations {
   readonly names: Names
   readonly sources: MigrationSources

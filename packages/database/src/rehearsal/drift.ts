@@ -19,7 +19,6 @@ export interface Difference {
   readonly found: string | undefined
 }
 
-/** The outcome of a comparison of a database with its migrations. */
 interface Drift {
   /** How many objects were compared. */
   readonly objects: number

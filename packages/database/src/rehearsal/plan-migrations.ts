@@ -28,7 +28,6 @@ export interface PlannedLock {
   readonly size: string
 }
 
-/** A statement that a migration would run. */
 export interface PlannedStatement {
   readonly sql: string
   /** Locks that earlier statements of the migration have not taken. */

@@ -20,7 +20,6 @@ export async function closeFunctions(db: Kysely<unknown>, names: Names, invoker:
   if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM PUBLIC`.execute(db)
 }
 
-/** A role, and the functions that it may call. */
 interface FunctionGrants {
   readonly names: Names
   readonly role: string

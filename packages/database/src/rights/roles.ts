@@ -44,7 +44,6 @@ interface OperatorGrants {
   readonly url?: string | undefined
 }
 
-/** The rights of a role, and the names of the objects that they are for. */
 interface GrantOptions extends Grants {
   readonly names: Names
 }

@@ -7,7 +7,6 @@ import { RawJson } from './raw-json.ts'
 /** The body of an answer. Undefined: the answer has none. */
 export type Body = string | Uint8Array | ByteStream | undefined
 
-/** A value as a body, with its media type. */
 export interface Encoded {
   readonly type: string | undefined
   readonly body: Body

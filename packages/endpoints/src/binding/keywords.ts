@@ -63,7 +63,6 @@ export type BodyUse = 'keywords' | 'positionals' | 'raw'
 
 /** The object pattern of a parameter list, which receives the keywords. */
 export interface KeywordPattern {
-  /** The index of the object pattern among the parameters. */
   readonly index: number
   readonly required: readonly string[]
   /** Every key that the pattern names. */
@@ -72,7 +71,6 @@ export interface KeywordPattern {
   readonly open: boolean
 }
 
-/** How the arguments of a handler are made. */
 export interface Binding {
   /** How many positionals a path must have, and may have. */
   readonly min: number

@@ -10,7 +10,6 @@ import {
   unknownNames,
 } from './keywords.ts'
 
-/** The parameter list of a handler, as its source has it. */
 export interface Signature {
   /** How many positionals a call must have, and may have. */
   readonly min: number

@@ -15,12 +15,10 @@ export interface MultipartLimits {
   readonly fieldBytes: number
 }
 
-/** One part of a form, while it arrives. */
 export interface FormPart {
   readonly name: string
   /** Undefined for a field without a file. */
   readonly filename: string | undefined
-  /** Media type, as the client sent it. */
   readonly type: string
   /** The bytes of the part, once. Bytes that are unread when the next part is requested are skipped. */
   readonly stream: () => ReadableStream<Uint8Array>
@@ -58,7 +56,6 @@ export async function* formParts(
   }
 }
 
-/** How the fields of a form become keywords. */
 interface FormOptions {
   readonly contentType: string | undefined
   readonly multipart: MultipartLimits

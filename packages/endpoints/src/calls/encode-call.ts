@@ -147,7 +147,6 @@ function reportFailures(call: Call, stream: ByteStream): ByteStream {
   return { ...stream, next }
 }
 
-/** One request on its way to an answer. */
 export interface Call {
   readonly core: Core
   readonly incoming: Incoming

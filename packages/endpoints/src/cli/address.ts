@@ -1,4 +1,3 @@
-/** The address on which a server listens. */
 export interface Address {
   readonly host: string
   /** 0 for a free port. */

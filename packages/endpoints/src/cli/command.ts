@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util'
 import { closestMatch } from 'leven'
 import { type Address, parseAddress } from './address.ts'
 
-/** A command of `endpoints`, as read from the command line. */
 export type Command =
   | { readonly run: 'help' | 'version' }
   | { readonly run: 'build-map'; readonly folder: string; readonly file: string }
@@ -24,7 +23,6 @@ export interface ServeOptions {
 /** A wrong command line. */
 export class UsageError extends Error {}
 
-/** The text of `endpoints --help`, with every option. */
 export const usage = `Usage: endpoints [options]
        endpoints build-map FOLDER FILE
 

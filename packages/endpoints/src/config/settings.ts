@@ -7,7 +7,6 @@ import type { CorsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 
-/** The options of an application, checked and completed. */
 export interface Settings {
   readonly strict: boolean
   /** Turns a part of a path into its URL name; undefined when only URL names are accepted. */

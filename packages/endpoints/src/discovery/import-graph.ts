@@ -1,6 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
 
-/** The imported files of each file, as paths. */
 type Edges = Map<string, Set<string>>
 
 /** The imports of this process since `followImports` was first called. */
@@ -11,7 +10,6 @@ export interface ImportGraph {
   readonly filesOf: (files: readonly string[]) => ReadonlySet<string>
 }
 
-/** An import, as a hook of Node.js sees it. */
 interface Resolving {
   readonly specifier: string
   readonly parent: string | undefined

@@ -95,7 +95,6 @@ function refuseTwins(modules: readonly LoadedModule[]): void {
   }
 }
 
-/** A file of controllers below a prefix. */
 export interface ModuleFile {
   readonly path: readonly string[]
   readonly file: string

@@ -5,7 +5,6 @@ import type { ControllerClass } from '../routing/table.ts'
 import { VERBS, type Verb } from '../routing/verbs.ts'
 import { urlName } from './url-name.ts'
 
-/** A method of a controller that answers requests. */
 export interface HandlerMethod {
   /** `GET_stats` */
   readonly name: string

@@ -5,7 +5,6 @@ import { findModules, prefixesOf } from './load-modules.ts'
 
 const SETTLE_MS = 50
 
-/** The sources that are watched, and what happens when one of them changes. */
 export interface WatchOptions {
   readonly sources: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
   /** Reloads the controllers. Never rejects. */
@@ -69,7 +68,6 @@ interface Watched {
   readonly files: ReadonlySet<string>
 }
 
-/** The prefixes, and the files of the controllers in them. */
 interface Found {
   readonly prefixes: readonly string[]
   readonly controllers: readonly string[]

@@ -2,7 +2,6 @@ import { checkLimit, systemClock } from '../config/settings.ts'
 import { TooManyRequests } from '../errors.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
-/** The window of a key after a hit. */
 export interface Window {
   /** Hits in this window, with this one. */
   readonly count: number

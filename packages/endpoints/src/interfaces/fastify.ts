@@ -9,7 +9,6 @@ import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import { VERBS } from '../routing/verbs.ts'
 import { NodeIncoming, nodeBody } from './node.ts'
 
-/** The part of an application that the plugin needs. */
 interface Answering {
   readonly ready: () => Promise<unknown>
   readonly answer: (incoming: Incoming) => Promise<Answer>
@@ -32,7 +31,6 @@ interface ErrorSocket {
 /** The stream of a body: the body of the request, or its replacement by a hook of the server. */
 type Payload = FastifyRequest['raw']
 
-/** How a request reached the plugin. */
 interface Received {
   /** How many parts the prefix of the plugin has. */
   readonly mountDepth: number

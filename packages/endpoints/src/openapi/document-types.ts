@@ -1,4 +1,3 @@
-/** A JSON Schema, as the document holds it. */
 export type JsonSchema = { [key: string]: unknown }
 
 /** One method of a URL in the document. */

@@ -122,7 +122,6 @@ export function packageInfo(dir: string | undefined): DocumentInfo {
   return UNKNOWN
 }
 
-/** A handler at one of its paths. */
 export interface DocumentedCall {
   readonly id: string
   readonly verb: Verb

@@ -8,7 +8,6 @@ import type { ListedRoute, ResolvedPath } from '../routing/listed-route.ts'
  * is this and the ways to serve and to close it, which are not theirs.
  */
 export abstract class ControllerApplication<Context = unknown> {
-  /** The option `context`. */
   readonly context: Context
   readonly log: Log
 

@@ -25,7 +25,6 @@ interface RequestHost {
   }
 }
 
-/** Other names of schemes. */
 const kinds: Readonly<Record<string, string>> = { client: 'basic', token: 'bearer', access: 'bearer' }
 
 /** The request that a controller answers, as `this.request`. */
@@ -326,7 +325,6 @@ class RequestUrl extends URL {
     this.#controllerPath = controllerPath
   }
 
-  /** A URL below the module that answers: `url.module('bar', 7, { page: 2 })`. */
   module(...parts: [...Parts] | [...Parts, QueryValues]): URL {
     return this.#build(this.#modulePath, parts)
   }

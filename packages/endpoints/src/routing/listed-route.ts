@@ -1,4 +1,3 @@
-/** A handler, as `app.routes()` and `endpoints --routes` list it. */
 export interface ListedRoute {
   readonly verb: string
   /** With all the positionals that it may take: `/foo/bar/{che}`. */

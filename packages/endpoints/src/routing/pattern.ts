@@ -1,4 +1,3 @@
-/** The place of a handler: its URL names from the root on. */
 export interface HandlerPlace {
   /** URL names of the modules on the way; empty for the root. */
   readonly modulePath: readonly string[]
@@ -13,7 +12,6 @@ export interface Positionals {
   readonly binding: { readonly places: number }
 }
 
-/** The fixed part of a URL: `/foo/bar/stats`. */
 export function basePath({ modulePath, classPath }: HandlerPlace): string {
   return `/${[...modulePath, ...classPath].join('/')}`
 }

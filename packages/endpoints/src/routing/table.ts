@@ -29,7 +29,6 @@ export interface Route {
   /** The file, or the key of the module map. */
   readonly source: string
   readonly binding: Binding
-  /** Names of the positionals, as far as the source tells them. */
   readonly names: readonly string[]
   /** The URL for each number of positionals: `['/foo', '/foo/{che}']`. The last one also holds for more. */
   readonly patterns: readonly string[]
@@ -55,9 +54,7 @@ export interface Route {
 /** The routes of each verb. A verb has several when the number of positionals decides. */
 export type EndpointRoutes = ReadonlyMap<Verb | 'ANY', readonly Route[]>
 
-/** The end of a path: a class, or a suffix of its methods. */
 export interface Endpoint {
-  /** URL names of the modules, then of the classes and the suffix. */
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
   readonly routes: EndpointRoutes

@@ -1,7 +1,6 @@
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
-/** The parts of a request target. */
 export interface Target {
   /** The path as it was sent, without the query. */
   readonly path: string

@@ -1,7 +1,6 @@
 /** The verbs that a URL can answer, in the order of the header `Allow`. */
 export const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** An HTTP method that a handler may be named after. */
 export type Verb = (typeof VERBS)[number]
 
 const verbs: ReadonlySet<string> = new Set(VERBS)

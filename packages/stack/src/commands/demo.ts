@@ -4,15 +4,12 @@ import { fillPayments } from '../demo/fill-payments.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { StackStatus } from '../status/stack-status.ts'
 
-/** The parts of the running stack that the demo uses. */
 export interface DemoStack {
   /** Addresses and keys. A service that was not started is missing, and gets nothing. */
   readonly status: StackStatus
-  /** The checkout. */
   readonly root: string
   /** The folder with the settings of each service, `auth.env` and others, for commands of operators. */
   readonly dataDirectory: string
-  /** Prints a line for the user. */
   readonly say: (line: string) => void
 }
 

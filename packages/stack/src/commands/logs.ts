@@ -8,7 +8,6 @@ import { watchStopSignals } from '../stack.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { CommandContext } from './command-context.ts'
 
-/** The lines that are shown. */
 export interface LogsRequest {
   /** Names of services, or `postgres`. Empty: the services. */
   readonly names: readonly string[]

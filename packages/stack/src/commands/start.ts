@@ -6,9 +6,7 @@ import { bannerLines } from '../status/banner.ts'
 import type { CommandContext } from './command-context.ts'
 import { fillDemo } from './demo.ts'
 
-/** The request of the user for a start. */
 export interface StartOptions {
-  /** Names of services. Empty: all of them. */
   readonly names: readonly string[]
   readonly isWatched: boolean
   /** Whether to fill the services with a shop. */

@@ -1,6 +1,5 @@
 import { StackFailure } from '../stack-failure.ts'
 
-/** The answer of a service: its status, and its body as read from JSON. */
 export interface DemoAnswer {
   readonly status: number
   readonly body: unknown

@@ -2,7 +2,6 @@ import { TOTP } from 'otpauth'
 import { z } from 'zod'
 import { createDemoClient, type DemoClient } from './demo-client.ts'
 
-/** Somebody in auth. */
 interface DemoUser {
   readonly name: string
   readonly email: string

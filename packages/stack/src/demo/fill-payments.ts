@@ -10,7 +10,6 @@ import { createDemoClient, type DemoClient } from './demo-client.ts'
 /** The address of payments, and the folders in which its settings are. */
 interface PaymentsStack {
   readonly url: string
-  /** The checkout. */
   readonly root: string
   readonly dataDirectory: string
   readonly now: Date

@@ -4,9 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { styleText } from 'node:util'
 import { z } from 'zod'
 
-/** The logs that are shown, and where their lines go. */
 interface LogsOptions {
-  /** The folder of the logs. */
   readonly directory: string
   /** The names of the logs: services, and `postgres`. */
   readonly names: readonly string[]
@@ -91,7 +89,6 @@ function fileOf(directory: string, name: string): string {
 
 const CHUNK_BYTES = 64 * 1024
 
-/** The place in the file to begin at, and the function that gets each line. */
 interface FollowOptions {
   /** The first byte to read. */
   readonly from: number

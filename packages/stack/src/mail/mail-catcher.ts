@@ -6,7 +6,6 @@ import { frameRights, renderFrame, renderList, renderMail, renderNotice } from '
 import { type CaughtMail, type MailStore, openMailStore, summaryOf } from './mail-store.ts'
 import { startSmtpListener } from './smtp-listener.ts'
 
-/** A running mail catcher, and the ports it listens on. */
 export interface MailCatcher {
   readonly smtpPort: number
   readonly webPort: number

@@ -8,10 +8,8 @@ interface ShownList {
   readonly mails: readonly CaughtMail[]
   /** The text that was searched for. Empty: all mails are shown. */
   readonly query: string
-  /** How many mails are kept, shown or not. */
   readonly total: number
   readonly isUnread: (mail: CaughtMail) => boolean
-  /** The address of the page of the stack. */
   readonly homeUrl: string
 }
 

@@ -4,7 +4,6 @@ import PostalMime, { type Address } from 'postal-mime'
 import { z } from 'zod'
 import { StackFailure } from '../stack-failure.ts'
 
-/** A caught mail, as `GET /messages/:id` returns it. */
 export interface CaughtMail extends MailSummary {
   readonly cc: readonly string[]
   /** All headers in the order of the mail, with lower-case names. */
@@ -60,7 +59,6 @@ interface KeptMail {
   readonly source: Buffer
 }
 
-/** The files of a store: `7.json` is the mail 7. */
 interface MailFolder {
   readonly path: string
   /** The mails that it has, newest first. */

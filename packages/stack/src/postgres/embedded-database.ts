@@ -17,7 +17,6 @@ interface EmbeddedDatabaseOptions {
   readonly stop: AbortSignal
 }
 
-/** A running server with the stack's database in it. */
 export interface EmbeddedDatabase extends Supervised {
   readonly url: string
 }

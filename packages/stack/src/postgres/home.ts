@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
 
-/** The folders of the programs and the data of PostgreSQL. */
 export interface PostgresHome {
   /** The folder of `bin`, `lib` and `share`. */
   readonly binaries: string
@@ -18,10 +17,8 @@ export interface PostgresHome {
   readonly isOutside: boolean
 }
 
-/** The places to choose from. */
 interface HomeOptions {
   readonly binaries: PostgresBinaries
-  /** The folder `.data` of the checkout. */
   readonly dataDirectory: string
   /** For example `/var/lib/trestle`. */
   readonly stateDirectory: string

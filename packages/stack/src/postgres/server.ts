@@ -6,7 +6,6 @@ import { endProcess, findCommandLine } from '../processes/process-identity.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { PostgresHome } from './home.ts'
 
-/** The programs, the data and the address of a server. */
 interface ServerOptions {
   readonly home: PostgresHome
   readonly port: number

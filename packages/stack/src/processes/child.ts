@@ -7,7 +7,6 @@ import { type EndStep, releasePidFile, sendSignal, writePidFile } from './proces
 
 /** The program to run, and the files of its output and its process id. */
 interface ChildCommand {
-  /** The name in messages, for example `auth`. */
   readonly name: string
   readonly program: string
   readonly args: readonly string[]
@@ -20,7 +19,6 @@ interface ChildCommand {
   readonly account?: { readonly uid: number; readonly gid: number }
 }
 
-/** How a process ended: with an exit status, or by a signal. */
 export interface ChildEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -33,7 +31,6 @@ export function reasonOf({ code, signal }: Pick<ChildEnd, 'code' | 'signal'>): s
   return signal ?? `exit status ${code}`
 }
 
-/** A running process of the stack. */
 export interface Child {
   readonly name: string
   readonly pid: number
@@ -168,7 +165,6 @@ function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly
   }
 }
 
-/** How to keep a process running. */
 interface SuperviseOptions {
   /** Starts the process again. The first one is already running. */
   readonly start: () => Promise<Child>

@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { isStatusName } from '../status/stack-status.ts'
 
-/** The environment of a process: settings by name. */
 export type Environment = Readonly<Record<string, string>>
 
 /**

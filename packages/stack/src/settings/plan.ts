@@ -9,17 +9,14 @@ import { type ServiceDefinition, services } from './services.ts'
 
 /** Everything that a start does, decided before it does anything. */
 export interface StackPlan {
-  /** The checkout, which is the working directory of the services. */
   readonly root: string
   /** A text in the command line of the stack itself. */
   readonly program: string
   readonly dataDirectory: string
   /** The folder of PostgreSQL if its user cannot reach the checkout. */
   readonly stateDirectory: string
-  /** The folder of the pid files. */
   readonly runDirectory: string
   readonly logDirectory: string
-  /** The settings of the user. */
   readonly env: Environment
   /** Port of the embedded PostgreSQL. Undefined when the user has set a database for every service. */
   readonly databasePort: number | undefined
@@ -37,7 +34,6 @@ export interface StackPlan {
   readonly ports: readonly WantedPort[]
 }
 
-/** A service to start, with its port and its program. */
 export interface ServicePlan {
   readonly definition: ServiceDefinition
   readonly address: ServiceAddress

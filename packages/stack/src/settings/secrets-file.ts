@@ -18,13 +18,10 @@ const makers = {
   PAYMENTS_PEPPER: (bytes: Buffer) => bytes.toString('base64'),
   /** Seals card numbers: `id:base64`. The first key seals, all of them open. */
   PAYMENTS_VAULT_KEYS: (bytes: Buffer) => `1:${bytes.toString('base64')}`,
-  /** Seals the cookies of the console. */
   CONSOLE_SECRET: (bytes: Buffer) => bytes.toString('base64'),
   /** The secret that the operator keys of the console are derived from. */
   TRESTLE_OPERATOR_KEY: (bytes: Buffer) => bytes.toString('base64url'),
-  /** Password of the first operator of the console. */
   TRESTLE_OPERATOR_PASSWORD: (bytes: Buffer) => bytes.toString('base64url').slice(0, PASSWORD_LENGTH),
-  /** Password of the embedded PostgreSQL. */
   TRESTLE_DATABASE_PASSWORD: (bytes: Buffer) => bytes.toString('base64url'),
 }
 

@@ -9,7 +9,6 @@ const LOOPBACK_NETWORKS = '127.0.0.0/8,::1'
 
 /** The values that the development defaults of a service depend on. */
 interface ServiceContext {
-  /** The settings of the user. */
   readonly env: Environment
   /** The address of the service for a browser on this machine, without a trailing slash. */
   readonly url: string
@@ -24,7 +23,6 @@ interface ServiceContext {
   readonly movedLogDirectory: string | undefined
 }
 
-/** A service as the stack runs it. */
 export interface ServiceDefinition {
   readonly name: string
   /** The prefix of its settings, for example `AUTH_`. */
@@ -143,7 +141,6 @@ export function keyOf(secret: string, role: (typeof ROLES)[number]): string {
   return createHmac('sha256', secret).update(role).digest('base64url')
 }
 
-/** The keys that the console calls services with, as its setting `…_KEYS`. */
 function keysOfConsole(secret: string): string {
   return ROLES.map((role) => `${role}:${keyOf(secret, role)}`).join(',')
 }
@@ -158,10 +155,8 @@ function digestsOfKeys(secret: string): string {
 
 /** The settings of a service about operators, and where auth publishes the keys of their tokens. */
 interface OperatorContext {
-  /** The settings of the user. */
   readonly env: Environment
   readonly secret: string
-  /** The address of auth, without a trailing slash. */
   readonly authUrl: string
 }
 

@@ -33,7 +33,6 @@ export function isStatusName(name: string): name is StatusName {
   return names.some((known) => known === name)
 }
 
-/** Picks the variables that `status` prints. */
 export function statusFrom(variables: Readonly<Record<string, string | undefined>>): StackStatus {
   return Object.fromEntries(names.flatMap((name) => (variables[name] ? [[name, variables[name]]] : [])))
 }
