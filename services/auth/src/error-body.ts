@@ -72,8 +72,8 @@ export function isVersioned(apiVersion: string | undefined): boolean {
   return IsoDate.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }
 
-/** A trigger or a constraint of a neighbour has refused. Its report is the whole body (reference: Errors of neighbours). */
-class NeighbourError extends HttpError {
+/** A trigger or a constraint of an application has refused. Its report is the whole body (reference: Errors of applications). */
+class ApplicationError extends HttpError {
   constructor({ code, message, detail, hint }: ApplicationReport, cause: unknown) {
     const status = code.startsWith('PT') ? Number(code.slice(2)) : 500
     super(status, errors.unexpectedFailure.code, { message, details: { code, message, hint, detail }, cause })
@@ -83,7 +83,7 @@ class NeighbourError extends HttpError {
 /** The body of an error, its members in the documented order (reference: Error bodies). */
 export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
   const { status, code, message, details } = error
-  if (error instanceof NeighbourError) return details
+  if (error instanceof ApplicationError) return details
   const refusal = context.oauthNames === 'of id_tokens' ? OAUTH_REFUSALS.get(message) : undefined
   if (refusal !== undefined) return { error: refusal, error_description: message }
   const body = isVersioned(context.apiVersion)
@@ -169,11 +169,11 @@ export const errorVocabulary: ErrorVocabulary = {
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
   busy: () => errors.serverBusy(),
   timedOut: (cause) => errors.requestTimeout({ cause }),
-  unexpected: (cause, request) => toNeighbourError(cause, request) ?? toUnexpected(cause),
+  unexpected: (cause, request) => toApplicationError(cause, request) ?? toUnexpected(cause),
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
-/** The errors of failures that a redirect names: `errorVocabulary` without the reports of neighbours. */
+/** The errors of failures that a redirect names: `errorVocabulary` without the reports of applications. */
 export const redirectVocabulary: ErrorVocabulary = {
   ...errorVocabulary,
   unexpected: toUnexpected,
@@ -184,14 +184,14 @@ function toUnexpected(cause: unknown): HttpError {
 }
 
 /**
- * The error of a request whose statement a trigger or a constraint of a neighbour refused, in the profile supabase (reference:
- * Errors of neighbours). Clients that ask for the newer bodies do not see the report of the application object.
+ * The error of a request whose statement a trigger or a constraint of an application refused, in the profile supabase (reference:
+ * Errors of applications). Clients that ask for the newer bodies do not see the report of the application object.
  */
-function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
+function toApplicationError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
   if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined
   const { config, names } = request.server.deps
   const report = config.compatibility.showErrorsOfTriggers ? reportOfApplication(cause, names) : undefined
-  return report && new NeighbourError(report, cause)
+  return report && new ApplicationError(report, cause)
 }
 
 function oauthNamesOf(request: FastifyRequest | undefined): ErrorBodyContext['oauthNames'] {

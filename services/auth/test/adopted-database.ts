@@ -10,7 +10,8 @@ const SCHEMA = 'auth'
 
 /**
  * Makes a database that supabase/auth 2.196 has made, without rows, and that `auth adopt` has adopted. The service connects as
- * the owner of the tables, and the database keeps its neighbours: a table that a trigger of `users` fills, policies and a view.
+ * the owner of the tables, and the database keeps the objects of applications: a table that a trigger of `users` fills, policies
+ * and a view.
  */
 export async function createAdoptedDatabase(load: (url: string) => AuthConfig = loadLeast): Promise<TemporaryDatabase> {
   const { database, compatibility } = load('postgres://nowhere')

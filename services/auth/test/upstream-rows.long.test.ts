@@ -33,7 +33,7 @@ const MADE = '2026-01-02T03:04:05.678901+00:00'
 const time = expect.stringMatching(/^2026-.*\+00:00$/)
 
 /** A role without rights on the tables of other roles. It passes their row level security, which adopted tables have. */
-const NEIGHBOUR = 'service_role'
+const APPLICATION_ROLE = 'service_role'
 
 const clock = { now: () => new Date(), advance: () => {} }
 
@@ -58,8 +58,8 @@ beforeAll(async () => {
   const limits = { poolSize: 1, statementTimeoutMs: 5_000, lockTimeoutMs: 5_000 }
   const names = createNames('auth')
   owner = openDatabase({ url, names, applicationName: 'seed', prepared: true, ...limits, onConnectionError: () => {} })
-  await sql`GRANT USAGE ON SCHEMA auth TO ${sql.id(NEIGHBOUR)}`.execute(owner.db)
-  await sql`GRANT INSERT ON auth.users, auth.identities TO ${sql.id(NEIGHBOUR)}`.execute(owner.db)
+  await sql`GRANT USAGE ON SCHEMA auth TO ${sql.id(APPLICATION_ROLE)}`.execute(owner.db)
+  await sql`GRANT INSERT ON auth.users, auth.identities TO ${sql.id(APPLICATION_ROLE)}`.execute(owner.db)
 })
 afterAll(async () => {
   await owner.close()
@@ -101,7 +101,7 @@ const identityOf = (row: Row): Row => ({
 /** Inserts a row as a role that may do nothing else. */
 async function insert(table: string, row: Row): Promise<void> {
   await owner.db.transaction().execute(async (trx) => {
-    await sql`SET LOCAL ROLE ${sql.id(NEIGHBOUR)}`.execute(trx)
+    await sql`SET LOCAL ROLE ${sql.id(APPLICATION_ROLE)}`.execute(trx)
     const columns = sql.join(Object.keys(row).map((column) => sql.ref(column)))
     await sql`INSERT INTO ${sql.id('auth', table)} (${columns}) VALUES (${sql.join(Object.values(row))})`.execute(trx)
   })

@@ -107,7 +107,7 @@ const checks: readonly Check<ProcessDeps>[] = [
       await requireOwnJobSchema(db, names)
       const dead = await listDeadLetterJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
-      throw new Error(dead.map(describeDeadJobs).join(', '))
+      throw new Error(dead.map(describeDeadLetterJobs).join(', '))
     },
   },
 ]
@@ -168,6 +168,6 @@ async function fitChecks(
   return isUpstream ? [...all.filter(({ name }) => !AFTER_ADOPTION.includes(name)), notAdopted] : all
 }
 
-function describeDeadJobs({ task, count, reason, lastAt }: DeadLetterJobs): string {
+function describeDeadLetterJobs({ task, count, reason, lastAt }: DeadLetterJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }

@@ -190,7 +190,7 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
   const { users } = readManifest(version)
   const named = (name: string) => users.find((user) => user.name === name)
 
-  it('leaves the tables of neighbours as they are: triggers, foreign keys and policies', async () => {
+  it('leaves the tables of applications as they are: triggers, foreign keys and policies', async () => {
     const adopted = await openAdoptedVersion(version)
     const { superuserUrl } = adopted.restored.database
     app = adopted

@@ -34,7 +34,7 @@ it.each([
   ['CREATE DOMAIN auth.outbox AS int', 'type auth.outbox'],
   ['ALTER TABLE auth.users ADD COLUMN console_role text', 'column console_role of table auth.users'],
 ])(
-  'adopt refuses a neighbour with a name of ours, which --check names, and leaves it alone: %s',
+  'adopt refuses an application object with a name of ours, which --check names, and leaves it alone: %s',
   async (statement, object) => {
     const restored = await restore('v2.196.0')
     await runSql(restored.database.superuserUrl, statement)
@@ -69,7 +69,7 @@ it('knows every name that an adoption makes', async () => {
   expect(made.filter((object) => !known.has(object))).toEqual([])
 })
 
-it('adopt refuses a function of a neighbour that comes after --prepare, before the switch', async () => {
+it('adopt refuses a function of an application that comes after --prepare, before the switch', async () => {
   const restored = await restore('v2.196.0')
   await prepare(restored)
   const { superuserUrl } = restored.database

@@ -7,7 +7,7 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 import { adopt, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
-// The neighbours of each database: `public.profiles`, which a trigger of `users` fills and which goes with the user,
+// The application objects of each database: `public.profiles`, which a trigger of `users` fills and which goes with the user,
 // `public.notes`, whose policies compare the owner and read `auth.mfa_factors`, and the view `public.people`.
 
 const PASSWORD = 'correct horse battery'
@@ -33,8 +33,8 @@ const factorsOf = (id: string | undefined) =>
   `SELECT DISTINCT user_id, factor_type FROM auth.mfa_factors WHERE user_id = '${id}'`
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 
-/** Tries what the neighbours of a database allow. It begins and ends without notes. */
-async function tryNeighbours(restored: Restored) {
+/** Tries what the application objects of a database allow. It begins and ends without notes. */
+async function tryApplicationObjects(restored: Restored) {
   const { superuserUrl } = restored.database
   const [plain, totp, other] = ['plain', 'totp', 'mixed'].map((name) => idOf(restored, name))
   const asPlain = (statement: string) => runAs(restored, plain, 'aal1', statement)
@@ -81,10 +81,10 @@ async function open({ database, deps }: Restored): Promise<MailApp> {
 
 const refusedBy = (policy: string) => `error: new row violates row-level security policy "${policy}" for table "notes"`
 
-describe.each(VERSIONS)('the neighbours of an adopted database of %s', (version) => {
+describe.each(VERSIONS)('the application objects of an adopted database of %s', (version) => {
   it('allow what they allowed before: policies, foreign keys and views', async () => {
     const restored = await restore(version)
-    const before = await tryNeighbours(restored)
+    const before = await tryApplicationObjects(restored)
     const { plain, totp } = before
     expect(before.outcomes).toEqual({
       'writes a note': [{ owner: plain, body: 'mine' }],
@@ -105,7 +105,7 @@ describe.each(VERSIONS)('the neighbours of an adopted database of %s', (version)
       'shows people': [{ id: plain, name: 'Plain Person' }],
     })
     await adopt(restored)
-    expect(await tryNeighbours(restored)).toEqual(before)
+    expect(await tryApplicationObjects(restored)).toEqual(before)
   })
 
   it('keep their rights on the tables whose names the service takes over', async () => {
