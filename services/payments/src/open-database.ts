@@ -13,7 +13,7 @@ import { sql } from 'kysely'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { paymentsNames } from './migrations.ts'
-import { readAgain } from './placement/owners.ts'
+import { readAgain } from './placement/tenants.ts'
 import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000

@@ -36,8 +36,8 @@ export function prepareForCaller<Input extends Credentials, Row>(
 /** The form of a query for a distributed database, where each table below a merchant must be bound to the merchant by a value. */
 interface ForDistributed<Input, Row> {
   readonly ownerOf: DistributedForm<Input, Row>['tenantOf']
-  /** @param owner the merchant, as an expression */
-  readonly build: (access: Access, p: Input, owner: RawBuilder<unknown>) => RawBuilder<Row>
+  /** @param tenant the merchant, as an expression */
+  readonly build: (access: Access, p: Input, tenant: RawBuilder<unknown>) => RawBuilder<Row>
 }
 
 function accessOfApp(p: Credentials): Access {

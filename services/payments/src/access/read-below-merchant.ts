@@ -45,7 +45,7 @@ export function findBelowMerchant<Columns extends BelowColumns>(
     (access, p) => build(access, rowBelow(table, p.id)),
     {
       ownerOf: ({ id }, find) => find(id),
-      build: (access, p, owner) => build(access, rowOf(table, owner, p.id), owner),
+      build: (access, p, tenant) => build(access, rowOf(table, tenant, p.id), tenant),
     },
   )
 }

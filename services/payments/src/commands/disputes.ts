@@ -8,7 +8,7 @@ import { DEFAULT_REASON, DISPUTE_REASONS, type Dispute } from '../disputes/dispu
 import { callCloseDispute, callOpenDispute, findDisputeOfAll } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
-import { findTransactionOwner } from '../transactions/transaction-repository.ts'
+import { findTransactionTenant } from '../transactions/transaction-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { textOf } from './read-options.ts'
 
@@ -53,7 +53,7 @@ async function open({ db, pools }: OperatorDeps, { words, options }: CommandInpu
     acquirerRef: textOf(options.reference),
   }
   const { merchantId } =
-    (await findTransactionOwner(pools, transactionId)) ?? refuseMissing('transaction', transactionId)
+    (await findTransactionTenant(pools, transactionId)) ?? refuseMissing('transaction', transactionId)
   return db.transaction().execute(async (trx) => {
     const { outcome } = await callOpenDispute(transactionPools(trx, merchantId), {
       ...TRUSTED_COLUMNS,

@@ -4,7 +4,7 @@ import { TRUSTED_COLUMNS } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { instant } from '../requests/fields.ts'
-import { findTransactionOwner } from '../transactions/transaction-repository.ts'
+import { findTransactionTenant } from '../transactions/transaction-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments frauds …`: fraud alerts that reach the operator on paper. */
@@ -29,9 +29,9 @@ const commands: readonly OperatorCommand[] = [
         reported: instantOfReport.data,
         ...(reference === undefined ? {} : { acquirerRef: String(reference) }),
       }
-      const owner = await findTransactionOwner(pools, transactionId)
-      if (!owner) throw new Error(`there is no transaction ${transactionId}`)
-      const { merchantId } = owner
+      const tenant = await findTransactionTenant(pools, transactionId)
+      if (!tenant) throw new Error(`there is no transaction ${transactionId}`)
+      const { merchantId } = tenant
       return db.transaction().execute(async (trx) => {
         const call = { ...TRUSTED_COLUMNS, transactionId, fraud }
         const { fraud: added } = await callAddFraud(transactionPools(trx, merchantId), call)

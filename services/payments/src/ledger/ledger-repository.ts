@@ -168,11 +168,11 @@ export async function listUnnamedRows(db: Db, merchantId: string): Promise<reado
 }
 
 async function listTable(db: Db, merchantId: string, table: KeyedTable): Promise<readonly UnnamedRow[]> {
-  const owner = sql.raw(table === 'merchants' ? 'r.id' : 'r.merchant_id')
+  const tenant = sql.raw(table === 'merchants' ? 'r.id' : 'r.merchant_id')
   const id = sql.raw(table === 'merchant_balances' ? 'r.merchant_id' : 'r.id')
   const { rows } = await sql<{ id: string; isNamed: boolean }>`
     SELECT coalesce(${id}, '') AS id, coalesce(${id}, '') <> '' AS "isNamed" FROM ${sql.table(table)} r
-    WHERE ${owner} = ${merchantId} GROUP BY ${id}
+    WHERE ${tenant} = ${merchantId} GROUP BY ${id}
     HAVING count(*) > 1 OR coalesce(${id}, '') = '' LIMIT ${UNNAMED_MAX}`.execute(db)
   return rows.map(({ id, isNamed }): UnnamedRow => {
     const message = isNamed ? 'is there more than once' : 'has no id: it was put in by hand'

@@ -126,7 +126,7 @@ async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
     sql`coalesce(sha256(record_send(ROW(${sql.raw(STATES[table][kind].join())}))) = s.${sql.ref(kind)}, false)`
   const card = sql`
     LEFT JOIN ${sql.table('instruments')} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id`
-  const owner = table === 'merchants' ? sql`r.id` : sql`r.merchant_id`
+  const tenant = table === 'merchants' ? sql`r.id` : sql`r.merchant_id`
   const { rows } = await sql<DifferingRow>`
     SELECT id, "isRecorded", money, party, terms FROM (
       SELECT r.id, s.hash IS NOT NULL AS "isRecorded", ${digest('money')} AS money, ${digest('party')} AS party,
@@ -137,7 +137,7 @@ async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
         WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table} AND e.row_id = r.id AND e.id > ''
         ORDER BY e.id DESC LIMIT 1
       ) s ON true
-      WHERE ${owner} = ${merchantId} AND (${recordedRows(table)} OR s.hash IS NOT NULL)
+      WHERE ${tenant} = ${merchantId} AND (${recordedRows(table)} OR s.hash IS NOT NULL)
     ) compared
     WHERE NOT (money AND party AND terms) LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(({ id, ...state }): ChangedRow => ({ table, id, findings: describe(table, state) }))

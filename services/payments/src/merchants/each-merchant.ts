@@ -90,7 +90,7 @@ export async function lockTenant(trx: Trx, merchantId: string): Promise<void> {
 }
 
 /** The merchants that an id may belong to. At most one of them has the row. */
-export async function listOwners(db: Db, id: string): Promise<readonly string[]> {
+export async function listTenants(db: Db, id: string): Promise<readonly string[]> {
   const { rows } = await sql<{ merchant_id: string }>`
     SELECT o.merchant_id FROM (${sqlFragment('owners.sql', { id: sql`${id}::text` })}) o`.execute(db)
   return rows.map(({ merchant_id }) => merchant_id)

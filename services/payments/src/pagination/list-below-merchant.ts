@@ -41,22 +41,22 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
   condition: (p: Input) => RawBuilder<unknown> = () => sql`true`,
 ): BelowList<Input, Columns> {
   const query = (suffix: string, order: RawBuilder<unknown>) => {
-    const build = ({ fromCaller, joinMembership }: Access, p: Input, owner: ListOwner) => {
+    const build = ({ fromCaller, joinMembership }: Access, p: Input, tenant: ListTenant) => {
       const page = sql`
       SELECT * FROM ${sql.table(table)} r
-      WHERE ${owner.isOwn} AND r.id > ${p.above} AND r.id < ${p.below}
+      WHERE ${tenant.isOwn} AND r.id > ${p.above} AND r.id < ${p.below}
         AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean) AND ${condition(p)}
       ORDER BY r.id ${order} LIMIT ${p.limit}`
       return sql<ListRow<Columns>>`
     SELECT CASE
         WHEN c.identity_id IS NOT NULL AND ${p.merchantId}::text IS NULL THEN 'done'
         ELSE ${verdictOn(sql`m.id`)}
-      END AS verdict, c.identity_id, ${entries ? sql`r.found` : sql`NULL::int AS found`}, ${columns(owner.id)}
+      END AS verdict, c.identity_id, ${entries ? sql`r.found` : sql`NULL::int AS found`}, ${columns(tenant.id)}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (${entries ? firstChunk(page, order, entries) : page}) r ON true
-    ${join(owner.id)}
+    ${join(tenant.id)}
     ORDER BY r.id ${order}`
     }
     const member = { id: sql`r.merchant_id`, isOwn: sql`r.merchant_id = a.merchant_id` }
@@ -70,7 +70,7 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
 }
 
 /** The merchant of a list, as an expression, and the condition that binds the row `r` to it for members only. */
-interface ListOwner {
+interface ListTenant {
   readonly id: RawBuilder<unknown>
   readonly isOwn: RawBuilder<unknown>
 }

@@ -15,8 +15,8 @@ import {
 } from '../../test/payments-app.ts'
 import { pretendDistributed } from '../../test/pretended-cluster.ts'
 import { loadPaymentsConfig } from '../config.ts'
-import { createOwners } from './owners.ts'
 import { findPlacement, findWrongEntry, followPlacement } from './placement.ts'
+import { createTenantLookup } from './tenants.ts'
 
 // All of this runs on plain PostgreSQL too: the statements for distributed databases are plain SQL.
 
@@ -28,43 +28,48 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-describe('createOwners', () => {
-  const find = (owners: ReturnType<typeof createOwners>, name: string) => owners(payments.service.pools.read, name)
+describe('createTenantLookup', () => {
+  const find = (tenants: ReturnType<typeof createTenantLookup>, name: string) =>
+    tenants(payments.service.pools.read, name)
 
   it('finds the merchant of an id by its tag, and that of a public key', async () => {
-    const owners = createOwners(() => new Date())
+    const tenants = createTenantLookup(() => new Date())
     const { id, key } = await createTestMerchant(payments, member)
     const other = `${'5'.repeat(16)}${id.slice(16)}`
-    expect([await find(owners, id), await find(owners, other), await find(owners, String(key))]).toEqual([id, id, id])
+    expect([await find(tenants, id), await find(tenants, other), await find(tenants, String(key))]).toEqual([
+      id,
+      id,
+      id,
+    ])
   })
 
   it('remembers no unknown id or key: a merchant may be made with it later', async () => {
-    const owners = createOwners(() => new Date())
+    const tenants = createTenantLookup(() => new Date())
     const { id, key } = await createTestMerchant(payments, member)
     const other = '7'.repeat(24)
     const otherKey = '77777777-7777-4777-8777-777777777777'
-    expect([await find(owners, other), await find(owners, otherKey)]).toEqual(['', ''])
+    expect([await find(tenants, other), await find(tenants, otherKey)]).toEqual(['', ''])
     await sql`UPDATE payments.merchants SET tag = ${'7'.repeat(8)}, key = ${otherKey}::uuid WHERE id = ${id}`.execute(
       payments.owner.db,
     )
-    expect([await find(owners, other), await find(owners, otherKey)]).toEqual([id, id])
-    expect(await find(owners, String(key))).toBe('')
+    expect([await find(tenants, other), await find(tenants, otherKey)]).toEqual([id, id])
+    expect(await find(tenants, String(key))).toBe('')
   })
 
   it('prefers an alias to the tag, a second after the first alias at most', async () => {
     let now = new Date('2026-01-01T00:00:00Z')
-    const owners = createOwners(() => now)
+    const tenants = createTenantLookup(() => now)
     const [{ id: ofTag }, { id: ofAlias }] = [
       await createTestMerchant(payments, member),
       await createTestMerchant(payments, member),
     ]
     const alias = `${'6'.repeat(16)}${ofTag.slice(16)}`
-    expect([await find(owners, alias), await find(owners, alias)]).toEqual([ofTag, ofTag])
+    expect([await find(tenants, alias), await find(tenants, alias)]).toEqual([ofTag, ofTag])
     await sql`INSERT INTO payments.id_aliases (id, merchant_id) VALUES (${alias}, ${ofAlias})`.execute(
       payments.owner.db,
     )
     now = new Date(now.getTime() + 1_000)
-    expect([await find(owners, alias), await find(owners, ofTag)]).toEqual([ofAlias, ofTag])
+    expect([await find(tenants, alias), await find(tenants, ofTag)]).toEqual([ofAlias, ofTag])
   })
 })
 

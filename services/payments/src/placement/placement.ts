@@ -18,7 +18,7 @@ import {
   type OldRows,
   takeDistributedRows,
 } from './distributed-rows.ts'
-import { createOwners } from './owners.ts'
+import { createTenantLookup } from './tenants.ts'
 
 /**
  * The servers that have the rows of a database, and what the service does differently because of them.
@@ -199,7 +199,7 @@ export const PLAIN: Placement = {
 export function createDistributed(now: () => Date): Placement {
   return {
     isDistributed: true,
-    findOwner: createOwners(now),
+    findOwner: createTenantLookup(now),
     batchScope: 'merchant',
     takeRows: takeDistributedRows,
     deleteOldRows: deleteOldDistributedRows,

@@ -31,18 +31,18 @@ export interface SeededTransaction {
 }
 
 /** The columns of a merchant that its transactions need. */
-export interface SeedOwner {
+export interface SeedTenant {
   readonly tag: string
   readonly test: boolean
 }
 
 /** The tag of a merchant and whether it is a test merchant; undefined when there is none. */
-export function findSeedMerchant(db: Db, id: string): Promise<SeedOwner | undefined> {
+export function findSeedMerchant(db: Db, id: string): Promise<SeedTenant | undefined> {
   return db.selectFrom('merchants').select(['tag', 'test']).where('id', '=', id).executeTakeFirst()
 }
 
 /** A new id below a merchant. @throws Error when the database made none, which is an error of `new_id` */
-export async function callNewId(db: Db, { tag }: SeedOwner): Promise<string> {
+export async function callNewId(db: Db, { tag }: SeedTenant): Promise<string> {
   const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(${tag})`.execute(db)
   const [row] = rows
   if (!row) throw new Error('new_id made no id')

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { listOwners } from '../merchants/each-merchant.ts'
+import { listTenants } from '../merchants/each-merchant.ts'
 
 /** The identity of an attempt among the attempts of all merchants. */
 export interface AttemptKey {
@@ -57,7 +57,7 @@ export async function findUnknownAttempt(
 
 /** The attempt with an id, of any merchant, if its outcome is unknown; else undefined. */
 export async function findUnknownAttemptById(db: Db, id: string): Promise<UnsettledAttempt | undefined> {
-  for (const merchantId of await listOwners(db, id)) {
+  for (const merchantId of await listTenants(db, id)) {
     const attempt = await findUnknownAttempt(db, { merchantId, id })
     if (attempt) return attempt
   }

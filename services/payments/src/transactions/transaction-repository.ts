@@ -6,7 +6,7 @@ import type { Credentials } from '../access/caller.ts'
 import { type BelowSource, findBelowMerchant, rowBelow, rowOf } from '../access/read-below-merchant.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
-import { listOwners } from '../merchants/each-merchant.ts'
+import { listTenants } from '../merchants/each-merchant.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Chunk, InTurn, PageBounds } from '../pagination/page-query.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
@@ -115,8 +115,8 @@ export async function listAllTransactions(
 
 /** A transaction by its id, for an operator. Undefined for an unknown id. */
 export async function findTransaction(db: Db, id: string): Promise<Transaction | undefined> {
-  for (const owner of await listOwners(db, id)) {
-    const merchantId = sql`${owner}`
+  for (const tenant of await listTenants(db, id)) {
+    const merchantId = sql`${tenant}`
     const { rows } = await sql<TransactionColumns>`
       SELECT ${source.columns(merchantId)} FROM ${sql.table('transactions')} r ${source.join(merchantId)}
       WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(db)
@@ -125,23 +125,23 @@ export async function findTransaction(db: Db, id: string): Promise<Transaction |
   return undefined
 }
 
-export interface TransactionOwner {
+export interface TransactionTenant {
   readonly merchantId: string
   readonly currency: string
 }
 
-const selectOwner = (row: RawBuilder<unknown>) =>
-  sql<TransactionOwner>`SELECT r.merchant_id AS "merchantId", r.currency FROM (${row}) r`
+const selectTenant = (row: RawBuilder<unknown>) =>
+  sql<TransactionTenant>`SELECT r.merchant_id AS "merchantId", r.currency FROM (${row}) r`
 
-const ownerQuery = routeByTenant(
-  prepare('find_transaction_owner', (p: { id: string }) => selectOwner(rowBelow('transactions', p.id))),
+const tenantQuery = routeByTenant(
+  prepare('find_transaction_tenant', (p: { id: string }) => selectTenant(rowBelow('transactions', p.id))),
   ({ id }, find) => find(id),
-  (p) => selectOwner(rowOf('transactions', sql`${p.tenant}`, p.id)),
+  (p) => selectTenant(rowOf('transactions', sql`${p.tenant}`, p.id)),
 )
 
-const attemptOwnerQuery = routeByTenant(
+const attemptTenantQuery = routeByTenant(
   prepare(
-    'find_attempt_owner',
+    'find_attempt_tenant',
     (p: { id: string }) => sql<{ merchantId: string }>`
     SELECT r.merchant_id AS "merchantId" FROM (${rowBelow('attempts', p.id)}) r`,
   ),
@@ -150,13 +150,13 @@ const attemptOwnerQuery = routeByTenant(
 )
 
 /** The merchant of an attempt, for any caller. Undefined for an unknown id. */
-export function findAttemptOwner({ read }: Pools, id: string): Promise<{ readonly merchantId: string } | undefined> {
-  return read.first(attemptOwnerQuery, { id })
+export function findAttemptTenant({ read }: Pools, id: string): Promise<{ readonly merchantId: string } | undefined> {
+  return read.first(attemptTenantQuery, { id })
 }
 
 /** The merchant and the currency of a transaction, for any caller. Undefined for an unknown id. */
-export function findTransactionOwner({ read }: Pools, id: string): Promise<TransactionOwner | undefined> {
-  return read.first(ownerQuery, { id })
+export function findTransactionTenant({ read }: Pools, id: string): Promise<TransactionTenant | undefined> {
+  return read.first(tenantQuery, { id })
 }
 
 export interface OperationAccess extends Credentials {
@@ -180,7 +180,7 @@ const judgeQuery = prepareForCaller(
   (access, p: OperationAccess) => judge(access, p, rowBelow('transactions', p.transactionId)),
   {
     ownerOf: ({ transactionId }, find) => find(transactionId),
-    build: (access, p, owner) => judge(access, p, rowOf('transactions', owner, p.transactionId)),
+    build: (access, p, tenant) => judge(access, p, rowOf('transactions', tenant, p.transactionId)),
   },
 )
 

@@ -8,7 +8,7 @@ import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../
 import { type AttemptKey, findUnknownAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import { viewAttempt } from '../transactions/attempt-view.ts'
 import { findAttemptForOperator } from '../transactions/operator-attempt-repository.ts'
-import { findAttemptOwner } from '../transactions/transaction-repository.ts'
+import { findAttemptTenant } from '../transactions/transaction-repository.ts'
 
 type ResolveDeps = { readonly acquirers: Acquirers; readonly operatorPools: Pools; readonly operatorDb: Db }
 
@@ -28,7 +28,7 @@ export async function resolveAttempt(
     readonly outcome: 'approved' | 'declined'
   },
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findAttemptOwner(deps.operatorPools, id)) ?? refuseMissing()
+  const { merchantId } = (await findAttemptTenant(deps.operatorPools, id)) ?? refuseMissing()
   const key = { merchantId, id }
   if (outcome === 'approved') await giveBackUnknown(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {

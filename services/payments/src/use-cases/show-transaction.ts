@@ -15,7 +15,7 @@ import {
   type TransactionJournal,
 } from '../transactions/operator-transaction-repository.ts'
 import { type AmountsLeft, amountsLeft } from '../transactions/trail-bounds.ts'
-import { findTransactionOwner } from '../transactions/transaction-repository.ts'
+import { findTransactionTenant } from '../transactions/transaction-repository.ts'
 import type { EventSummary } from '../webhooks/event.ts'
 import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
 
@@ -38,7 +38,7 @@ export async function showTransaction(
   { operatorPools, config }: { readonly config: Pick<PaymentsConfig, 'refundLimits'>; readonly operatorPools: Pools },
   { operator, transactionId: id }: { readonly operator: Operator; readonly transactionId: string },
 ): Promise<ShownTransaction> {
-  const { merchantId, currency } = (await findTransactionOwner(operatorPools, id)) ?? refuseMissing()
+  const { merchantId, currency } = (await findTransactionTenant(operatorPools, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }
   const [shown, journals, events, disputes, frauds, allowance] = await Promise.all([
     getTransactionForOperator(operatorPools, { merchantId, id }),

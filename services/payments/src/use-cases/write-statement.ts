@@ -36,11 +36,11 @@ export async function writeStatement(
   },
 ): Promise<Statement> {
   const { merchant, ...access } = await readMerchant(pools, { ...caller, merchantId })
-  const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)
+  const { outcome: tenant, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)
   const read = { pools, caller, merchantId, withSlots }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
-  return { period, rows: writeRows(read, period, { currency: owner.currency, before }) }
+  return { period, rows: writeRows(read, period, { currency: tenant.currency, before }) }
 }
 
 interface Reading {

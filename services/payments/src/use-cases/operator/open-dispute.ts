@@ -8,7 +8,7 @@ import {
   type OperatorChange,
   runOperatorChange,
 } from '../../operators/operator-change-repository.ts'
-import { findTransactionOwner } from '../../transactions/transaction-repository.ts'
+import { findTransactionTenant } from '../../transactions/transaction-repository.ts'
 import { openDispute } from '../open-dispute.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function openDisputeForOperator(
     readonly dispute: NewDispute
   },
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findTransactionOwner(operatorPools, transactionId)) ?? refuseMissing()
+  const { merchantId } = (await findTransactionTenant(operatorPools, transactionId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { pools: transactionPools(trx, merchantId) }
     const { dispute } = await openDispute(deps, { caller: TRUSTED_CALLER, transactionId, input: valid(wanted) })

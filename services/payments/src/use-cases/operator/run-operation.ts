@@ -17,7 +17,7 @@ import type { OperationGroup, OperatorOperation } from '../../transactions/opera
 import { refuseEntry } from '../../transactions/refuse-entry.ts'
 import { lastRefundOf } from '../../transactions/trail-bounds.ts'
 import type { Transaction } from '../../transactions/transaction.ts'
-import { findTransactionOwner } from '../../transactions/transaction-repository.ts'
+import { findTransactionTenant } from '../../transactions/transaction-repository.ts'
 import { viewTransaction } from '../../transactions/transaction-view.ts'
 
 type OperationDeps = {
@@ -43,7 +43,7 @@ export async function runOperationForOperator(
 ): Promise<OperatorAnswer> {
   const { operatorDb, operatorPools, config } = deps
   const { change, transactionId, kind, fields } = input
-  const { merchantId, currency } = (await findTransactionOwner(operatorPools, transactionId)) ?? refuseMissing()
+  const { merchantId, currency } = (await findTransactionTenant(operatorPools, transactionId)) ?? refuseMissing()
   const { role } = change.operator
   const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind }, role)
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)

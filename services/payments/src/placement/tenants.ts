@@ -8,21 +8,21 @@ import { tagOf } from '../merchants/merchant.ts'
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
 // the merchant. The merchant of an id is looked up first, and its rows may move.
 
-interface OwnerRow {
+interface TenantRow {
   readonly merchant_id: string
   readonly is_alias: boolean
 }
 
-const ofIdQuery = prepare('find_owner', (p: { id: string }) => {
+const ofIdQuery = prepare('find_tenant', (p: { id: string }) => {
   const id = { id: sql`${p.id}::text` }
-  return sql<OwnerRow>`
+  return sql<TenantRow>`
     SELECT o.merchant_id, true AS is_alias FROM (${sqlFragment('owner_by_alias.sql', id)}) o
     UNION ALL
     SELECT o.merchant_id, false FROM (${sqlFragment('owner_by_tag.sql', id)}) o`
 })
 
 const ofKeyQuery = prepare(
-  'find_owner_of_key',
+  'find_tenant_of_key',
   (p: { key: string }) => sql<{ id: string }>`
     SELECT m.id FROM ${sql.table('merchants')} m WHERE m.key = ${p.key}::uuid`,
 )
@@ -32,7 +32,7 @@ const hasAliasesQuery = prepare(
   (_: object) => sql<{ found: boolean }>`SELECT EXISTS (SELECT FROM ${sql.table('id_aliases')}) AS found`,
 )
 
-const OWNERS_MAX = 100_000
+const TENANTS_MAX = 100_000
 const ALIASES_UNKNOWN_MS = 1_000
 const KEY_LENGTH = 36
 
@@ -42,8 +42,8 @@ const KEY_LENGTH = 36
  * may be made with it later. An alias wins over the tag, so aliases are asked at every call, unless none was
  * there a moment ago.
  */
-export function createOwners(now: () => Date): (read: QueryPool, name: string) => Promise<string> {
-  const known = new LRUCache<string, string>({ max: OWNERS_MAX })
+export function createTenantLookup(now: () => Date): (read: QueryPool, name: string) => Promise<string> {
+  const known = new LRUCache<string, string>({ max: TENANTS_MAX })
   let freeOfAliasesUntil = 0
   const hasAliases = async (read: QueryPool): Promise<boolean> => {
     if (now().getTime() < freeOfAliasesUntil) return false
@@ -52,9 +52,9 @@ export function createOwners(now: () => Date): (read: QueryPool, name: string) =
     return found
   }
   const findByKey = async (read: QueryPool, key: string): Promise<string> => {
-    const owner = known.get(key) ?? (await read.first(ofKeyQuery, { key }))?.id
-    if (owner !== undefined) known.set(key, owner)
-    return owner ?? ''
+    const tenant = known.get(key) ?? (await read.first(ofKeyQuery, { key }))?.id
+    if (tenant !== undefined) known.set(key, tenant)
+    return tenant ?? ''
   }
   return async (read, name) => {
     if (name.length === KEY_LENGTH) return findByKey(read, name)
