@@ -246,7 +246,7 @@ describe('clean-up', () => {
     expect(await run()).toEqual({ refresh_tokens: 1 })
   })
 
-  it('removes the rows around those that a foreign key of a neighbour keeps, and says how many stay', async () => {
+  it('removes the rows around those that a foreign key of an application keeps, and says how many stay', async () => {
     const told: unknown[] = []
     const reportRefusedRows: CleanUpRuns['reportRefusedRows'] = (table, { rows, cause }) =>
       told.push([table, rows, cause instanceof Error && 'constraint' in cause ? cause.constraint : cause])

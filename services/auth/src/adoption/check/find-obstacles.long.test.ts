@@ -79,7 +79,7 @@ it('adopt refuses a function of an application that comes after --prepare, befor
   expect(await runSql(superuserUrl, 'SELECT auth.sign_out(NULL) AS one')).toEqual([{ one: 1 }])
 })
 
-it('adopt --undo names a function of a neighbour with the name of one of ours, and drops none', async () => {
+it('adopt --undo names a function of an application with the name of one of ours, and drops none', async () => {
   const restored = await restoreAdopted('v2.196.0')
   const { superuserUrl } = restored.database
   await runSql(superuserUrl, 'CREATE FUNCTION auth.sign_out(a uuid) RETURNS int LANGUAGE sql RETURN 1')
