@@ -12,7 +12,7 @@ it('reports the problems of every rule', async () => {
   const item = "import '../plugins/guard.ts'\n/** The time. */ export const nowMs = Date.now()\n"
   expect(await checkLayout(writeShop({ 'services/shop/src/items/item.ts': item, 'docs/a.md': '[b](b.md)\n' }))).toEqual(
     [
-      { path: 'services/shop/src/items/item.ts', line: 1, message: 'a folder of a noun never imports plugins' },
+      { path: 'services/shop/src/items/item.ts', line: 1, message: 'a folder of a module never imports plugins' },
       {
         path: 'services/shop/src/items/item.ts',
         line: 2,

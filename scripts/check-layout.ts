@@ -1,6 +1,6 @@
 // Fails on a broken rule of layout: `node scripts/check-layout.ts`. The rules are in scripts/layout.
 import { join } from 'node:path'
-import { arrows, nounOrder, portableCore } from './layout/arrows.ts'
+import { arrows, moduleOrder, portableCore } from './layout/arrows.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
 import { citations } from './layout/citations.ts'
 import { documentLinks } from './layout/document-links.ts'
@@ -43,7 +43,7 @@ export const rules: readonly Rule[] = [
   unlicensedPackages,
   citations,
   importCycles,
-  nounOrder,
+  moduleOrder,
   sizes,
   pureFiles,
   statements,

@@ -144,21 +144,21 @@ export function report(tree: SourceTree): string {
       const { acts, closures } = actsOf(graph, service)
       return `${service}: an act has ${quantile(acts, 0.5)} files (median of ${acts.length}), a use case reaches ${quantile(closures, 0.5)}`
     }),
-    ...readWalks(tree).map(({ title, files }) => `${files.length} files crossed: ${title}`),
+    ...readDataPaths(tree).map(({ title, files }) => `${files.length} files crossed: ${title}`),
   ].join('\n')
 }
 
 /** The way of one value from a request to its row. */
-interface Walk {
+interface DataPath {
   readonly title: string
-  /** Paths from the root, in the order of the walk. */
+  /** Paths from the root, in the order of the data path. */
   readonly files: readonly string[]
 }
 
-/** The walks of docs/architecture.md: the sections below "## Walks". */
-function readWalks(tree: SourceTree): readonly Walk[] {
+/** The data paths of docs/architecture.md: the sections below "## Data paths". */
+function readDataPaths(tree: SourceTree): readonly DataPath[] {
   const lines = tree.files.find(({ path }) => path === DOCUMENT)?.text.split('\n') ?? []
-  const start = lines.indexOf('## Walks')
+  const start = lines.indexOf('## Data paths')
   if (start < 0) return []
   const end = lines.findIndex((text, index) => index > start && text.startsWith('## '))
   const section = lines.slice(0, end < 0 ? undefined : end)

@@ -16,7 +16,7 @@ function wordsOf(path: string, place: RegExp): readonly string[] {
 const arrowsOf = (from: readonly string[], to: readonly string[]): readonly string[] =>
   from.flatMap((start) => to.map((end) => `${start} --> ${end}`))
 
-/** A noun whose rows keep their state in a column. */
+/** A module whose rows keep their state in a column. */
 interface StoredMachine {
   readonly name: string
   readonly readme: string

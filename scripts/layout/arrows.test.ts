@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest'
-import { arrows, nounOrder, portableCore } from './arrows.ts'
+import { arrows, moduleOrder, portableCore } from './arrows.ts'
 import { problemsOf } from './shop-tree.ts'
 
 describe('arrows', () => {
   const src = 'services/shop/src'
 
   it.each([
-    [`${src}/items/item.ts`, '../routes/items.ts', 'a folder of a noun never imports routes'],
-    [`${src}/items/item.ts`, '../controllers/items.ts', 'a folder of a noun never imports controllers'],
-    [`${src}/items/item.ts`, '../plugins/guard.ts', 'a folder of a noun never imports plugins'],
-    [`${src}/items/item.ts`, '../use-cases/list-items.ts', 'a folder of a noun never imports use-cases'],
-    [`${src}/items/item.ts`, '../commands/serve.ts', 'a folder of a noun never imports commands'],
+    [`${src}/items/item.ts`, '../routes/items.ts', 'a folder of a module never imports routes'],
+    [`${src}/items/item.ts`, '../controllers/items.ts', 'a folder of a module never imports controllers'],
+    [`${src}/items/item.ts`, '../plugins/guard.ts', 'a folder of a module never imports plugins'],
+    [`${src}/items/item.ts`, '../use-cases/list-items.ts', 'a folder of a module never imports use-cases'],
+    [`${src}/items/item.ts`, '../commands/serve.ts', 'a folder of a module never imports commands'],
     [`${src}/items/item.ts`, 'fastify', 'only routes and plugins know HTTP (fastify)'],
     [`${src}/items/item.ts`, 'fastify/lib/errors.js', 'only routes and plugins know HTTP (fastify/lib/errors.js)'],
     [`${src}/items/item.ts`, 'fastify-plugin', 'only routes and plugins know HTTP (fastify-plugin)'],
     [`${src}/items/item.ts`, '@fastify/cors', 'only routes and plugins know HTTP (@fastify/cors)'],
     [`${src}/items/item.ts`, '../app.ts', 'nothing below imports app.ts'],
     [`${src}/items/item.ts`, '../main.ts', 'nothing imports main.ts'],
-    [`${src}/items/item.ts`, '../deps.ts', 'a noun never imports deps.ts: say what it needs'],
-    [`${src}/items/item.ts`, '@trestle/shop/deps.ts', 'a noun never imports deps.ts: say what it needs'],
-    [`${src}/items/prices/price.ts`, '../../deps.ts', 'a noun never imports deps.ts: say what it needs'],
-    [`${src}/config/mail.ts`, '../deps.ts', 'a noun never imports deps.ts: say what it needs'],
+    [`${src}/items/item.ts`, '../deps.ts', 'a module never imports deps.ts: say what it needs'],
+    [`${src}/items/item.ts`, '@trestle/shop/deps.ts', 'a module never imports deps.ts: say what it needs'],
+    [`${src}/items/prices/price.ts`, '../../deps.ts', 'a module never imports deps.ts: say what it needs'],
+    [`${src}/config/mail.ts`, '../deps.ts', 'a module never imports deps.ts: say what it needs'],
     [`${src}/items/item.ts`, '../items-deps.ts', undefined],
     [`${src}/items/item.ts`, './deps.ts', undefined],
     [`${src}/app.ts`, './deps.ts', undefined],
@@ -138,26 +138,26 @@ describe('portableCore', () => {
   )
 })
 
-describe('nounOrder', () => {
+describe('moduleOrder', () => {
   const readme = 'services/shop/README.md'
   const src = 'services/shop/src'
 
   /** A README with these lines in its section, and another section after it. */
   function list(...lines: readonly string[]) {
     return {
-      [readme]: `# Shop\n\n## Nouns\n\nIn order.\n\n${lines.join('\n')}\n\n## Commands\n\n- \`sell/\`: no noun.\n`,
+      [readme]: `# Shop\n\n## Modules\n\nIn order.\n\n${lines.join('\n')}\n\n## Commands\n\n- \`sell/\`: no module.\n`,
     }
   }
   const items = '- `items/`: what the shop sells.'
   const carts = '- `carts/`: what a customer wants to buy.'
 
-  it('accepts nouns that import only earlier nouns and their own folder', async () => {
+  it('accepts modules that import only earlier modules and their own folder', async () => {
     const files = {
       ...list(items, carts),
       [`${src}/carts/cart.ts`]: "import './line.ts'\nimport '../items/item-view.ts'\nimport '../deps.ts'\n",
       [`${src}/carts/line.ts`]: "import { z } from 'zod'\n",
     }
-    expect(await problemsOf(nounOrder, files)).toEqual([])
+    expect(await problemsOf(moduleOrder, files)).toEqual([])
   })
 
   it.each([
@@ -165,10 +165,10 @@ describe('nounOrder', () => {
     "import type { Cart } from '../carts/cart.ts'",
     "export type { Cart } from '../carts/cart.ts'",
     "import type { Cart } from '@trestle/shop/carts/cart.ts'",
-  ])('refuses in a noun that stands before carts/: %s', async (text) => {
+  ])('refuses in a module that stands before carts/: %s', async (text) => {
     const files = { ...list(items, carts), [`${src}/carts/cart.ts`]: '', [`${src}/items/item.ts`]: `\n${text}\n` }
-    expect(await problemsOf(nounOrder, files)).toEqual([
-      `${src}/items/item.ts:2 items/ imports carts/, which stands after it in the README's list of nouns`,
+    expect(await problemsOf(moduleOrder, files)).toEqual([
+      `${src}/items/item.ts:2 items/ imports carts/, which stands after it in the README's list of modules`,
     ])
   })
 
@@ -178,67 +178,67 @@ describe('nounOrder', () => {
       [`${src}/carts/lines/line.ts`]: '',
       [`${src}/items/prices/price.ts`]: "import '../../carts/lines/line.ts'\n",
     }
-    expect(await problemsOf(nounOrder, files)).toEqual([
-      `${src}/items/prices/price.ts:1 items/ imports carts/, which stands after it in the README's list of nouns`,
+    expect(await problemsOf(moduleOrder, files)).toEqual([
+      `${src}/items/prices/price.ts:1 items/ imports carts/, which stands after it in the README's list of modules`,
     ])
   })
 
-  it('lets a test import any noun', async () => {
+  it('lets a test import any module', async () => {
     const test = "import '../carts/cart.ts'\n"
     const files = { ...list(items, carts), [`${src}/carts/cart.ts`]: '', [`${src}/items/item.test.ts`]: test }
-    expect(await problemsOf(nounOrder, files)).toEqual([])
+    expect(await problemsOf(moduleOrder, files)).toEqual([])
   })
 
-  it('refuses a noun that is not listed', async () => {
+  it('refuses a module that is not listed', async () => {
     const files = { ...list(items), [`${src}/carts/cart.ts`]: '' }
-    expect(await problemsOf(nounOrder, files)).toEqual([`${readme} does not list carts/`])
+    expect(await problemsOf(moduleOrder, files)).toEqual([`${readme} does not list carts/`])
   })
 
   it.each(['- `items/`', '- `items`: no slash', 'items/: no list', '* `items/`: another bullet'])(
     'does not count as listed: %s',
     async (line) => {
-      expect(await problemsOf(nounOrder, list(line))).toEqual([`${readme} does not list items/`])
+      expect(await problemsOf(moduleOrder, list(line))).toEqual([`${readme} does not list items/`])
     },
   )
 
-  it('refuses a listed noun that is no folder', async () => {
-    expect(await problemsOf(nounOrder, list(items, carts))).toEqual([
-      `${readme}:8 lists carts/, which is no folder of a noun`,
+  it('refuses a listed module that is no folder', async () => {
+    expect(await problemsOf(moduleOrder, list(items, carts))).toEqual([
+      `${readme}:8 lists carts/, which is no folder of a module`,
     ])
   })
 
-  it('refuses a noun that is listed twice', async () => {
-    expect(await problemsOf(nounOrder, list(items, items))).toEqual([`${readme}:8 lists items/ twice`])
+  it('refuses a module that is listed twice', async () => {
+    expect(await problemsOf(moduleOrder, list(items, items))).toEqual([`${readme}:8 lists items/ twice`])
   })
 
   it.each(['routes', 'controllers', 'use-cases', 'plugins', 'commands', 'config', 'providers', 'gateways'])(
-    'takes no folder of %s for a noun',
+    'takes no folder of %s for a module',
     async (folder) => {
       const files = {
         ...list(items),
         [`${src}/${folder}/one.ts`]: '',
         [`${src}/items/item.ts`]: `import '../${folder}/one.ts'\n`,
       }
-      expect(await problemsOf(nounOrder, files)).toEqual([])
+      expect(await problemsOf(moduleOrder, files)).toEqual([])
     },
   )
 
-  it('takes a kind below a noun for part of the noun', async () => {
+  it('takes a kind below a module for part of the module', async () => {
     const files = {
       ...list(items, carts),
       [`${src}/carts/providers/post.ts`]: '',
       [`${src}/items/item.ts`]: "import '../carts/providers/post.ts'\n",
     }
-    expect(await problemsOf(nounOrder, files)).toEqual([
-      `${src}/items/item.ts:1 items/ imports carts/, which stands after it in the README's list of nouns`,
+    expect(await problemsOf(moduleOrder, files)).toEqual([
+      `${src}/items/item.ts:1 items/ imports carts/, which stands after it in the README's list of modules`,
     ])
   })
 
-  it.each([undefined, '# Shop\n', '# Shop\n\n### Nouns\n'])(
+  it.each([undefined, '# Shop\n', '# Shop\n\n### Modules\n'])(
     'refuses a README without the section: %j',
     async (text) => {
-      expect(await problemsOf(nounOrder, { [readme]: text })).toEqual([
-        `${readme} has no section "## Nouns" that lists the folders of src`,
+      expect(await problemsOf(moduleOrder, { [readme]: text })).toEqual([
+        `${readme} has no section "## Modules" that lists the folders of src`,
       ])
     },
   )

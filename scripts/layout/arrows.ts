@@ -11,7 +11,7 @@ import {
 } from './source-tree.ts'
 import { type ImportedModule, importsOf } from './syntax.ts'
 
-/** Folders of a service that are above its nouns. */
+/** Folders of a service that are above its modules. */
 const upperFolders = new Set(['commands', 'routes', 'controllers', 'plugins', 'use-cases'])
 const http = /^(fastify($|\/|-)|@fastify\/)/
 const database = /^(kysely|pg)($|\/)/
@@ -21,8 +21,8 @@ const ours = /^@trestle\//
  * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A
  * service never imports another service, not even in a test, a package never imports a service,
  * packages/common imports no other package, a migration imports Kysely alone, and no relative import leaves
- * its workspace package. A noun defines the type of its needs: the type of `deps.ts` would tie it to all
- * other nouns.
+ * its workspace package. A module defines the type of its needs: the type of `deps.ts` would tie it to all
+ * other modules.
  */
 export const arrows: Rule = (tree) => {
   const services = new Set(serviceNames(tree))
@@ -94,8 +94,8 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
     const upward = targetFolder !== 'use-cases' && upperFolders.has(targetFolder)
     return upward ? `a use case never imports ${targetFolder}` : undefined
   }
-  if (targetFolder === 'deps.ts') return 'a noun never imports deps.ts: say what it needs'
-  return upperFolders.has(targetFolder) ? `a folder of a noun never imports ${targetFolder}` : undefined
+  if (targetFolder === 'deps.ts') return 'a module never imports deps.ts: say what it needs'
+  return upperFolders.has(targetFolder) ? `a folder of a module never imports ${targetFolder}` : undefined
 }
 
 /** A test beside its file, or a file in `services/…/test/`. */
@@ -127,21 +127,21 @@ function leavesPackage(file: SourceFile, { specifier }: ImportedModule): string 
   return target.startsWith(`${own}/`) ? undefined : `a relative import never leaves its package (${specifier})`
 }
 
-/** Folders whose files are found by kind: the route of a URL, the provider of a sign-in. They are no nouns. */
+/** Folders whose files are found by kind: the route of a URL, the provider of a sign-in. They are no modules. */
 const KINDS: readonly string[] = ['routes', 'controllers', 'use-cases', 'providers', 'gateways', 'config', 'commands']
 const LISTED = /^- `([^`/]+)\/`: \S/
 
 /**
- * The README of a service lists its nouns in the order of dependency: a noun imports only earlier nouns. So a reader can learn
- * them from top to bottom, and no two nouns need each other.
+ * The README of a service lists its modules in the order of dependency: a module imports only earlier modules. So a reader can learn
+ * them from top to bottom, and no two modules need each other.
  */
-export const nounOrder: Rule = (tree) => serviceNames(tree).flatMap((service) => problemsOfService(tree, service))
+export const moduleOrder: Rule = (tree) => serviceNames(tree).flatMap((service) => problemsOfService(tree, service))
 
 function problemsOfService(tree: SourceTree, service: string): readonly Problem[] {
   const path = `services/${service}/README.md`
-  const listed = readNouns(tree.files.find((file) => file.path === path)?.text ?? '')
-  if (listed === undefined) return [{ path, message: 'has no section "## Nouns" that lists the folders of src' }]
-  const found = nounsOf(tree, service)
+  const listed = readModules(tree.files.find((file) => file.path === path)?.text ?? '')
+  if (listed === undefined) return [{ path, message: 'has no section "## Modules" that lists the folders of src' }]
+  const found = modulesOf(tree, service)
   const names = listed.map(({ name }) => name)
   return [
     ...listed
@@ -149,16 +149,18 @@ function problemsOfService(tree: SourceTree, service: string): readonly Problem[
       .map(({ name, line }) => ({ path, line, message: `lists ${name}/ twice` })),
     ...listed
       .filter(({ name }) => !found.has(name))
-      .map(({ name, line }) => ({ path, line, message: `lists ${name}/, which is no folder of a noun` })),
-    ...[...found].filter((noun) => !names.includes(noun)).map((noun) => ({ path, message: `does not list ${noun}/` })),
+      .map(({ name, line }) => ({ path, line, message: `lists ${name}/, which is no folder of a module` })),
+    ...[...found]
+      .filter((module) => !names.includes(module))
+      .map((module) => ({ path, message: `does not list ${module}/` })),
     ...importsAgainstOrder(tree, service, names),
   ]
 }
 
 /** The lines of the section, such as "- `sessions/`: their life and their limits". */
-function readNouns(readme: string): readonly { readonly name: string; readonly line: number }[] | undefined {
+function readModules(readme: string): readonly { readonly name: string; readonly line: number }[] | undefined {
   const lines = readme.split('\n')
-  const heading = lines.indexOf('## Nouns')
+  const heading = lines.indexOf('## Modules')
   if (heading < 0) return undefined
   const end = lines.findIndex((text, index) => index > heading && text.startsWith('## '))
   return lines.slice(0, end < 0 ? undefined : end).flatMap((text, index) => {
@@ -167,13 +169,13 @@ function readNouns(readme: string): readonly { readonly name: string; readonly l
   })
 }
 
-function nounsOf(tree: SourceTree, service: string): ReadonlySet<string> {
-  const nouns = productionFiles(tree, `services/${service}/src`).flatMap(({ path }) => nounOf(path, service) ?? [])
-  return new Set(nouns)
+function modulesOf(tree: SourceTree, service: string): ReadonlySet<string> {
+  const modules = productionFiles(tree, `services/${service}/src`).flatMap(({ path }) => moduleOf(path, service) ?? [])
+  return new Set(modules)
 }
 
-/** The noun that a file of the service belongs to. */
-function nounOf(path: string, service: string): string | undefined {
+/** The module that a file of the service belongs to. */
+function moduleOf(path: string, service: string): string | undefined {
   const [top, name, source, folder = '', ...below] = path.split('/')
   if (top !== 'services' || name !== service || source !== 'src' || below.length === 0) return undefined
   return folder === 'plugins' || isOfKind(`services/${service}/src/${folder}`) ? undefined : folder
@@ -181,13 +183,13 @@ function nounOf(path: string, service: string): string | undefined {
 
 function importsAgainstOrder(tree: SourceTree, service: string, names: readonly string[]): readonly Problem[] {
   return productionFiles(tree, `services/${service}/src`).flatMap((file) => {
-    const own = nounOf(file.path, service)
+    const own = moduleOf(file.path, service)
     if (own === undefined || !names.includes(own)) return []
     return importsOf(file).flatMap(({ specifier, line }): Problem[] => {
-      const nouns = placesOf(file.path, specifier).map((place) => nounOf(place, service))
-      const later = nouns.find((noun) => noun !== undefined && names.indexOf(noun) > names.indexOf(own))
+      const modules = placesOf(file.path, specifier).map((place) => moduleOf(place, service))
+      const later = modules.find((module) => module !== undefined && names.indexOf(module) > names.indexOf(own))
       if (later === undefined) return []
-      const message = `${own}/ imports ${later}/, which stands after it in the README's list of nouns`
+      const message = `${own}/ imports ${later}/, which stands after it in the README's list of modules`
       return [{ path: file.path, line, message }]
     })
   })

@@ -283,7 +283,7 @@ describe('clockAndEnvironment', () => {
     'export const tookMs = (startMs) => performance.now() - startMs',
     "import { hrtime } from 'node:process'",
     "import { env } from 'node:processes'",
-  ])('allows %j in a noun', async (text) => {
+  ])('allows %j in a module', async (text) => {
     expect(await problemsOf(clockAndEnvironment, { [item]: `${text}\n` })).toEqual([])
   })
 

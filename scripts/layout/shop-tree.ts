@@ -8,7 +8,7 @@ import { isSource, type Rule, type SourceFile, type SourceTree } from './source-
 export const shop = {
   'services/shop/README.md':
     '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n\n' +
-    '## Nouns\n\n- `items/`: what the shop sells.\n',
+    '## Modules\n\n- `items/`: what the shop sells.\n',
   'services/shop/src/config.ts': '/** The port. */ export const port = process.env.SHOP_PORT\n',
   'services/shop/src/app.ts':
     "import { itemsRoutes } from './routes/items.ts'\n/** The app. */ export const app = [itemsRoutes]\n",

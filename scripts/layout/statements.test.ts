@@ -7,7 +7,7 @@ describe('statements', () => {
   const route = 'services/shop/src/routes/carts.ts'
   const controller = 'services/shop/src/controllers/carts.ts'
   const refused = (path: string, what: string) =>
-    `${path}:1 ${what} stands in a repository, or in a file of the noun that owns the table: call it from here`
+    `${path}:1 ${what} stands in a repository, or in a file of the module that owns the table: call it from here`
 
   it.each([
     ["import { sql } from 'kysely'", 'sql'],

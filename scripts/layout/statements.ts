@@ -7,7 +7,7 @@ const WITHOUT_STATEMENTS = /^services\/[^/]+\/src\/(use-cases|routes|controllers
 const BEGINNINGS = /^(selectFrom|selectNoFrom|insertInto|replaceInto|updateTable|deleteFrom|mergeInto|executeQuery)$/
 
 /**
- * A statement stands in a repository, or in another file of the noun whose tables it reads or writes. Routes
+ * A statement stands in a repository, or in another file of the module whose tables it reads or writes. Routes
  * and controllers call repositories and use cases, and a use case decides the order of their calls: none of
  * them has `sql` of Kysely, and none begins a query at a connection (`db.selectFrom(…)`).
  */
@@ -39,7 +39,7 @@ function queriesOf(file: SourceFile): readonly Problem[] {
 }
 
 function messageOf(code: string): string {
-  return `${code} stands in a repository, or in a file of the noun that owns the table: call it from here`
+  return `${code} stands in a repository, or in a file of the module that owns the table: call it from here`
 }
 
 const BEYOND_ASCII = /[^\0-\x7f]/g

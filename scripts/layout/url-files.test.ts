@@ -79,7 +79,7 @@ it.each(['plugins/guard.ts', 'use-cases/buy.ts', 'commands/serve.ts', 'routes/gu
   },
 )
 
-it('accepts a URL in config or a noun, which make links', async () => {
+it('accepts a URL in config or a module, which make links', async () => {
   const files = {
     'services/shop/src/items/item-link.ts': "export const link = (base) => base + '/items'\n",
     'services/shop/src/config/link.ts': "export const path = '/items'\n",

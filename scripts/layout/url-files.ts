@@ -129,7 +129,7 @@ function repeated(registrations: readonly Registration[]): readonly Problem[] {
 
 /**
  * A registered URL as a literal in another file that handles requests: a guard by URL text, or a second place to change.
- * Config and the folders of nouns may hold one, where it is a default or part of a link that they make.
+ * Config and the folders of modules may hold one, where it is a default or part of a link that they make.
  */
 function misplacedLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
   const homes = new Map(registrations.map(({ url, file }) => [url, file.path]))

@@ -32,7 +32,7 @@ it.each([
   expect(await problemsOf(useCaseHttp, { [useCase]: `${text}\n` })).toEqual([])
 })
 
-it('leaves routes, nouns and tests alone', async () => {
+it('leaves routes, modules and tests alone', async () => {
   const text = '/** The header `Link`. */\nexport const headers = {}\n'
   const paths = ['routes/sales.ts', 'sales/sale.ts', 'use-cases/sell.test.ts']
   const files = Object.fromEntries(paths.map((path) => [`services/shop/src/${path}`, text]))
