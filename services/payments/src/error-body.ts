@@ -181,7 +181,7 @@ function isBalanceBeyondLimit(cause: unknown): boolean {
 }
 
 /**
- * The 503 for a dependency that is away, and for a slow handler. While rows move, each write is refused for the same reason. The
+ * The 503 for an unavailable dependency, and for a slow handler. During a rebalance, each write is refused for the same reason. The
  * log has that reason once, so the error of a refused write has no cause to log.
  */
 function unavailable(cause: unknown): HttpError {

@@ -103,7 +103,7 @@ interface ServingJobs extends Pick<JobsConfig, 'meter' | 'now'> {
   readonly database: Pick<Database<PaymentsTables>, 'mode'>
 }
 
-/** The job queue of a serving process. It does no work while rows move. */
+/** The job queue of a serving process. It does no work during a rebalance. */
 export function openServingJobs(config: PaymentsConfig, { meter, now, logger, database }: ServingJobs): Jobs {
   return openPaymentsJobs(config, {
     meter,
@@ -123,10 +123,10 @@ export async function expectMigrations({ checks, names }: Database<PaymentsTable
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
 
-/** The time after which a silent coordinator of a cluster counts as away. A check of readiness takes longer. */
+/** The time after which a silent coordinator of a cluster counts as unavailable. A check of readiness takes longer. */
 const COORDINATOR_MS = 500
 
-/** Whether a process should get requests. Where they enter by another server, most are answered while the coordinator is away. */
+/** Whether a process should get requests. Where they enter by another server, most are answered while the coordinator is unavailable. */
 export function createProcessReadiness(
   database: Database<PaymentsTables>,
   jobs: Pick<Jobs, 'check'>,
@@ -137,7 +137,7 @@ export function createProcessReadiness(
   }
   return createReadiness({
     database: () => database.ping(),
-    // While rows move, functions are made again, and reads go on.
+    // During a rebalance, functions are made again, and reads go on.
     migrations: async () => (database.mode().isRebalancing ? undefined : unlessAway(() => expectMigrations(database))),
     worker: () => unlessAway(() => jobs.check()),
   })

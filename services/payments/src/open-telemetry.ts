@@ -65,7 +65,7 @@ interface ServerRow {
 /**
  * Reports for each server of the database whether it answers (`db_server_up`), how many parts of tables it holds
  * (`db_server_shards`), what it has committed (`db_server_transactions_total`), and how many two-phase commits are in doubt
- * (`db_server_in_doubt`). Every process reports the same values. A server that is away keeps its last values. Where the database
+ * (`db_server_in_doubt`). Every process reports the same values. A server that is unavailable keeps its last values. Where the database
  * is not distributed, its only server is `single`.
  */
 export function observeServers(meter: Meter, { db, names }: ObservedServers): void {

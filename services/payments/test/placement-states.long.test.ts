@@ -103,7 +103,7 @@ it('a process goes through the arrows of its diagram, and through no others', as
 it.each([
   ['distributing', 'the database is being distributed: run distribute again'],
   ['undoing', 'the distribution is being undone: run distribute --undo again'],
-] as const)('refuses a start while rows move: %s', async (state, message) => {
+] as const)('refuses a start during a rebalance: %s', async (state, message) => {
   await recordState('plain')
   await recordState(state)
   const { service, owner } = payments

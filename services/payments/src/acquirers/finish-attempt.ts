@@ -3,7 +3,7 @@ import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-e
 import type { AuthorizationOutcome } from './acquirer.ts'
 
 const PAUSE_MS = 500
-/** Together 40 s at least. Tries while rows move do not count, because nobody looks for lost attempts meanwhile. */
+/** Together 40 s at least. Tries during a rebalance do not count, because nobody looks for lost attempts meanwhile. */
 const TRIES_MAX = 80
 
 /** An answer of an acquirer about any payment, as the columns of its attempt. */
@@ -31,7 +31,7 @@ export type AttemptEnd =
 /**
  * Writes what the acquirer has answered. While the database is unavailable, this is tried again: otherwise the attempt would become
  * unknown, and an approved payment would be given back.
- * @throws the first error when the database stays away, and when a later try finds the attempt settled. The first try may have
+ * @throws the first error when the database stays unavailable, and when a later try finds the attempt settled. The first try may have
  * settled it before its answer was lost, so only a repeat of the request gets the outcome
  */
 export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<AttemptEnd> {
@@ -75,7 +75,7 @@ async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<str
   }
 }
 
-/** The outcome of further tries: the transaction is written; the attempt had its outcome before; the database has stayed away. */
+/** The outcome of further tries: the transaction is written; the attempt had its outcome before; the database has stayed unavailable. */
 type LaterFinish =
   | { readonly verdict: 'written'; readonly transactionId: string }
   | { readonly verdict: 'settled' }

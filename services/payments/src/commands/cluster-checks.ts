@@ -15,7 +15,7 @@ interface Subject {
   readonly database: ReturnType<typeof openPaymentsDatabase>
 }
 
-/** The check that finds servers of a cluster away. Checks that read the rows of every merchant need it. */
+/** The check that finds servers of a cluster unavailable. Checks that read the rows of every merchant need it. */
 export const SERVERS = 'servers of the cluster'
 
 /** The checks of the servers of a cluster, for `doctor`. */

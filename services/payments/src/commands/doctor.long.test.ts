@@ -124,7 +124,7 @@ describe('payments doctor', () => {
     ])
   })
 
-  it('reports only that the database is away, and checks what needs no database', async () => {
+  it('reports only that the database is unavailable, and checks what needs no database', async () => {
     expect(await examine({ PAYMENTS_DATABASE_URL: 'postgres://trestle@127.0.0.1:1/trestle' })).toEqual({
       isHealthy: false,
       lines: [

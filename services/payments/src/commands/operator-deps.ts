@@ -41,7 +41,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
 /**
  * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
  * @throws Error behind a pooler that keeps no settings, where the service would refuse to start, when it is
- * another database than the service's, when rows are moving, or when migrations are pending
+ * another database than the service's, during a rebalance, or when migrations are pending
  */
 async function openOwnersDatabase(
   config: PaymentsConfig,

@@ -138,7 +138,7 @@ interface RowKey {
  * has a later row, and so a job of its own: the queue keeps finished jobs for a while.
  *
  * One process takes rows at a time. Its lock, on the coordinator, belongs to the table, because another namespace of the database
- * has an outbox of its own. While a server is away, the rows of its merchants wait, and other rows are taken.
+ * has an outbox of its own. While a server is unavailable, the rows of its merchants wait, and other rows are taken.
  */
 export function takeDistributedRows(db: Db): TakeRows {
   return async (trx, limit, left) => {
@@ -162,7 +162,7 @@ export function takeDistributedRows(db: Db): TakeRows {
   }
 }
 
-/** Lists rows of all servers that answer. A statement on all shards fails while one server is away. */
+/** Lists rows of all servers that answer. A statement on all shards fails while one server is unavailable. */
 async function listRows(trx: JobTransaction, limit: number, left: readonly string[]): Promise<readonly RowKey[]> {
   await sql`SAVEPOINT rows`.execute(trx)
   try {

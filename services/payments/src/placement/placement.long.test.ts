@@ -137,7 +137,7 @@ describe('findPlacement', () => {
   })
 })
 
-/** A service that serves while rows move, as far as its state row says. */
+/** A service that serves during a rebalance, as far as its state row says. */
 describe('followPlacement', () => {
   const lines: unknown[] = []
   let laterMs = 0
@@ -168,7 +168,7 @@ describe('followPlacement', () => {
     })
   const statusOf = async (answer: Promise<{ readonly statusCode: number }>) => (await answer).statusCode
 
-  it('503: refuses writes while rows move, and answers reads', async () => {
+  it('503: refuses writes during a rebalance, and answers reads', async () => {
     await recordState('distributing')
     await expect.poll(() => statusOf(create())).toBe(503)
     const refused = await create()
@@ -180,7 +180,7 @@ describe('followPlacement', () => {
     await expect(sql`SELECT 1`.execute(payments.service.db)).rejects.toThrow('rows are moving to other servers')
   })
 
-  it('503: refuses changes of operators while rows move', async () => {
+  it('503: refuses changes of operators during a rebalance', async () => {
     const refused = await price()
     expect([refused.statusCode, refused.json()]).toEqual([
       503,
@@ -191,7 +191,7 @@ describe('followPlacement', () => {
   it('uses the statements for distributed databases once rows are there', async () => {
     await pretendDistributed(payments)
     await recordState('distributed')
-    expect(rows.hasJustMoved()).toBe(false)
+    expect(rows.hasJustRebalanced()).toBe(false)
     await expect.poll(() => statusOf(create())).toBe(201)
     expect([rows.isDistributed, rows.batchScope, payments.service.mode().isRebalancing]).toEqual([
       true,
@@ -211,12 +211,12 @@ describe('followPlacement', () => {
   })
 
   it('says for ten seconds that rows have just moved', () => {
-    expect(rows.hasJustMoved()).toBe(true)
+    expect(rows.hasJustRebalanced()).toBe(true)
     laterMs = 10_000
-    expect(rows.hasJustMoved()).toBe(false)
+    expect(rows.hasJustRebalanced()).toBe(false)
   })
 
-  it('503: refuses writes while rows move back, and takes them afterwards', async () => {
+  it('503: refuses writes during a rebalance to one server, and takes them afterwards', async () => {
     await recordState('undoing')
     await expect.poll(() => statusOf(create())).toBe(503)
     expect(await statusOf(read())).toBe(200)

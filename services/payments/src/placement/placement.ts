@@ -35,7 +35,7 @@ export interface Placement {
   readonly deleteOldRows: (db: Db, table: keyof PaymentsTables & string, old: OldRows) => Promise<number>
   readonly deleteOldEvents: (db: Db) => Promise<number>
   /** Whether rows have moved so lately that processes may still write what they held back meanwhile. */
-  readonly hasJustMoved: () => boolean
+  readonly hasJustRebalanced: () => boolean
 }
 
 /** Asks the database where its rows are. @throws Error for a setting that does not suit a distributed database */
@@ -81,7 +81,7 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
     for (const each of [database, operators]) each.switchMode(mode)
   }
   let current = found
-  let movedAtMs = Number.NEGATIVE_INFINITY
+  let rebalancedAtMs = Number.NEGATIVE_INFINITY
   const onChange = async (state: DistributionState): Promise<void> => {
     if (isRebalancing(state)) {
       // The statements for distributed databases are plain SQL, so they read tables of both kinds.
@@ -91,7 +91,7 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
     }
     current = await locateRows(config, now)
     switchMode({ findTenant: current.findOwner, isRebalancing: false })
-    movedAtMs = now().getTime()
+    rebalancedAtMs = now().getTime()
     logger.info({ distributed: current.isDistributed }, 'rows have moved, writes go on')
     const problem = current.isDistributed ? problemOf(config) : undefined
     if (problem !== undefined) logger.error(`the next start will be refused: ${problem}`)
@@ -116,7 +116,7 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
     takeRows: (db) => (trx, limit, left) => current.takeRows(db)(trx, limit, left),
     deleteOldRows: (db, table, old) => current.deleteOldRows(db, table, old),
     deleteOldEvents: (db) => current.deleteOldEvents(db),
-    hasJustMoved: () => now().getTime() - movedAtMs < HELD_BACK_MS,
+    hasJustRebalanced: () => now().getTime() - rebalancedAtMs < HELD_BACK_MS,
     stop,
   }
 }
@@ -192,7 +192,7 @@ export const PLAIN: Placement = {
   takeRows: () => takeRows,
   deleteOldRows,
   deleteOldEvents,
-  hasJustMoved: () => false,
+  hasJustRebalanced: () => false,
 }
 
 /** Each merchant has its rows on one of several nodes. */
@@ -204,6 +204,6 @@ export function createDistributed(now: () => Date): Placement {
     takeRows: takeDistributedRows,
     deleteOldRows: deleteOldDistributedRows,
     deleteOldEvents: deleteOldEventsByMerchant,
-    hasJustMoved: () => false,
+    hasJustRebalanced: () => false,
   }
 }

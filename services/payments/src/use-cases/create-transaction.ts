@@ -43,7 +43,7 @@ type ChargeDeps = {
 
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
- * connection, and writes the answer, once the database is back if it is away.
+ * connection, and writes the answer, once the database is back if it is unavailable.
  */
 export async function createTransaction(
   deps: ChargeDeps,

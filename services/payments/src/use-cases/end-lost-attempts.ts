@@ -24,7 +24,7 @@ const BATCH_ROWS = 1_000
 /**
  * Calls each attempt unknown that has been `sent` for 15 s, and that the look before found too (reference: Attempts). A repeat of
  * its request gets that outcome, and a job asks the acquirer. A second process finds only attempts that are still `sent`. An
- * attempt that cannot be written waits for the next look. All attempts wait when rows have just moved: a process that has held
+ * attempt that cannot be written waits for the next look. All attempts wait after a rebalance: a process that has held
  * an outcome back since before the move writes it now.
  * @param seen the attempts that the look before has found
  * @returns the attempts that this look has found
@@ -33,7 +33,7 @@ export async function endLostAttempts(
   { db, pools, outbox, placement, logger }: LostAttemptDeps,
   seen: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
-  if (placement.hasJustMoved()) return new Set()
+  if (placement.hasJustRebalanced()) return new Set()
   const sent = await listUnsettledAttempts(db, { state: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH_ROWS })
   const lost = sent.filter(({ id }) => seen.has(id))
   for (const attempt of lost) {
@@ -72,7 +72,7 @@ export function watchLostAttempts(deps: LostAttemptDeps): () => Promise<void> {
     try {
       seen = await endLostAttempts(deps, seen)
     } catch (error) {
-      // The database may have been away for other processes too: each of them gets the time of two looks again.
+      // The database may have been unavailable for other processes too: each of them gets the time of two looks again.
       seen = new Set()
       deps.logger.warn({ err: error }, 'attempts without an outcome could not be read')
     } finally {

@@ -178,11 +178,11 @@ describe('inquireAttempt', () => {
   })
 })
 
-let hasJustMoved = false
+let hasJustRebalanced = false
 /** The attempts that the last look has found. */
 let seen: ReadonlySet<string> = new Set()
 const look = async () => {
-  const deps = { ...payments.deps, placement: { ...placement, hasJustMoved: () => hasJustMoved }, db: db() }
+  const deps = { ...payments.deps, placement: { ...placement, hasJustRebalanced: () => hasJustRebalanced }, db: db() }
   seen = await endLostAttempts(deps, seen)
 }
 
@@ -205,9 +205,9 @@ describe('endLostAttempts', () => {
     await age(id)
     await look()
     // Its process may have the answer since before the move.
-    hasJustMoved = true
+    hasJustRebalanced = true
     await look()
-    hasJustMoved = false
+    hasJustRebalanced = false
     await look()
     // Its process may wait for the database, which is back since the last look.
     expect(await stateOf(id)).toBe('sent')
@@ -233,7 +233,7 @@ describe('endLostAttempts, when many attempts are unknown', () => {
       SELECT ${merchantId}, lpad(to_hex(n), 16, '0') || right(${merchantId}, 8), now() - interval '1 hour', 'charge', 'unknown',
         '{"amount":1}' FROM generate_series(1, 500) n`.execute(db())
     await sql`ANALYZE payments.attempts`.execute(db())
-    const deps = { ...payments.deps, placement: { ...placement, hasJustMoved: () => false } }
+    const deps = { ...payments.deps, placement: { ...placement, hasJustRebalanced: () => false } }
     const read = await countRowsRead(payments, 'attempts', (_pools, trx) =>
       endLostAttempts({ ...deps, db: trx }, new Set()),
     )

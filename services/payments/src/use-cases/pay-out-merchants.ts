@@ -42,7 +42,7 @@ interface PayOutMerchantsInput {
  * Pays out all merchants with a positive balance, one after the other in the order of their ids, and yields
  * the outcome of each. Each has a call of its own, which decides under the lock of the balance (reference:
  * Making payouts).
- * @throws Error when the database is away. The merchants before it are paid out
+ * @throws Error when the database is unavailable. The merchants before it are paid out
  */
 export async function* payOutMerchants(
   deps: PayoutDeps,
@@ -86,7 +86,7 @@ async function payOutMerchant(
 
 /**
  * Pays out all merchants, or one, as a job of the queue does: counts what became of each, and logs each failure.
- * @throws Error after the last merchant when some could not be paid out, or at once when the database is away
+ * @throws Error after the last merchant when some could not be paid out, or at once when the database is unavailable
  */
 export async function payOutAsJob(
   deps: PayoutDeps & { readonly logger: ServiceLogger['logger']; readonly meter: Metrics['meter'] },
@@ -121,7 +121,7 @@ function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
  * out only the merchants whom the first run did not reach: other merchants have the payout of the day
  * already.
  * @throws Error after the last merchant when some could not be paid out, or at once when the database is
- * away. The queue then runs the job again for all merchants
+ * unavailable. The queue then runs the job again for all merchants
  */
 export async function payOutDaily(
   deps: PayoutDeps & { readonly logger: ServiceLogger['logger']; readonly meter: Metrics['meter'] },

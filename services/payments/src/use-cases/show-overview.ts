@@ -45,7 +45,7 @@ type OverviewDeps = {
 /**
  * The overview of the merchants of a mode (console reference: Overview of payments). It reads over the connections of
  * operators, so that its sums keep no capture waiting.
- * @throws RebalancingError while rows move to other servers
+ * @throws RebalancingError during a rebalance to other servers
  */
 export async function showOverview(deps: OverviewDeps, mode: MerchantMode): Promise<Overview> {
   const [counts, health] = await Promise.all([readIfAvailable(() => countAll(deps, mode)), findHealth(deps)])

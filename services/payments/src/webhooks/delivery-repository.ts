@@ -38,8 +38,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * A page of the deliveries of all merchants. The queue keeps delivered and cancelled deliveries for an hour. Deliveries whose job
- * is dead are kept for 90 days, in another queue; the copy that failed is left out.
+ * A page of the deliveries of all merchants. The queue keeps delivered and cancelled deliveries for an hour. Dead-letter jobs
+ * are kept for 90 days, in another queue. The copy that failed is left out.
  * @param schema the schema of the job queue
  */
 export async function listDeliveries(

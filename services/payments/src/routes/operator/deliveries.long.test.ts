@@ -13,7 +13,7 @@ import {
 import { deliveryTask } from '../../webhooks/delivery.ts'
 
 let world: DeliveryWorld
-/** From the oldest to the newest: a webhook that takes its event, one that refuses it for now, and one whose job is dead. */
+/** From the oldest to the newest: a webhook that takes its event, one that refuses it for now, and one with a dead-letter job. */
 let taken: SentEvent
 let refused: SentEvent
 let failed: SentEvent
