@@ -29,5 +29,4 @@ export const authMigrations: MigrationSources = {
   '0024-create-messages': inFile(() => import('./auth/0024-create-messages.ts')),
 }
 
-/** The functions of the auth service that no table needs: calls of the service, and what these calls share. */
 export const authFunctions: FunctionFiles = functionsIn(new URL('./auth/functions/', import.meta.url))

@@ -3,7 +3,6 @@ import type { Names } from '../migration.ts'
 
 // Most tables hold rows below a merchant, and begin with the same columns. A merged migration never changes, so neither do these.
 
-/** The columns and constraints of a row below a merchant that has an id of its own. */
 export function merchantRow(names: Names, table: string): RawBuilder<unknown> {
   return sql`
         merchant_id text COLLATE "C" NOT NULL,

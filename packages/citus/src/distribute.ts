@@ -42,13 +42,10 @@ interface NodePassword {
   readonly place: string
 }
 
-/** The input of a run: the database, its tables and functions, and the logins between the servers. */
 export interface DistributeOptions extends MigrateOptions {
-  /** The logins of the role of the service and of the role of operators between the servers. */
   readonly passwords: { readonly service: NodePassword; readonly operators: NodePassword }
   /** The column by which rows are divided over the servers: that of their owner, which is never changed. */
   readonly column: string
-  /** Longest wait of the service for a lock, on every server. */
   readonly lockTimeoutMs: number
   readonly applicationName: string
 }
@@ -132,7 +129,6 @@ interface Distribution {
   readonly target: DistributionTarget
   /** The logins of the roles that requests work as. None: requests work as users of their own, which the operator makes. */
   readonly logins: readonly NodeLogin[]
-  /** Longest wait of the owner for a lock, on every server. */
   readonly lockTimeoutMs: number
 }
 

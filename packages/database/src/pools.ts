@@ -27,7 +27,6 @@ export type Pools = {
   readonly lagging: QueryPool
 }
 
-/** The servers that have the rows of a database, and whether the rows are moving. */
 export interface DatabaseMode {
   /**
    * How the tenant of an object is found in a database that is distributed over several servers, by a name of the object.
@@ -150,7 +149,6 @@ type Ask<Given extends object = object> = <Input extends object, Row>(
   input: Given,
 ) => Promise<Row[]>
 
-/** The function that repeats a read that finds nothing of a tenant. */
 interface Again {
   readonly isMissing: (rows: readonly object[]) => boolean
   readonly ask: Ask<{ readonly tenant: string }>
@@ -258,7 +256,6 @@ export interface ReadAgain {
   readonly isMissing: (rows: readonly object[]) => boolean
 }
 
-/** Serializes the reads of a tenant. */
 type SerializeRead = <Rows>(tenant: string, read: () => Promise<Rows>) => Promise<Rows>
 
 /**

@@ -26,7 +26,6 @@ const STANDBY_POSITION = position(
   'CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END',
 )
 
-/** The database for reads that may lag behind, and how far the standby is behind. */
 export interface Standby {
   /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
   readonly choose: <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>) => Promise<T>

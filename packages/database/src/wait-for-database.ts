@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { NO_LIMITS, underSettings } from './driver/session-settings.ts'
 
-/** How long to wait for a database, in milliseconds, and the listener for failed attempts. */
 interface WaitOptions {
   readonly timeoutMs: number
   /** Called at the first failure, so that the operator sees the cause at once. */

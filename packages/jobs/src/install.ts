@@ -8,7 +8,6 @@ import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { installFairShare } from './fair-share.ts'
 import { type AnyTask, deadLetterQueue, type JobIndex } from './task.ts'
 
-/** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
   readonly url: string
   /** The schema of the queue, for example `auth_jobs`. */

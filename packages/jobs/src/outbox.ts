@@ -26,7 +26,6 @@ export interface Outbox {
   readonly stop: () => Promise<void>
 }
 
-/** The database from which rows of an outbox are taken, and the queue that gets their jobs. */
 export interface OutboxOptions {
   /** The database of the service, whatever its tables are. */
   readonly db: { transaction(): { execute<T>(work: (trx: JobTransaction) => Promise<T>): Promise<T> } }

@@ -2,15 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineError } from '../errors/define-error.ts'
 import { FairGate, type HeldSlots } from './fair-gate.ts'
 
-/** The number of bytes of bodies that a process keeps, and the error of requests beyond it. */
 export interface BodySlotsOptions {
   /**
    * Bytes that the bodies of all requests together may have. One client may have half of them, or one body of any allowed size.
    */
   readonly bytesMax: number
-  /** Most bytes of one body. */
   readonly bodyLimit: number
-  /** How long a request waits for a slot, in milliseconds. */
   readonly patienceMs: number
   /** The client of a request, as long as its caller is not known. */
   readonly clientOf: (request: IncomingMessage) => string
@@ -55,7 +52,6 @@ export function leaveBodySlot(request: IncomingMessage): void {
   leaves.get(request)?.()
 }
 
-/** Whether a request holds a slot for its body, which it has not given up yet. */
 export function hasBodySlot(request: IncomingMessage): boolean {
   return leaves.has(request)
 }

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { FairGate, type FairGateOptions } from './fair-gate.ts'
 
-/** The concurrency limit of requests, such as rows that they read, and the client of a request. */
 export interface ConcurrencyLimitOptions extends Omit<FairGateOptions, 'patienceMs'> {
   readonly clientOf: (request: FastifyRequest) => string
   /**

@@ -1,12 +1,9 @@
 import type { HttpError, HttpErrorOptions } from '../errors/define-error.ts'
 
-/** How much work runs at a time, how it is shared among clients, and how long it may wait. */
 export interface FairGateOptions {
   /** The concurrency limit: the sum of the sizes of the tasks that run at a time. */
   readonly slots: number
-  /** How much of it one client may have. By default all of it. */
   readonly each?: number
-  /** How long a task waits for a slot, in milliseconds. */
   readonly patienceMs: number
   /** Creates the error for a task that got no slot in time. */
   readonly refuse: (options: HttpErrorOptions) => HttpError

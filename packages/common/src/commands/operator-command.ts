@@ -1,7 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { type Answer, type AnswerFormat, printAnswer, type Terminal } from './table.ts'
 
-/** How commands of operators open the data of a service, and where they print. */
 export interface Operator<Deps extends OpenDeps> {
   readonly open: () => Promise<Deps>
   readonly print: (line: string) => void

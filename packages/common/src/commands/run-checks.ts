@@ -5,7 +5,7 @@ import { printable } from '../lifecycle/printable.ts'
 export interface Check<Subject> {
   readonly name: string
   readonly advice: string
-  /** Names of earlier checks. The check does not run when one of them finds that its subject is away. */
+  /** Names of earlier checks. The check does not run when one of them finds that its subject is unavailable. */
   readonly needs?: readonly string[]
   /** @returns what was found @throws Error when the service could not start with it */
   readonly run: (subject: Subject) => Promise<string>

@@ -3,7 +3,6 @@ import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
 
-/** The places in which names are looked for, and the prefixes of the names that count. */
 type NameSource = EnvironmentOptions & SettingPrefixes
 
 interface KnownNames extends NameSource {

@@ -24,7 +24,6 @@ export interface ConnectionBounds {
   readonly pipelinedMax: number
   /** Bytes that the bodies of all requests may have together. Further bodies wait unread, and slow ones give way to them. */
   readonly bodyBytesMax: number
-  /** Most bytes of one body. */
   readonly bodyLimit: number
   readonly bodyPatienceMs: number
   /** How long the head of a request may take to arrive. A connection without a request is closed after the same time. */
@@ -69,7 +68,6 @@ interface Connection {
   sinceMs: number
 }
 
-/** How the connections of a server are bounded. By default the bounds are those of every service. */
 interface BoundOptions {
   readonly bounds?: ConnectionBounds
   readonly onCut?: (reason: CutReason) => void
@@ -77,7 +75,6 @@ interface BoundOptions {
   readonly clientOf?: (request: IncomingMessage) => string
 }
 
-/** The functions that a server with bounds calls for its requests and its connections. */
 interface BoundedConnections {
   /** Handles a request instead of the handler. */
   readonly handle: Handle
@@ -249,7 +246,6 @@ async function rememberKernelProgress(doubtful: readonly Connection[]): Promise<
   }
 }
 
-/** The bounds of a server. Times are in milliseconds, `bodyLimit` and `headBytesMax` are in bytes. */
 interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger
   readonly meter?: Meter

@@ -10,7 +10,6 @@ import {
 import { z } from 'zod'
 import { createDocumentPages, readApiDocument } from './document-pages.ts'
 
-/** The parts of the OpenAPI document of a service besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
 export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string

@@ -28,7 +28,6 @@ export interface OperationExample {
   readonly answers?: Readonly<Record<string, unknown>>
 }
 
-/** The parts of an OpenAPI document that no schema of a route states: servers, tags, messages to others, parameters. */
 export interface DocumentNotes {
   readonly servers: readonly { readonly url: string; readonly description: string }[]
   readonly tags: readonly { readonly name: string; readonly description: string }[]

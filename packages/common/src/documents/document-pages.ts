@@ -57,7 +57,6 @@ function scriptAsset(): ServeAsset {
   })
 }
 
-/** The page, with a content security policy that allows its one inline script. */
 function pageAsset(title: string): ServeAsset {
   const open = runOnce(async () => {
     const script = `${SCRIPT_PATH.slice(PAGE_PATH.length)}?v=${await readLibraryVersion()}`
@@ -133,7 +132,6 @@ interface DocumentPage {
   readonly policy: string
 }
 
-/** The title of the page of an API document, and the URLs of its script and of the document. */
 interface DocumentPageOptions {
   readonly title: string
   /** The URL of the script of the library, relative to the page. */

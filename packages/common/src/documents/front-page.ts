@@ -3,7 +3,6 @@ import Negotiator from 'negotiator'
 import { escapeHtml } from './html.ts'
 import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
-/** The page at the address of a service in a browser: what the service is, with links to its pages. */
 export interface FrontPage {
   readonly title: string
   /** One sentence. What stands between backticks is shown as code, here and in `about` of each link. */
@@ -34,7 +33,6 @@ export interface PageLink {
   readonly more?: readonly { readonly label: string; readonly href: string }[]
 }
 
-/** A page as it is sent: its HTML, and the headers that allow the style and the script in it. */
 export interface RenderedPage {
   readonly html: string
   readonly headers: Readonly<Record<string, string>>

@@ -12,7 +12,6 @@ const READER_GONE = 141
 
 const SERVE = 'serve'
 
-/** The commands of a service: `serve`, which runs when none is named, and all others. */
 interface Commands {
   /** Runs the service. This is the default command. */
   readonly serve: () => Promise<void>

@@ -21,20 +21,17 @@ export interface TokenIssuerRules {
   readonly audience?: string | undefined
   /** The accepted algorithms, which are asymmetric: a service that checks tokens by a shared secret could also make them. */
   readonly algorithms: readonly string[]
-  /** How far the clocks of the two services may differ. */
   readonly leewaySeconds: number
   /** How long keys stay good that cannot be read again. At least the ten minutes after which they are read again. */
   readonly keptMs: number
 }
 
-/** The clock, and the listener for keys that cannot be read. */
 export interface TokenIssuerOptions {
   readonly now: () => Date
   /** Called when the keys cannot be read again, with the time until which the old keys stay good. */
   readonly onReadFailure?: (error: unknown, until: Date) => void
 }
 
-/** Checks the access tokens of an authentication service by the keys that it publishes. */
 export interface TokenIssuer {
   /** The claims of a good token, `sub` and `exp` among them; undefined for any other. @throws NoKeysError */
   verify(token: string): Promise<JWTPayload | undefined>

@@ -35,9 +35,7 @@ export interface ServerOptions {
   /** The request header whose value becomes the request id. Undefined: the id is always a new UUID. */
   readonly requestIdHeader?: string | undefined
   readonly requestIdPattern?: RegExp
-  /** Most bytes of a body. */
   readonly bodyLimit: number
-  /** Most bytes of the first line and the headers of a request. */
   readonly headBytesMax?: number
   readonly handlerTimeoutMs: number
   /**
@@ -207,7 +205,6 @@ function isReplaced(): never {
   throw new Error('schemas are compiled by zod')
 }
 
-/** How long a handler may take, in milliseconds, and the errors that end it. */
 interface HandlerDeadlineOptions {
   /** Checked every quarter of a second. */
   readonly handlerTimeoutMs: number

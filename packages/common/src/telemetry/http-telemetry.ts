@@ -5,7 +5,6 @@ import type { Bindings, ChildLoggerOptions } from 'pino'
 import { braceRoute, routeOf, shownPath } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
-/** The meter by which requests are measured, and the requests that are not logged. */
 interface HttpTelemetryOptions {
   readonly meter: Meter
   /** Paths that are measured but not logged, such as health checks. */

@@ -1,4 +1,3 @@
-/** A target for the bytes of lines. */
 export interface ByteSink {
   /** Takes the bytes over: the caller must not change them afterwards. */
   write(bytes: Buffer): unknown

@@ -17,7 +17,6 @@ import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** The lines that a logger writes, the place where it writes them, and what it leaves out of them. */
 export interface LoggerConfig {
   readonly level: LogLevel
   /** A file that lines are appended to, beside standard output. Its folder is made. */
@@ -314,7 +313,6 @@ interface ByteQueue {
   readonly first: () => Buffer | undefined
   /** Removes bytes from the start of the first chunk, once they are written or given up. */
   readonly drop: (count: number) => void
-  /** Removes all bytes. */
   readonly takeAll: () => Buffer
   /** Removes all bytes but the first chunk. */
   readonly takeRest: () => Buffer

@@ -14,7 +14,6 @@ export interface PipelinedClients {
   close(): Promise<void>
 }
 
-/** How many connections are kept open, and when a silent one is replaced. Times are in milliseconds. */
 export interface PipelineOptions {
   readonly count: number
   /** A connection that owes answers and sends none for this time is dropped. */

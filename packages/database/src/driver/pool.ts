@@ -6,7 +6,6 @@ import { NoConnectionError } from '../unavailable.ts'
 import { connectToAny } from './hosts.ts'
 import { internalsOf } from './pg-internals.ts'
 
-/** The options of pg, and the listener for lost connections. Times are in milliseconds. */
 interface PoolOptions extends pg.PoolConfig {
   /** A connection that owes an answer and sends nothing for this time is closed; 0: never. */
   readonly silenceMs: number

@@ -3,7 +3,6 @@ import { type PgConnection, PgQuery } from './pg-internals.ts'
 
 type Settings = Readonly<Record<string, string | number>>
 
-/** Options of a connection or a pool that apply settings to each of its statements. */
 export interface SettingsOptions {
   readonly connectionString: string
   readonly Client?: typeof pg.Client

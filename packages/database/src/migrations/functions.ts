@@ -25,7 +25,6 @@ export interface ServiceFunctions extends ReleasedFunctions {
   readonly invoker?: readonly string[] | undefined
 }
 
-/** How the functions of a release differ from those that are installed, by name. */
 export interface FunctionChanges {
   /** The release whose functions are installed. Undefined: none are installed. */
   readonly installed: string | undefined
@@ -104,7 +103,6 @@ export async function installFunctions(
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** The functions that are created, and the facts about the existing functions. */
 interface Creation {
   readonly files: readonly FunctionFile[]
   /** Whether another release has installed functions. */

@@ -143,7 +143,6 @@ async function waitFor(
   await tellingOwners(db, lock, () => client.query('SELECT pg_advisory_xact_lock($1)', [key]))
 }
 
-/** An advisory lock that a run waits for. */
 export interface AwaitedLock {
   /** The key, as an expression of type bigint. */
   readonly key: RawBuilder<unknown>

@@ -25,7 +25,6 @@ interface Drift {
   readonly differences: readonly Difference[]
 }
 
-/** The database to compare, and the migrations and rights that create the expected schema. */
 interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly cluster?: Migrations['cluster']
@@ -159,7 +158,6 @@ export async function findExecutedSources(
   return Object.fromEntries(executed)
 }
 
-/** Makes the schema, with the empty tables of the migrations. */
 export async function buildStage(
   trx: Kysely<unknown>,
   stage: Names,

@@ -80,7 +80,6 @@ interface WatchedStatement {
   readonly locks: readonly { readonly relation: string; readonly mode: string }[]
 }
 
-/** Runs a migration and reads its locks after each statement. */
 async function watch(
   trx: Kysely<unknown>,
   stage: Names,
@@ -149,7 +148,6 @@ const BLOCKED: ReadonlyMap<string, Blocked> = new Map([
   ['AccessExclusiveLock', 'reads and writes'],
 ])
 
-/** Returns the requests of others that wait for a lock of this mode. */
 export function blockedBy({ mode }: Pick<TableLock, 'mode'>): Blocked {
   return BLOCKED.get(mode) ?? 'nothing'
 }
