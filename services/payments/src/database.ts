@@ -141,7 +141,7 @@ export interface PayoutBatchesTable {
   debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string; readonly address?: PayerAddress }>
   form: Json<FileForm>
   payouts: Json<readonly unknown[]>
-  /** SHA-256 of what the files say. */
+  /** SHA-256 of the content of the files. */
   digest: Buffer
 }
 

@@ -132,7 +132,7 @@ export interface OperatorDeps
   close(): Promise<void>
 }
 
-/** Opens what a serving process needs. The database is expected to answer and to be migrated. */
+/** Opens the dependencies of a serving process. The database is expected to answer and to be migrated. */
 export async function createDeps(
   config: PaymentsConfig,
   { logger }: ServiceLogger,

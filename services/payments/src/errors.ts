@@ -35,7 +35,7 @@ export const BASIC_CHALLENGE = 'Basic realm="payments", charset="UTF-8"'
 /** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
 
-/** The body is the array in `details.fields`. At the checkout it is one object, whose message names what is wrong. */
+/** The body is the array in `details.fields`. At the checkout it is one object, whose message names the problem. */
 export const requestInvalid = declare(400, 'REQUEST_INVALID', 'The request is not valid')
 export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing, malformed, unknown or revoked', {
   'www-authenticate': BASIC_CHALLENGE,
@@ -70,7 +70,7 @@ export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this mercha
 /** `SERVICE_UNAVAILABLE` of any request: something that the service needs does not answer. */
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
 /**
- * Answers `GET /ready`, and names what is missing. `SERVICE_UNAVAILABLE` like any request of such a process: a balancer and a
+ * Answers `GET /ready`, and names the missing parts. `SERVICE_UNAVAILABLE` like any request of such a process: a balancer and a
  * client treat the process alike.
  */
 export const notReady = declareTemplate(
@@ -90,7 +90,7 @@ export const versionUnsupported = declare(400, 'VERSION_UNSUPPORTED', 'Accept-Ve
 export const bodyInvalid = declare(400, 'BODY_INVALID', 'The body must be JSON, sent as application/json')
 export const tokenInvalid = declare(400, 'TOKEN_INVALID', 'The token is unknown, too old or spent')
 export const tokenTypeUnexpected = declare(400, 'TOKEN_TYPE_UNEXPECTED', 'The token stands for another kind of value')
-// TEST_MODE_MIXED is one mistake, a test order at a live merchant or the reverse, and each text says what to mend.
+// TEST_MODE_MIXED is one mistake, a test order at a live merchant or the reverse, and each text names the cure.
 export const testMissing = declare(400, 'TEST_MODE_MIXED', 'test is required for a test merchant')
 export const testUnexpected = declare(400, 'TEST_MODE_MIXED', 'test is not for a live merchant')
 export const integrationKeyUnknown = declare(400, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key')
@@ -101,14 +101,14 @@ export const challengeUnavailable = declare(
   'This step does not apply to the order; begin again at /payments',
 )
 
-// Wrong members of an order (reference: Checkout errors). All have REQUEST_INVALID, the code of every 400 over what a body says.
+// Wrong members of an order (reference: Checkout errors). All have REQUEST_INVALID, the code of every 400 about a body.
 export const orderKeyMalformed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key is not valid')
 export const returnUrlElsewhere = declare(
   400,
   'REQUEST_INVALID',
   "returnUrl must be on the site of the merchant's website",
 )
-/** Names each member and says what is wrong with it: `amount.currency has no exchange rate`. */
+/** Names each wrong member with its problem: `amount.currency has no exchange rate`. */
 export const orderInvalid = declareTemplate(
   [400, 'REQUEST_INVALID'],
   ({ problems }: { readonly problems: readonly OrderProblem[] }) =>
@@ -150,7 +150,7 @@ function fieldInvalid(field: string, code: FieldErrorCode, message: string, caus
   return invalidFields([{ field, message, code }], cause)
 }
 
-// Rules of endpoints about one field. Schemas say what a value must look like (`requests/`).
+// Rules of endpoints about one field. Schemas state the form of a value (`requests/`).
 export const bodyMalformed = (cause: unknown): HttpError =>
   fieldInvalid('body', 'FORMAT', 'is not a well-formed request', cause)
 export const idempotencyKeyMalformed = (): HttpError =>

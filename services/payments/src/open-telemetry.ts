@@ -31,7 +31,7 @@ export function createPaymentsLog({ server }: Pick<PaymentsConfig, 'server'>): S
   return createServiceLog({ level: server.logLevel, file: server.logFile, redact: SECRET_PATHS, scrub })
 }
 
-/** Reports what only the database knows: its connections, work, rates and books. */
+/** Reports the state of the database: its connections, work, rates and books. */
 export function observeDatabase(meter: Meter, database: Database<PaymentsTables>, tasks: readonly AnyTask[]): void {
   const { db } = database
   const schema = database.names.jobSchema

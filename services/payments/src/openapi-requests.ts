@@ -108,7 +108,7 @@ function orFilled(schema: DocumentPart): DocumentPart {
     : schema
 }
 
-/** A text that may also be empty. Longer bounds and lists of values stay as they are: they are what a client needs. */
+/** A text that may also be empty. Longer bounds and lists of values stay as they are: a client needs them. */
 function orEmpty(schema: DocumentPart): DocumentPart {
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orEmpty) }
   const { minLength = 0, ...rest } = schema

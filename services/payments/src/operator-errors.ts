@@ -13,7 +13,7 @@ export const operatorUnauthorized = declare(
 )
 export const operatorForbidden = declare(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this')
 export const refundNotAllowed = declare(403, 'REFUND_NOT_ALLOWED', 'Support refunds in no such currency')
-/** `details`: `limit` of one refund, and what is `left` of the day, in minor units. */
+/** `details`: `limit` of one refund, and the amount `left` of the day, in minor units. */
 export const refundLimitExceeded = declare(
   403,
   'REFUND_LIMIT_EXCEEDED',
@@ -33,9 +33,9 @@ export const idempotencyKeyReused = declare(
 export const attemptSettled = declare(409, 'CONFLICT', 'The outcome of the attempt is known')
 /** `CONFLICT` without Retry-After: the acquirer may never take it. The attempt stays as it is. */
 export const notTakenBack = declare(409, 'CONFLICT', 'The acquirer did not take the reversal')
-/** `CONFLICT` without Retry-After: what the bank made of a payout is final. */
+/** `CONFLICT` without Retry-After: the outcome of a payout is final. */
 export const payoutClosed = declare(409, 'CONFLICT', 'The payout has the other outcome')
-/** `CONFLICT` without Retry-After: what is deleted does not come back. */
+/** `CONFLICT` without Retry-After: a deleted webhook does not come back. */
 export const deliveryObsolete = declare(
   409,
   'CONFLICT',

@@ -30,7 +30,7 @@ export interface IdempotentRequest {
 }
 
 /**
- * The sender of a change, and its Idempotency-Key: what SQL functions take as a `caller`. The database judges the credentials.
+ * The sender of a change, and its Idempotency-Key: the argument `caller` of SQL functions. The database judges the credentials.
  */
 export interface Caller extends Credentials {
   /** Undefined when the request has no Idempotency-Key. */

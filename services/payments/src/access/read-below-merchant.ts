@@ -15,7 +15,7 @@ export type AccessRow<Columns extends BelowColumns> = {
   readonly identity_id: string | null
 } & (Columns | { readonly id: null })
 
-/** The table, whose row is called `r`, and what is selected of the row and of its joins. */
+/** The table, whose row is called `r`, and the columns that are selected of the row and of its joins. */
 export interface BelowSource {
   readonly table: string
   readonly columns: OfMerchant

@@ -28,7 +28,7 @@ export const confirmationTask = defineTask<Record<string, never>>('confirmation'
   timeoutSeconds: 3_000,
 })
 
-/** Fetches what acquirers report, and applies it to the books. */
+/** Fetches the events of acquirers, and applies them to the books. */
 export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_events', {
   retryLimit: 0,
   firstDelaySeconds: 1,
@@ -43,7 +43,7 @@ interface Observed {
 }
 
 /**
- * Reports what an operator must look at: attempts of unknown outcome, open exceptions, and operations on their way to
+ * Reports the work that waits for an operator: attempts of unknown outcome, open exceptions, and operations on their way to
  * acquirers by the state of their job. Every process reports the same numbers.
  */
 export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {

@@ -50,7 +50,7 @@ function problemOf({ verdict, status }: ClosedOperation, answer: FinalAnswer['an
 }
 
 /**
- * Books what an acquirer answers when an approved attempt is given back. False when it has not taken the
+ * Books the answer of an acquirer to which an approved attempt is given back. False when it has not taken the
  * authorization back. If it has rejected that, an exception for the operator is stored.
  */
 export async function bookGivenBack(

@@ -34,7 +34,7 @@ export async function findAuthorized(
   return another ? 'ambiguous' : row
 }
 
-/** A dispute that an acquirer names, with what it may take. */
+/** A dispute that an acquirer names, with the amount that it may take. */
 interface Disputed {
   readonly id: string
   readonly status: string
@@ -79,7 +79,7 @@ const settleQuery = prepare(
 )
 
 /**
- * Books what an acquirer has paid, once for each reference. Returns why the settlement is refused; undefined when it is
+ * Books the payment of an acquirer, once for each reference. Returns why the settlement is refused; undefined when it is
  * booked.
  */
 export async function callBookSettlement(

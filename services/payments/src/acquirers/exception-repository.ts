@@ -35,7 +35,7 @@ export async function isHeldBackOrBooked(
 }
 
 /**
- * Stores an exception, once for each reference. Payouts hold back what it says is disputed, until it is resolved. One that holds
+ * Stores an exception, once for each reference. Payouts hold back the disputed amount until it is resolved. One that holds
  * back nothing, also because it is resolved, is replaced by one that does, unless an adjustment has booked it. False when nothing
  * is stored. Characters that jsonb does not accept are replaced: otherwise the operator would never see the exception.
  */

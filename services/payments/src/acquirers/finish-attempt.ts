@@ -29,7 +29,7 @@ export type AttemptEnd =
   | { readonly verdict: 'refused'; readonly statusCode: string; readonly failedId: string | undefined }
 
 /**
- * Writes what the acquirer has answered. While the database is unavailable, this is tried again: otherwise the attempt would become
+ * Writes the answer of the acquirer. While the database is unavailable, this is tried again: otherwise the attempt would become
  * unknown, and an approved payment would be given back.
  * @throws the first error when the database stays unavailable, and when a later try finds the attempt settled. The first try may have
  * settled it before its answer was lost, so only a repeat of the request gets the outcome

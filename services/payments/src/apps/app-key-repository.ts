@@ -116,7 +116,7 @@ function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): Ap
 }
 
 /**
- * The MAC of a good key of an app, 32 bytes: what an operator does for the app needs a caller. Undefined for
+ * The MAC of a good key of an app, 32 bytes: an operator acts for the app as this caller. Undefined for
  * an unknown app, and for an app without a good key.
  */
 export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
@@ -126,7 +126,7 @@ export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefi
 }
 
 /**
- * The MAC of a good key of any app of a merchant, 32 bytes: what an operator does for the merchant needs a
+ * The MAC of a good key of any app of a merchant, 32 bytes: an operator acts for the merchant as this
  * caller. Undefined for an unknown merchant, and for a merchant without an app that has a good key.
  */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {

@@ -38,7 +38,7 @@ export interface StoredKey {
   readonly hint: string
 }
 
-/** Turns a key into what is stored of it. */
+/** Returns the parts of a key that are stored. */
 export function toStoredKey(pepper: KeyObject, key: string): StoredKey {
   return { keyMac: keyMac(pepper, key), hint: keyHint(key) }
 }

@@ -99,7 +99,7 @@ export function asciiDigits(text: string): string {
   return text.replaceAll(/\p{Nd}/gu, (digit) => String(valueOfDigit(digit.codePointAt(0) ?? 0)))
 }
 
-/** The decimal digits of a text, in ASCII, without what stands between them. */
+/** The decimal digits of a text, in ASCII, without the characters between them. */
 export function digitsIn(text: string): string {
   return asciiDigits(text).replaceAll(/[^0-9]/g, '')
 }

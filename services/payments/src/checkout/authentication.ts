@@ -45,7 +45,7 @@ export function nextOf(authentication: Authentication | undefined, done: Readonl
   }
 }
 
-/** The states of a session until it is paid (README: the diagram, and what follows on each event). */
+/** The states of a session until it is paid (README: the diagram, and the effect of each event). */
 type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
 
 /** The state that the columns of a session stand for. */
@@ -141,7 +141,7 @@ interface Progress {
 /**
  * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders, and other
  * texts, are ignored. Undefined without the hint of a card lookup.
- * @param digest what the hints must be encrypted for: `orderDigest` of the order
+ * @param digest `orderDigest` of the order, to which the hints are bound
  */
 export function readHints(hints: TextCipher, digest: Buffer, texts: readonly string[]): Progress | undefined {
   const read = texts.flatMap((text) => Content.safeParse(hints.decrypt(text, placeOf(digest))).data ?? [])

@@ -146,7 +146,7 @@ const rateQuery = prepare(
 )
 
 /**
- * Finds what decides an order, in one round trip: its merchant, session, spent tokens, and the end of an
+ * Finds the rows that decide an order, in one round trip: its merchant, session, spent tokens, and the end of an
  * earlier request with its key. Undefined when no merchant has the key.
  */
 export async function findCheckout(pools: Pools, input: CheckoutInput): Promise<Checkout | undefined> {

@@ -77,7 +77,7 @@ function minorUnits(amount: Amount): bigint {
 }
 
 /**
- * A digest of what the customer agreed to, 32 bytes. Hints are bound to it (reference: Paying once), so the hints of one order
+ * A digest of the customer's consent, 32 bytes. Hints are bound to it (reference: Paying once), so the hints of one order
  * are useless for another one. The token stands for the card. The digest covers the redirect of a payment link, so that the
  * shop of one link never learns of a payment under another link.
  */

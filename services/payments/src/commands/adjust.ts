@@ -5,7 +5,7 @@ import { textOf } from './read-options.ts'
 
 const TEXT_LENGTH_MAX = 255
 
-/** `payments adjust <merchant> <amount> <text>`: changes a balance by what neither a card nor a bank did. */
+/** `payments adjust <merchant> <amount> <text>`: changes a balance for another reason than a card or a bank. */
 export function adjustCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'adjust <merchant> <amount> <text>',

@@ -100,7 +100,7 @@ function refuseMissing(noun: 'transaction' | 'dispute', id: string): never {
   throw new Error(`there is no ${noun} ${id}`)
 }
 
-/** Adds a dispute as it was opened or closed to the audit log, and returns what the command prints. */
+/** Adds a dispute as it was opened or closed to the audit log, and returns the output of the command. */
 async function recordChange(trx: Trx, dispute: Dispute): Promise<object> {
   const { id, merchantId, transactionId, amount, currency, excess, status, due } = dispute
   await insertOperatorAudit(trx, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })

@@ -18,7 +18,7 @@ import { merchantSettings } from './merchant-settings.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage, readTest, readValues, TEST_OPTIONS, textOf } from './read-options.ts'
 
-/** `payments merchants …`: lists, shows and makes merchants, and changes what an operator decides for them. */
+/** `payments merchants …`: lists, shows and makes merchants, and changes the settings that an operator decides. */
 export function merchantsCommand(operator: Operator): Command {
   return commandGroup(operator, 'merchants', 'list, show, make and change merchants', [
     ...commands,

@@ -51,8 +51,8 @@ function withoutCardNumbers(command: OperatorCommand): OperatorCommand {
 const Fields = z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) })
 
 /**
- * Returns an error that tells an operator what to do. It has:
- * - for a refused request, the fields and what is wrong with them
+ * Returns an error with advice for an operator. It has:
+ * - for a refused request, the fields and their problems
  * - for a statement that PostgreSQL refused to the login, the setting that the command needs
  * - for a statement that a server of the cluster did not answer, the command that names the server
  * - for another error, the error itself

@@ -14,7 +14,7 @@ import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 /** A statement of an operator may read all rows. */
 const OPERATION_TIMEOUT_MS = 3_600_000
 
-/** Opens what an operator's command needs. @throws Error when there is no database that it may change */
+/** Opens the dependencies of an operator's command. @throws Error when there is no database that it may change */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
   const { database, placement } = await openOwnersDatabase(config)
   const meter = (await import('@opentelemetry/api')).createNoopMeter()

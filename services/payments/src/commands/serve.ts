@@ -29,7 +29,7 @@ const CLOSE_MS = 3_000
 
 /**
  * Waits for the database, migrates, and serves until a signal ends the process.
- * @throws Error naming the file when the log cannot be written, and what the start throws, once it is logged
+ * @throws Error naming the file when the log cannot be written, and an error of the start, once it is logged
  */
 export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
   const log = createPaymentsLog(config)

@@ -2,7 +2,7 @@ import type { Amounts } from '../transactions/amounts.model.ts'
 import type { Dispute } from './dispute.ts'
 
 /**
- * The effect of opening a dispute, in minor units of the transaction's currency: `excess` is the part of `amount` beyond what is
+ * The effect of opening a dispute, in minor units of the transaction's currency: `excess` is the part of `amount` beyond the sum that is
  * captured and neither refunded nor disputed.
  */
 export type OpenVerdict =

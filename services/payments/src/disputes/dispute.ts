@@ -9,7 +9,7 @@ export interface Dispute {
   /** Minor units of `currency`, which the issuer chooses. */
   readonly amount: bigint
   readonly currency: string
-  /** The part of the amount that exceeds what was captured and not refunded; mostly 0. */
+  /** The part of the amount beyond the sum that was captured and not refunded; mostly 0. */
   readonly excess: bigint
   readonly reason: { readonly code: number; readonly title: string }
   /** The end of the time in which the merchant may contest it. */

@@ -25,7 +25,7 @@ export interface Line {
 
 const flag = () => z.literal(true).optional()
 
-/** The JSON of a line, the same in lists and alone. One flag says what the line is (reference: Line object). */
+/** The JSON of a line, the same in lists and alone. One flag names the kind of the line (reference: Line object). */
 export const LineView = z
   .object({
     id: z.string(),

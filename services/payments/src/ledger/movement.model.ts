@@ -24,7 +24,7 @@ export interface Movement {
   readonly fee: bigint
   /** The money that a lost dispute takes beyond the captures, with its worth in the merchant's currency. Undefined: none. */
   readonly excess?: { readonly amount: bigint; readonly currency: string; readonly gross: bigint }
-  /** The currency that the merchant had before, of what was authorized or paid out then. Undefined: it has not moved since. */
+  /** The currency that the merchant had before, for amounts that were authorized or paid out then. Undefined: it has not moved since. */
   readonly formerCurrency?: string
 }
 

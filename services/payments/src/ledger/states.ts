@@ -3,7 +3,7 @@ import type { Db } from '../database.ts'
 import { type Finding, INVARIANTS } from './invariants.ts'
 
 /**
- * The columns of a row by what they do: they move money, they name who gets or pays it, or neither. Columns of a
+ * The columns of a row by their effect: they move money, they name who gets or pays it, or neither. Columns of a
  * transaction's card begin with `i`.
  */
 export interface StateColumns {

@@ -120,7 +120,7 @@ const isWorth = sql`abs(
   e.gross - e.amount * ${rate} * ('1e' || ${exponent('funding_currency')} - ${exponent('currency')})::numeric
 ) <= 1 + t.amount * ('1e' || ${exponent('funding_currency')} - ${exponent('currency')} - 10)::numeric`
 
-/** A capture that was accepted after it had been taken back is worth what was taken back. */
+/** A capture that was accepted after it had been taken back has the worth of its correction. */
 const isBookedAgain = sql`e.gross = (
   SELECT -sum(r.gross) FROM ${sql.table('trail_entries')} r
   WHERE r.merchant_id = e.merchant_id AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0

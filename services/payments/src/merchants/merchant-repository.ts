@@ -217,7 +217,7 @@ export function toMerchant(row: MerchantColumns): Merchant {
   }
 }
 
-/** A hundred years of 365 days: what one move of a test clock may be at most. The database judges the sum of all moves. */
+/** A hundred years of 365 days: the longest move of a test clock. The database judges the sum of all moves. */
 export const CLOCK_SECONDS_MAX = 3_153_600_000
 
 /** `advance` is in seconds, and null when only access is checked. */

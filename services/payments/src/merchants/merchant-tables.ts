@@ -110,7 +110,7 @@ export interface PayoutsTable extends MerchantRow {
 
 /** A payment that its customer has begun, with the steps taken so far (reference: Paying once). */
 export interface PaymentSessionsTable extends MerchantRow {
-  /** SHA-256 of what the customer agreed to. Hints and tokens of another order do not match it. */
+  /** SHA-256 of the customer's consent. Hints and tokens of another order do not match it. */
   digest: Buffer
   /** The last step that was offered, and the last step whose task the client has. */
   step: string

@@ -15,9 +15,9 @@ export interface Currency {
 const LISTED: readonly Currency[] = table.currencies
 const CURRENCIES: ReadonlyMap<string, Currency> = new Map(LISTED.map((currency) => [currency.code, currency]))
 
-/** The codes (ISO 4217) of what new transactions may be in, in the order of currencies.json (reference: Currencies). */
+/** The codes (ISO 4217) of currencies that new transactions may have, in the order of currencies.json (reference: Currencies). */
 export const CHARGEABLE: readonly string[] = LISTED.flatMap(({ code }) => (isChargeable(code) ? [code] : []))
-/** The codes of what new merchants may have their balance in, in the same order. */
+/** The codes of currencies that the balance of a new merchant may have, in the same order. */
 export const FUNDING: readonly string[] = CHARGEABLE.filter(isFundingCurrency)
 
 /** Whether a new merchant may have its balance in this currency. */

@@ -41,7 +41,7 @@ export interface CommandAct {
 }
 
 /**
- * Adds what an operator did by a command to the audit log.
+ * Adds the act of an operator by a command to the audit log.
  * @param db the transaction of the change, so that neither is stored without the other. Work that is no single
  * transaction, such as encrypting everything again, is recorded after it
  */
@@ -79,7 +79,7 @@ const entries = listOfAll<AuditEntry>('all_audit', {
 })
 
 /**
- * A page of the audit log, of all merchants and of what concerns none, for an operator (console reference:
+ * A page of the audit log, of all merchants and of entries without a merchant, for an operator (console reference:
  * Audit of operators).
  */
 export function listAudit(

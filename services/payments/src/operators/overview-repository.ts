@@ -68,7 +68,7 @@ export interface DueFigures {
 
 /**
  * The balances above 0 of the merchants of a mode, by currency. A payout takes less where disputes are open
- * or captures are young. A sum of test merchants that passes what a bigint holds ends there.
+ * or captures are young. A sum of test merchants beyond bigint ends at its largest value.
  */
 export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readonly DueFigures[]> {
   const { rows } = await sql<DueFigures>`

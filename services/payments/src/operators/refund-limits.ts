@@ -19,7 +19,7 @@ interface Refund {
 
 /**
  * The verdict on a refund by itself. `limit` is the most of one refund, `daily` the most of a day. Where it is
- * `within`, what is left of the day decides, of which the refund takes `counted`.
+ * `within`, the rest of the day decides, of which the refund takes `counted`.
  */
 export type RefundVerdict =
   | { readonly verdict: 'not-allowed' }
@@ -50,7 +50,7 @@ export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }:
 const ENTRY = /^(?<currency>[A-Z]{3}):(?<amount>[1-9]\d{0,11})$/
 
 /**
- * Reads `EUR:10000,DKK:75000`, also in currencies that have ended: what was paid in them is refunded as before. Undefined when an
+ * Reads `EUR:10000,DKK:75000`, also in currencies that have ended: payments in them are refunded as before. Undefined when an
  * entry is malformed, or a currency is not listed or comes twice.
  */
 export function parseAmounts(text: string): Amounts | undefined {

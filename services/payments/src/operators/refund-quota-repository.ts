@@ -17,7 +17,7 @@ export interface WantedQuota {
   readonly daily: number
 }
 
-/** Whether a part of the day was taken; what is left of the day, in minor units, where it was not. */
+/** Whether a part of the day was taken; otherwise the rest of the day, in minor units. */
 export type QuotaVerdict =
   | { readonly verdict: 'taken' }
   | { readonly verdict: 'key-mismatch' }
@@ -26,7 +26,7 @@ export type QuotaVerdict =
 type QuotaUse = Pick<WantedQuota, 'actorId' | 'key'>
 
 /**
- * Takes a part of what an operator may refund today, in a transaction of its own, before the refund is made.
+ * Takes a part of the refund quota of an operator for today, in a transaction of its own, before the refund is made.
  * A repeat with the same key takes nothing more (console reference: Refund allowance).
  * @param db the database as the role of operators
  */
@@ -50,7 +50,7 @@ export async function callUseQuota(trx: Trx, { actorId, key }: QuotaUse): Promis
   return rows[0]?.used === true
 }
 
-/** Gives back what a refused refund has taken. False when a repeat has used it meanwhile, or when nothing was taken. */
+/** Gives back the part of the quota that a refused refund has taken. False when a repeat has used it meanwhile, or when nothing was taken. */
 export async function returnQuota(db: Db, { actorId, key }: QuotaUse): Promise<boolean> {
   const { rows } = await sql<{ returned: boolean }>`
     SELECT ${sql.table('return_allowance')}(${actorId}, ${key}) AS returned`.execute(db)
@@ -118,7 +118,7 @@ export type QuotaOutcome<Done> =
   | { readonly verdict: 'done'; readonly done: Done }
 
 /**
- * Makes a refund within what its operator may refund: takes the quota, runs the refund, and gives the
+ * Makes a refund within the quota of its operator: takes the quota, runs the refund, and gives the
  * quota back unless the refund, now or by an earlier request with the same key, has used it. An admin
  * refunds without a quota.
  * @param db the database as the role of operators

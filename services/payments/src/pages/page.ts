@@ -41,7 +41,7 @@ ${main}
 `.html
 }
 
-/** Writes what is known of a payment. A value that does not fit beside its name stands below it. */
+/** Writes the known facts of a payment. A value that does not fit beside its name stands below it. */
 export function factList(facts: readonly (readonly [TextName, string | Html])[], say: Translate): Html {
   return html`<dl>${facts.map(([name, value]) => html`<div><dt>${say(name)}</dt><dd>${value}</dd></div>`)}</dl>`
 }

@@ -33,7 +33,7 @@ export interface BelowList<Input extends BelowListInput, Columns extends BelowCo
 /**
  * Declares a list of rows below a merchant, which its members may read. One statement judges access and reads. The
  * primary key bounds its work.
- * @param condition what else must hold of a row
+ * @param condition a further condition on a row
  */
 export function listBelowMerchant<Input extends BelowListInput, Columns extends BelowColumns>(
   name: string,

@@ -20,7 +20,7 @@ export type FieldProblem = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'c
 /** The problems of the fields of a card form. A field without a problem is absent. */
 export type FieldProblems = Partial<Readonly<Record<CardField, FieldProblem>>>
 
-/** The card of a form, or what is wrong with its fields. */
+/** The card of a form, or the problems of its fields. */
 export type ReadCard =
   | { readonly verdict: 'read'; readonly card: WrittenCard }
   | { readonly verdict: 'problem'; readonly problems: FieldProblems }

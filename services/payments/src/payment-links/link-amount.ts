@@ -4,7 +4,7 @@ import { type Decimal, type Money, readDecimal } from '../money/minor-units.ts'
 import { localFormsOf } from '../pages/locale.ts'
 
 export type AmountProblem = 'invalid' | 'too-large'
-/** An amount in minor units, or what is wrong with the text. */
+/** An amount in minor units, or the problem of the text. */
 export type ReadAmount =
   | { readonly verdict: 'read'; readonly amount: number }
   | { readonly verdict: 'problem'; readonly problem: AmountProblem }
@@ -53,7 +53,7 @@ function isWritten(typed: string, money: Money, locale: string): boolean {
   return localFormsOf(money, locale).some((form) => comparable(form) === typed)
 }
 
-/** Without what people leave out or type in another way: blanks, apostrophes and marks of direction. */
+/** Without characters that people leave out or type in another way: blanks, apostrophes and marks of direction. */
 function comparable(text: string): string {
   return asciiDigits(text).replaceAll(/[\s\p{Cf}'’]/gu, '')
 }

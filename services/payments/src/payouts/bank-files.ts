@@ -166,7 +166,7 @@ async function syncFolder(folder: string): Promise<void> {
 /** The longest name of an account holder, in characters. */
 const NAME_LENGTH_MAX = 255
 
-/** Line breaks, controls, and what changes the direction of the text behind it: a member of the merchant chooses the name. */
+/** Line breaks, controls, and characters that change the direction of the text behind them: a member of the merchant chooses the name. */
 const NOT_ON_A_LINE = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
