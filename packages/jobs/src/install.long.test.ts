@@ -42,7 +42,7 @@ it('ends with who holds a lock of the queue, and waits for none where all is the
       ('x' || encode(sha224((current_database() || '.pgboss.app_shop_jobs' || key)::bytea), 'hex'))::bit(64)::bigint) AS locked
     FROM unnest('{"", create-queue}'::text[]) key`)
   await expect(migrateUp(optionsOf(held.url))).rejects.toThrow(
-    `somebody holds a lock that the queue of jobs in the schema app_shop_jobs needs: process ${rows[0].pid} of PostgreSQL, of the user ${rows[0].user}, holds it`,
+    `another session holds a lock that the queue of jobs in the schema app_shop_jobs needs: process ${rows[0].pid} of PostgreSQL, of the user ${rows[0].user}, holds it`,
   )
   await stranger.query('SELECT pg_advisory_unlock_all()')
   await migrateUp(optionsOf(held.url))

@@ -184,7 +184,7 @@ async function namingOwners<T>(db: Kysely<unknown>, schema: string, use: () => P
     )
     if (owners.flat().length === 0) throw error
     throw new Error(
-      `somebody holds a lock that the queue of jobs in the schema ${schema} needs: ${owners.flat().join(', ')}; end it with SELECT pg_terminate_backend(…), and run this again`,
+      `another session holds a lock that the queue of jobs in the schema ${schema} needs: ${owners.flat().join(', ')}; end it with SELECT pg_terminate_backend(…), and run this again`,
       { cause: error },
     )
   }

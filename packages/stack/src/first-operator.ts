@@ -47,7 +47,7 @@ export async function createFirstOperator({ status, root, dataDirectory }: Opera
   })
 }
 
-/** Whether the operator has a role, or is no longer to be touched: somebody has given them another password. */
+/** Whether the operator has a role, or is no longer to be touched: a person has given them another password. */
 async function hasRole(
   url: string,
   credentials: { readonly email: string; readonly password: string },

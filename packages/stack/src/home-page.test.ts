@@ -205,6 +205,6 @@ it.each([
   expect(await arriveAt(address)).toEqual({ isShown: true, isBad, lines, left: ['/'] })
 })
 
-it('shows nothing to somebody who only opens the page', async () => {
+it('shows nothing to a person who only opens the page', async () => {
   expect(await arriveAt('/')).toEqual({ isShown: false, isBad: false, lines: [], left: [], details: undefined })
 })

@@ -84,7 +84,7 @@ async function ensureTemplate(name: string, options: TemporaryDatabaseOptions): 
     await options.migrate(databaseUrl(serverUrl, name))
     if (nodes.length > 1) await options.distribute?.(databaseUrl(serverUrl, name))
     for (const node of nodes) {
-      // PostgreSQL copies a database only while nobody is connected to it. On Citus somebody always is: Citus keeps a
+      // PostgreSQL copies a database only while nobody is connected to it. On Citus a session always is: Citus keeps a
       // process connected to each of its databases, so connections are refused first and ended then.
       await administer(node, `ALTER DATABASE ${name} IS_TEMPLATE true ALLOW_CONNECTIONS false`)
       await administer(node, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`)

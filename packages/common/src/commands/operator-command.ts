@@ -68,7 +68,7 @@ export function toCommand<Deps extends OpenDeps>(
   return command.option('--json', 'print one JSON document').action(() => perform(operator, run, command))
 }
 
-/** A refused word is not shown: it may be a secret that somebody has typed in the wrong place. */
+/** A refused word is not shown: it may be a secret that was typed in the wrong place. */
 function toArgument(word: string, choices: Readonly<Record<string, readonly string[]>>, command: Command): Argument {
   const argument = new Argument(word)
   const allowed = choices[argument.name()]

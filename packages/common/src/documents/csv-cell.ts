@@ -10,7 +10,7 @@ const AT_BEGINNING = new RegExp(`^(?:${FORMULA}|[\\t\\r\\n])`)
  */
 const BEHIND_SEPARATOR = new RegExp(`([;\\t\\r\\n]"*)(?=${FORMULA})`, 'g')
 
-/** A text of somebody else as the cell of a CSV file, with an apostrophe before each formula that a spreadsheet would compute. */
+/** An untrusted text as the cell of a CSV file, with an apostrophe before each formula that a spreadsheet would compute. */
 export function withoutFormula(text: string): string {
   return text.replace(BEHIND_SEPARATOR, "$1'").replace(AT_BEGINNING, "'$&")
 }

@@ -138,7 +138,7 @@ describe('GET /docs', () => {
     expect(started[1]).toHaveProperty('content', document)
   })
 
-  it('says when its script has not arrived, and loads the page anew after "Try again"', async () => {
+  it('says when its script has not arrived, and loads the page again after "Try again"', async () => {
     const { waiting, reloads } = await openPage(async () => Response.json(document), { hasLibrary: false })
     expect(waiting.textContent).toBe('The API document could not be loaded. Its script has not arrived. ')
     waiting.buttons[0]?.onclick?.()

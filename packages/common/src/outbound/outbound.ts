@@ -249,7 +249,7 @@ const TRIES = 2
  * Node's pool until it ends, ten seconds or more where the name server does not answer, also when no caller waits any
  * more. The pool has few threads, and file accesses of the process need them too.
  *
- * Whoever owns a name chooses its name server. So any other name that data holds, such as that of a merchant's
+ * The owner of a name chooses its name server. So any other name that data holds, such as that of a merchant's
  * webhook, is looked up by c-ares, without a thread: a few silent name servers would stop the process otherwise.
  * c-ares is asked without the hosts file and search domains. A name that needs them must be in the list of allowed
  * hosts itself, because its network is not enough.

@@ -16,7 +16,7 @@ export function routeOf(request: FastifyRequest): string | undefined {
 /**
  * The path of a request in logs and traces. If a parameter is a secret, it is the pattern of the route. The same holds for a
  * path without a route that looks like such a route: a mail program or a proxy may have changed the link. A card number that
- * somebody has typed in the place of an id is not shown.
+ * a person has typed instead of an id is not shown.
  */
 export function shownPath(request: FastifyRequest): string {
   const url = routeOf(request)

@@ -147,7 +147,7 @@ export function createCancellablePool(pool: pg.Pool, admit: () => void = () => {
 
 /** Logged as an outage, not as a defect: the client has left, so no answer is read. */
 function abortedError(): NoConnectionError {
-  return new NoConnectionError('whoever asked has left before a connection was free')
+  return new NoConnectionError('client disconnected while waiting for a connection')
 }
 
 function cancelWhenAborted(client: pg.PoolClient, signal: AbortSignal): void {

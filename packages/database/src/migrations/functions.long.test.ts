@@ -278,7 +278,7 @@ describe('reinstallFunctions', () => {
     expect(await call('example.app_double(5)')).toBe(15)
   })
 
-  it('restores a function that somebody has changed by hand', async () => {
+  it('restores a function that was changed by hand', async () => {
     await migrateUp(releaseOf({}))
     await client.query(`CREATE OR REPLACE FUNCTION example.app_double(n int) RETURNS int LANGUAGE sql AS 'SELECT 0'`)
     const { differences } = await findDrift(releaseOf({}))

@@ -78,7 +78,7 @@ export async function collectStatus(parts: StartedParts): Promise<StackStatus> {
 const KEY_YEARS = 10
 
 /**
- * The tokens that clients of supabase send as keys: of somebody who is not signed in, and of a server that may do everything.
+ * The tokens that clients of supabase send as keys: of a client that is not signed in, and of a server that may do everything.
  * They end with a year, so that all starts of a year make the same ones.
  */
 async function apiKeys(secret: string, now: Date) {
