@@ -121,8 +121,8 @@ describe('readHints', () => {
     ['no hint', [], undefined],
     ['no hint of a card lookup', [hint('device-fingerprint', older)], undefined],
     ['only the lookup of another order', [hint('card-lookup', older, otherOrder)], undefined],
-    ['only a text of another seal', [frames.encrypt({ sessionId: older, step: 'card-lookup' }, 'frame')], undefined],
-    ['only a text that nobody has sealed', ['card-lookup'], undefined],
+    ['only a text of another cipher', [frames.encrypt({ sessionId: older, step: 'card-lookup' }, 'frame')], undefined],
+    ['only a text that nobody has encrypted', ['card-lookup'], undefined],
     ['one lookup', [hint('card-lookup', older)], { sessionId: older, done: ['card-lookup'] }],
     [
       'a lookup after its steps',
@@ -135,7 +135,7 @@ describe('readHints', () => {
       { sessionId: newer, done: ['card-lookup'] },
     ],
     [
-      'a step of the same session that was sealed for another order',
+      'a step of the same session that was encrypted for another order',
       [hint('card-lookup', older), hint('tds-challenge', older, otherOrder)],
       { sessionId: older, done: ['card-lookup'] },
     ],

@@ -30,7 +30,7 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
 
 /**
  * Opens the challenge of an encrypted text, and stores the decision of the customer, if there is one. Only the first decision
- * counts, and only in time (reference: Simulated bank). Undefined when this service did not seal the text, or the session is
+ * counts, and only in time (reference: Simulated bank). Undefined when this service did not encrypt the text, or the session is
  * deleted.
  */
 export async function answerBank(

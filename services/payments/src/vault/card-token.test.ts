@@ -10,7 +10,7 @@ const { tokens, hints, frames } = createCheckoutCiphers([first])
 const moment = { now: () => new Date('2026-11-20T12:00:00.000Z'), randomBytes }
 const number = { type: 'pcn', value: '1000000000000000' } as const
 
-describe('sealToken and openToken', () => {
+describe('encryptToken and decryptToken', () => {
   it('make a number expire after a day, and a code after an hour', () => {
     const opened = decryptToken(tokens, encryptToken(tokens, moment, number), 'pcn')
     expect(opened).toEqual({
@@ -53,7 +53,7 @@ describe('sealToken and openToken', () => {
   })
 })
 
-describe('createTextSeal', () => {
+describe('createTextCipher', () => {
   it('refuses every altered bit, every other place and every other purpose', () => {
     const encrypted = Buffer.from(frames.encrypt({ a: 1 }, 'here'), 'base64')
     expect(frames.decrypt(encrypted.toString('base64'), 'here')).toEqual({ a: 1 })
