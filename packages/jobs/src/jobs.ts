@@ -16,7 +16,7 @@ import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, postpone, type Queue, type QueueConfig, retryDeadLetterJobs } from './queue.ts'
 import type { AnyTask, Groups, Task } from './task.ts'
 
-/** How background work reaches its queue, seals its payloads and is measured. */
+/** How background work reaches its queue, encrypts its payloads and is measured. */
 export interface JobsConfig extends QueueConfig, AttemptConfig {
   readonly meter: Meter
   /** The clock by which workers are found that have stopped. */

@@ -12,11 +12,11 @@ const makers = {
   AUTH_JWT_SECRET: (bytes: Buffer) => bytes.toString('base64url'),
   /** ES256 key of access tokens. Other services verify them by the published public key. */
   AUTH_JWT_KEYS: toSigningKey,
-  /** Seals what the auth service stores, for example signing keys. */
+  /** Encrypts the secrets that the auth service stores, for example signing keys. */
   AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: (bytes: Buffer) => bytes.toString('base64url'),
   /** Key of the MACs by which API keys are found. */
   PAYMENTS_PEPPER: (bytes: Buffer) => bytes.toString('base64'),
-  /** Seals card numbers: `id:base64`. The first key seals, all of them open. */
+  /** Encrypts card numbers: `id:base64`. The first key encrypts, all of them decrypt. */
   PAYMENTS_VAULT_KEYS: (bytes: Buffer) => `1:${bytes.toString('base64')}`,
   CONSOLE_SECRET: (bytes: Buffer) => bytes.toString('base64'),
   /** The secret that the operator keys of the console are derived from. */
