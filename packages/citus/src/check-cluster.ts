@@ -1,4 +1,4 @@
-import { isOwn } from '@trestle/database/migrations/namespace.ts'
+import { isOwn } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { closeInternals, findCitus, listNodes, listOpenInternals } from './citus.ts'

@@ -3,7 +3,7 @@ import { compareFunctions, hasChanges } from '@trestle/database/migrations/funct
 import type { MigrateOptions } from '@trestle/database/migrations/migrate.ts'
 import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations } from '@trestle/database/migrations/migrator.ts'
-import { isOwn } from '@trestle/database/migrations/namespace.ts'
+import { isOwn } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'

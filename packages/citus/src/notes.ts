@@ -1,4 +1,4 @@
-import { migratorTable } from '@trestle/database/migrations/namespace.ts'
+import { migratorTable } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { isWorker, literal } from './citus.ts'

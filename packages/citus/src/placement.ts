@@ -1,4 +1,4 @@
-import { isOwn } from '@trestle/database/migrations/namespace.ts'
+import { isOwn } from '@trestle/database/names.ts'
 import { type FunctionFiles, type FunctionPlace, placeOf } from '@trestle/migrations/functions.ts'
 import type { MigrationSources, Names, TableClass } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'

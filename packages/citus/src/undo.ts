@@ -1,6 +1,6 @@
 import { reinstallFunctions } from '@trestle/database/migrations/migrate.ts'
 import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { isOwn, migratorTable, migratorTables } from '@trestle/database/migrations/namespace.ts'
+import { isOwn, migratorTable, migratorTables } from '@trestle/database/names.ts'
 import { findDrift } from '@trestle/database/rehearsal/drift.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'

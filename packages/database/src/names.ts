@@ -1,5 +1,5 @@
 import { localName, type Names } from '@trestle/migrations/migration.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 
 /** A valid DB_NAMESPACE: lower case, so that it needs no quoting, and short enough for the names that it is put before. */
 export const NAMESPACE_PATTERN = /^[a-z_][a-z0-9_]{0,30}$/
@@ -18,4 +18,30 @@ export function createNames(schema: string, namespace = ''): Names {
     id: (name) => sql.id(schema, prefix + name),
     local: (name) => sql.id(localName(prefix, name)),
   }
+}
+
+/**
+ * Whether an object of a schema belongs to a namespace, by its name. Other namespaces in the schema have their own tables of
+ * migrations, and their prefix may begin with this prefix.
+ * @param name a column; with the name of its table if pg_class has such a column too, since the condition reads pg_class
+ */
+export function isOwn(
+  name: RawBuilder<unknown>,
+  { schema, prefix }: Pick<Names, 'schema' | 'prefix'>,
+): RawBuilder<boolean> {
+  return sql<boolean>`(starts_with(${name}, ${prefix}) AND NOT EXISTS (
+    SELECT FROM pg_class other JOIN pg_namespace place ON place.oid = other.relnamespace
+    WHERE place.nspname = ${schema} AND other.relkind = 'r' AND right(other.relname, ${sql.lit(MIGRATIONS.length)}) = ${MIGRATIONS}
+      AND length(other.relname) > ${sql.lit(prefix.length + MIGRATIONS.length)}
+      AND starts_with(${name}, left(other.relname, ${sql.lit(-MIGRATIONS.length)}))))`
+}
+
+/** How the names of all tables of migrations end, whatever their prefix. */
+export const MIGRATIONS = 'trestle_migrations'
+
+/** The migrator's own tables. They do not belong to the schema that the migrations make. */
+export const migratorTables = [MIGRATIONS, `${MIGRATIONS}_lock`, 'trestle_functions', 'trestle_distribution'] as const
+
+export function migratorTable({ prefix }: Pick<Names, 'prefix'>, table: (typeof migratorTables)[number]): string {
+  return prefix + table
 }

@@ -19,15 +19,21 @@ import {
   removedDatabaseSettings,
   toDatabaseConfig,
 } from '@trestle/service/database-settings.ts'
+import {
+  type OperatorsConfig,
+  type RegistrationConfig,
+  type SignInConfig,
+  signInRules,
+  toOperatorsConfig,
+  toRegistrationConfig,
+  toSignInConfig,
+} from './config/access.ts'
 import { type AcquiringConfig, type PostingConfig, toAcquiringConfig, toPostingConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
 import { type MessageConfig, messageRules, toMessageConfig } from './config/messages.ts'
-import { type OperatorsConfig, toOperatorsConfig } from './config/operators.ts'
 import { type PricingConfig, toPricingConfig } from './config/pricing.ts'
 import { type LimiterConfig, toLimiterConfig } from './config/rate-limits.ts'
-import { type RegistrationConfig, toRegistrationConfig } from './config/registration.ts'
 import { KEY_BYTES, settings } from './config/settings.ts'
-import { type SignInConfig, signInRules, toSignInConfig } from './config/sign-in.ts'
 
 const PREFIX = 'PAYMENTS_'
 

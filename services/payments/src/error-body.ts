@@ -6,7 +6,6 @@ import pg from 'pg'
 import { z } from 'zod'
 import * as errors from './errors.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
-import { layOut } from './pagination/response-layout.ts'
 
 const ErrorView = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Error' })
 
@@ -194,4 +193,13 @@ function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_BAD_URL') return errorVocabulary.notFound()
   return errors.bodyMalformed(cause)
+}
+
+/**
+ * The exact text of an answer. An object or an error is one line that ends in a newline. A list has one element a line,
+ * because the official Node client parses line by line (reference: Layout of answers).
+ */
+export function layOut(payload: unknown, status: number): string {
+  if (!Array.isArray(payload) || status >= 400) return `${JSON.stringify(payload)}\n`
+  return payload.length === 0 ? '[\n]\n' : `[\n${payload.map((item) => JSON.stringify(item)).join(',\n')}\n]\n`
 }

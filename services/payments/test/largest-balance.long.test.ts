@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { TRUSTED_COLUMNS } from '../src/access/caller.ts'
-import { adjustCommand } from '../src/commands/adjust.ts'
+import { adjustCommand } from '../src/commands/merchants.ts'
 import { callPayOut } from '../src/payouts/payout-repository.ts'
 import { refusedField, statusAndBody } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'

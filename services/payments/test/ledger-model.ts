@@ -1,12 +1,13 @@
 import { currencyExponent } from '../src/money/currencies.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
-import { divideHalfEven, exchange } from '../src/money/exchange.model.ts'
 import { rateOfDay } from '../src/money/rates.model.ts'
 import {
   type Amounts,
   authorized,
   type CapturedAmount,
   capturedValue,
+  divideHalfEven,
+  exchange,
   runOperation,
 } from '../src/transactions/amounts.model.ts'
 import type { OperationKind } from '../src/transactions/transaction.ts'

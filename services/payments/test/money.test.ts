@@ -4,9 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import table from '../src/money/currencies.json' with { type: 'json' }
 import { CHARGEABLE, currencyExponent } from '../src/money/currencies.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
-import { divideHalfEven, exchange } from '../src/money/exchange.model.ts'
 import { rateOfDay } from '../src/money/rates.model.ts'
-import { type CapturedAmount, capturedValue } from '../src/transactions/amounts.model.ts'
+import { type CapturedAmount, capturedValue, divideHalfEven, exchange } from '../src/transactions/amounts.model.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 let opened: Awaited<ReturnType<typeof openTestDatabase>>

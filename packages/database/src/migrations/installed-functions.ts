@@ -2,7 +2,7 @@ import { type FunctionFiles, withNames } from '@trestle/migrations/functions.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { columns } from '../batches/columns.ts'
-import { migratorTable } from './namespace.ts'
+import { migratorTable } from '../names.ts'
 
 export interface ReleasedFunctions {
   readonly files: FunctionFiles

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { MIGRATIONS, migratorTable } from '../names.ts'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
 import { type Callers, grantToCallers } from '../rights/function-rights.ts'
 import { type Grants, grantToRole, queueRights } from '../rights/roles.ts'
@@ -23,7 +24,6 @@ import {
   takeBackLast,
   underMigrationLock,
 } from './migrator.ts'
-import { MIGRATIONS, migratorTable } from './namespace.ts'
 
 /** The input of a run of migrations: the database, the migrations and functions, and the rights that it grants at the end. */
 export interface MigrateOptions extends MigrationTarget, Migrations {

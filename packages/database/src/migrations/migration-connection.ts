@@ -14,8 +14,8 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { NO_LIMITS, OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
+import { MIGRATIONS } from '../names.ts'
 import { isInFailedTransaction } from '../unavailable.ts'
-import { MIGRATIONS } from './namespace.ts'
 
 export interface MigrationTarget {
   /** A connection that may create schemas, tables, functions and roles. */

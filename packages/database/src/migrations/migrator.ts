@@ -2,8 +2,8 @@ import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from 'kysely/migration'
+import { MIGRATIONS, migratorTable, migratorTables } from '../names.ts'
 import { type AwaitedLock, againWhenLocked, tellingOwners } from './migration-connection.ts'
-import { MIGRATIONS, migratorTable, migratorTables } from './namespace.ts'
 
 /**
  * Distributes the database over several servers, for a service that may be distributed. Each function also serves a database

@@ -4,8 +4,7 @@ import { compareFunctions, createAll, type ServiceFunctions } from '../migration
 import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { listExecuted, type Migrations } from '../migrations/migrator.ts'
-import { isOwn, migratorTable, migratorTables } from '../migrations/namespace.ts'
-import { createNames } from '../names.ts'
+import { createNames, isOwn, migratorTable, migratorTables } from '../names.ts'
 import { type Callers, closeFunctions, isRightOfCallers } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 

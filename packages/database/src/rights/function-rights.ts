@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { FOREIGN, listInstalledNames } from '../migrations/installed-functions.ts'
-import { isOwn } from '../migrations/namespace.ts'
+import { isOwn } from '../names.ts'
 
 interface FunctionRow {
   /** With the types of its arguments. */

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { isOwn, migratorTables } from '../migrations/namespace.ts'
+import { isOwn, migratorTables } from '../names.ts'
 import { grantFunctions } from './function-rights.ts'
 
 /** A role name that needs no quoting anywhere. */

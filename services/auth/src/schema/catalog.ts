@@ -1,4 +1,4 @@
-import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/namespace.ts'
+import { MIGRATIONS, migratorTable } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 

@@ -1,5 +1,5 @@
 import { listExecuted } from '@trestle/database/migrations/migrator.ts'
-import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/namespace.ts'
+import { MIGRATIONS, migratorTable } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'

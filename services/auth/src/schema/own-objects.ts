@@ -1,4 +1,4 @@
-import { migratorTables } from '@trestle/database/migrations/namespace.ts'
+import { migratorTables } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import type { AuthTables } from '../database.ts'

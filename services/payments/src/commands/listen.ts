@@ -1,14 +1,16 @@
 import { createHmac, type KeyObject } from 'node:crypto'
+import { findSuggestion } from '@trestle/common/errors/suggestion.ts'
 import { printable, printableJson } from '@trestle/common/lifecycle/printable.ts'
 import { createOutbound, hostOf, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { Command } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { findMerchant } from '../merchants/operator-merchant-repository.ts'
 import { followEvents } from '../use-cases/follow-events.ts'
+import { isTriggered, TRIGGERED_TYPES, triggerEvent } from '../use-cases/trigger-event.ts'
 import { EVENT_TYPES, isEventType, type MerchantEvent } from '../webhooks/event.ts'
 import { viewEvent } from '../webhooks/event-view.ts'
 import { toDelivery } from '../webhooks/webhook.ts'
-import { explainRefusal, type Operator } from './operator-command.ts'
+import { explainRefusal, type Operator, toCommand } from './operator-command.ts'
 import { readId } from './read-options.ts'
 
 interface ListenOptions {
@@ -151,3 +153,23 @@ function describe({ id, type, created, merchantId }: MerchantEvent, outcome: Out
 }
 
 const TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length))
+
+/** `payments trigger <event>`: makes an event happen for real at a test merchant. */
+export function triggerCommand(operator: Operator): Command {
+  return toCommand(operator, {
+    usage: 'trigger <event>',
+    description: `make an event happen at a test merchant: ${TRIGGERED_TYPES.join(', ')}`,
+    options: [['--merchant <id>', 'a test merchant; default: the newest, or a new one where there is none']],
+    run: async (deps, { words: [type = ''], options: { merchant } }) => {
+      if (!isTriggered(type)) throw new Error(describeUnknown(type))
+      const merchantId = merchant === undefined ? undefined : readId('--merchant', merchant)
+      return { event: type, ...(await triggerEvent(deps, { type, merchantId })) }
+    },
+  })
+}
+
+function describeUnknown(type: string): string {
+  const meant = findSuggestion(type, TRIGGERED_TYPES)
+  const question = meant === undefined ? '' : `; did you mean ${meant}?`
+  return `cannot trigger ${type}; can trigger ${TRIGGERED_TYPES.join(', ')}${question}`
+}

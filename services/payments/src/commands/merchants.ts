@@ -1,6 +1,7 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
+import { callAdjust } from '../ledger/line-repository.ts'
 import { TEST_MERCHANT, viewMerchant } from '../merchants/merchant.ts'
 import {
   findMerchant,
@@ -15,7 +16,7 @@ import { createMerchantForOperator } from '../use-cases/operator/create-merchant
 import { listMerchantWebhooks } from '../webhooks/webhook-repository.ts'
 import { viewWebhook } from '../webhooks/webhook-view.ts'
 import { merchantSettings } from './merchant-settings.ts'
-import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand, toCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage, readTest, readValues, TEST_OPTIONS, textOf } from './read-options.ts'
 
 /** `payments merchants …`: lists, shows and makes merchants, and changes the settings that an operator decides. */
@@ -134,4 +135,29 @@ function viewForOperator({ merchant, acquirer }: MerchantForOperator) {
 
 function describeMerchant({ merchant: { id, name, test, currency, balance, email, created } }: MerchantForOperator) {
   return { id, name, mode: test ? 'test' : 'live', balance: formatMoney(currency, balance), email, created }
+}
+
+const TEXT_LENGTH_MAX = 255
+
+/** `payments adjust <merchant> <amount> <text>`: changes a balance for another reason than a card or a bank. */
+export function adjustCommand(operator: Operator): Command {
+  return toCommand(operator, {
+    usage: 'adjust <merchant> <amount> <text>',
+    description: 'change the balance of a merchant by minor units of its currency: +100 or -100',
+    options: [['--exception <id>', 'that the adjustment answers, such as a lost dispute: it is resolved with it']],
+    run: async ({ pools }, { words: [merchantId = '', amount = '', text = ''], options }) => {
+      if (!/^[+-]?[1-9]\d{0,11}$/.test(amount)) throw new Error('the amount is a number of minor units, not 0')
+      if (text === '' || text.length > TEXT_LENGTH_MAX) throw new Error('the text has 1 to 255 characters')
+      const exceptionId = textOf(options.exception)?.toLowerCase()
+      const booked = await callAdjust(pools, { merchantId, amount: Number(amount), text, exceptionId })
+      if (!booked) throw new Error(`there is no merchant ${merchantId}`)
+      if (booked.verdict === 'no-exception') throw new Error(`there is no open exception ${exceptionId}`)
+      if (booked.verdict === 'events-wait')
+        throw new Error(
+          `exception ${exceptionId} holds the balance until events of an acquirer are applied: no adjustment answers it`,
+        )
+      const { lineId, balance } = booked
+      return { lineId, balance }
+    },
+  })
 }

@@ -14,14 +14,12 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { databaseSettings, databaseUrl, standbySettings } from '@trestle/service/database-settings.ts'
 import { readVaultKeys } from '../vault/vault-keys.ts'
+import { operatorSettings, registrationSettings, signInSettings } from './access.ts'
 import { acquiringSettings, postingSettings } from './acquiring.ts'
 import { checkoutSettings } from './checkout.ts'
 import { messageSettings } from './messages.ts'
-import { operatorSettings } from './operators.ts'
 import { pricingSettings } from './pricing.ts'
 import { rateLimitSettings } from './rate-limits.ts'
-import { registrationSettings } from './registration.ts'
-import { signInSettings } from './sign-in.ts'
 
 /** Bytes of a key of AES-256 and of the MAC of API keys, before base64. */
 export const KEY_BYTES = 32

@@ -1,4 +1,4 @@
-import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
+import { columnsOfRow } from '@trestle/database/batches/columns.ts'
 import type { Pools } from '@trestle/database/pools.ts'
 import { prepare, routeByTenant, type WithTenant } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'

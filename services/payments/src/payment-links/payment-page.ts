@@ -1,8 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { formatLocalMoney, type PageLocale, type TextName, type Translate, translatorOf } from '../pages/locale.ts'
 import { CARD_FIELDS, type CardField, type FieldProblems } from './card-form.ts'
-import type { PayableLink } from './link.ts'
-import { orderOfLink } from './link-order.ts'
+import { orderOfLink, type PayableLink } from './link.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
 import { type Refusal, refusalTable } from './refusal.ts'
 

@@ -2,7 +2,7 @@ import compress from '@fastify/compress'
 import { chooseEncoding, pack } from '@trestle/common/documents/shared-asset.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { layOut } from '../pagination/response-layout.ts'
+import { layOut } from '../error-body.ts'
 
 /** Headers of every answer: no cache stores it, and no browser guesses its type. */
 export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const

@@ -3,7 +3,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, requireAccess } from '../access/require-access.ts'
-import { invitationMailTask } from '../mail/invitation-mail.ts'
+import { invitationMailTask } from '../mail/mails.ts'
 import { generateToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
 

@@ -1,5 +1,5 @@
 import type { Pools } from '@trestle/database/pools.ts'
-import { appsForOperator } from '../apps/operator-app-repository.ts'
+import { appsForOperator } from '../apps/app-repository.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import { findNewestMerchants } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'

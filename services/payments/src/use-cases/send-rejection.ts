@@ -10,7 +10,7 @@ import { DeadLetterJob } from '@trestle/jobs/task.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
 import { findExcessDispute } from '../disputes/dispute-repository.ts'
 import { countMails, type Mailer, RECIPIENT_REFUSED, smtpReason } from '../mail/mailer.ts'
-import { excessMail, type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
+import { excessMail, type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/mails.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
 
 type RejectionMailDeps = {

@@ -1,9 +1,8 @@
 import type { Meter } from '@opentelemetry/api'
 import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails } from '../mail/mailer.ts'
-import { rejectionMailTask } from '../mail/rejection-mail.ts'
+import { invitationMailTask, rejectionMailTask } from '../mail/mails.ts'
 import { type DeliveryJob, type DeliveryTimes, deliveryTask, shareSecondsOf } from './delivery.ts'
 
 /** A row of the outbox. An event has one for each webhook that wants it. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppKeyView } from '../../apps/app.ts'
-import { type AppForOperator, appsForOperator } from '../../apps/operator-app-repository.ts'
+import { type AppForOperator, appsForOperator } from '../../apps/app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'

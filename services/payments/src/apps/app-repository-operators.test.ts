@@ -5,7 +5,7 @@ import { countRowsRead } from '../../test/rows-read.ts'
 import { listMembersOfMerchant } from '../members/member-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { listKeys } from './app-key-repository.ts'
-import { appsForOperator } from './operator-app-repository.ts'
+import { appsForOperator } from './app-repository.ts'
 
 const APPS = 3_000
 const KEYS = 3_000

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { layOut } from './response-layout.ts'
+import { layOut } from './error-body.ts'
 
 describe('layOut', () => {
   it.each([

@@ -14,7 +14,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { adjustCommand } from './adjust.ts'
+import { adjustCommand } from './merchants.ts'
 
 let payments: TestPayments
 let app: TestApp

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { TRIGGERED_TYPES } from '../use-cases/trigger-event.ts'
-import { triggerCommand } from './trigger.ts'
+import { triggerCommand } from './listen.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
