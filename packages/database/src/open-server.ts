@@ -27,8 +27,7 @@ import {
   replaceConnections,
 } from './driver/pool.ts'
 import { OWN_PATH, type SettingsOptions, underSettings } from './driver/session-settings.ts'
-import { type DatabaseMode, type ReadAgain, rebalancing } from './pools.ts'
-import type { QuerySpans } from './query-spans.ts'
+import { type DatabaseMode, type QuerySpans, type ReadAgain, rebalancing } from './pools.ts'
 import type { StandbyConfig } from './standby.ts'
 
 /** How to reach a database. Times are in milliseconds. */

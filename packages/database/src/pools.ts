@@ -1,3 +1,4 @@
+import type { Span, SpanOptions, Tracer } from '@opentelemetry/api'
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
 import pg from 'pg'
 import { againWhenLost } from './again-when-lost.ts'
@@ -5,7 +6,6 @@ import { createGroupCommit } from './batches/group-commit.ts'
 import type { PipelinedClients } from './driver/pipelined-clients.ts'
 import { type ParserOf, type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
-import type { QuerySpans } from './query-spans.ts'
 import { isRefusedStatement, NoConnectionError, RebalancingError } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
@@ -272,4 +272,49 @@ function serializeByTenant(): SerializeRead {
   })
   // The result of an item is the result of its own read.
   return <Rows>(tenant: string, read: () => Promise<Rows>) => group.add({ tenant, read }) as Promise<Rows>
+}
+
+/** Makes the spans of queries. A span has the name of its query, never its values. */
+export interface QuerySpans {
+  /** Runs a query inside a span; outside a traced request without a span. */
+  readonly within: <T>(name: string, run: () => Promise<T>) => Promise<T>
+  /** Records the span of a query that has just ended. @param durationMs how long the query took */
+  readonly record: (name: string, durationMs: number, failed: boolean) => void
+}
+
+/**
+ * Loads the instrumentation that creates the spans of queries.
+ * @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded
+ */
+export async function loadQuerySpans({
+  tracingEnabled,
+}: {
+  readonly tracingEnabled: boolean
+}): Promise<QuerySpans | undefined> {
+  if (!tracingEnabled) return undefined
+  const { SpanKind, SpanStatusCode, trace } = await import('@opentelemetry/api')
+  const tracer: Tracer = trace.getTracer('@trestle/database')
+  const options: SpanOptions = { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql' } }
+  const runInSpan = <T>(name: string, run: () => Promise<T>): Promise<T> =>
+    tracer.startActiveSpan(name, options, async (span: Span) => {
+      try {
+        return await run()
+      } catch (error) {
+        span.setStatus({ code: SpanStatusCode.ERROR })
+        throw error
+      } finally {
+        span.end()
+      }
+    })
+  return {
+    within: <T>(name: string, run: () => Promise<T>): Promise<T> =>
+      trace.getActiveSpan() === undefined ? run() : runInSpan(name, run),
+    record: (name: string, durationMs: number, failed: boolean): void => {
+      // OpenTelemetry accepts times of this clock. They are exact to microseconds and do not jump with the wall clock.
+      const endMs = performance.now()
+      const span = tracer.startSpan(name, { ...options, startTime: endMs - durationMs })
+      if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end(endMs)
+    },
+  }
 }

@@ -1,7 +1,6 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, secret, text, url } from '@trestle/common/config/setting.ts'
-import type { OperatorAccess } from './operator.ts'
-import { type OperatorKey, operatorKeys } from './operator-keys.ts'
+import { type OperatorAccess, type OperatorKey, operatorKeys } from './operator.ts'
 import type { OperatorTokenRules } from './operator-token.ts'
 
 /** Settings of the operator API, for a service that learns from auth who an operator is. */

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type OperatorAccess, type OperatorActor, readOperator, readOperatorAddress } from './operator.ts'
-import { parseOperatorKeys } from './operator-keys.ts'
+import {
+  findOperatorKey,
+  type OperatorAccess,
+  type OperatorActor,
+  parseOperatorKeys,
+  readOperator,
+  readOperatorAddress,
+} from './operator.ts'
 
 const key = 'k'.repeat(43)
 const digest = createHash('sha256').update(key).digest('hex')
@@ -61,5 +67,42 @@ describe('the address that a console tells', () => {
     ['that comes twice', { ...good, 'x-trestle-operator-address': ['10.0.0.2', '10.0.0.3'] }],
   ])('an address %s is ignored', (_case, headers) => {
     expect(readOperatorAddress(access.keys, headers)).toBeUndefined()
+  })
+})
+
+const digestOf = (key: string) => createHash('sha256').update(key).digest('hex')
+const [one, other] = ['k'.repeat(43), 'l'.repeat(43)]
+
+describe('parseOperatorKeys', () => {
+  it('reads names, roles and digests', () => {
+    expect(parseOperatorKeys(`desk:support:${digestOf(one)}, finance-1:admin:${digestOf(other)}`)).toEqual([
+      { name: 'desk', role: 'support', digest: Buffer.from(digestOf(one), 'hex') },
+      { name: 'finance-1', role: 'admin', digest: Buffer.from(digestOf(other), 'hex') },
+    ])
+  })
+
+  it.each([
+    ['no entry', ''],
+    ['an entry without a digest', 'desk:support'],
+    ['an unknown role', `desk:owner:${digestOf(one)}`],
+    ['a name with a space', `front desk:viewer:${digestOf(one)}`],
+    ['a digest that is too short', `desk:viewer:${digestOf(one).slice(1)}`],
+    ['the key in place of its digest', `desk:viewer:${one}`],
+    ['a name that comes twice', `desk:viewer:${digestOf(one)},desk:admin:${digestOf(other)}`],
+    ['a key that comes twice', `desk:viewer:${digestOf(one)},floor:admin:${digestOf(one)}`],
+  ])('takes no list with %s', (_case, text) => {
+    expect(parseOperatorKeys(text)).toBeUndefined()
+  })
+})
+
+describe('findOperatorKey', () => {
+  const keys = parseOperatorKeys(`desk:support:${digestOf(one)},finance:admin:${digestOf(other)}`) ?? []
+
+  it('finds the key whose digest it has', () => {
+    expect(findOperatorKey(keys, other)?.name).toBe('finance')
+  })
+
+  it.each(['', 'k', digestOf(one), `${one} `])('finds no key for %j', (presented) => {
+    expect(findOperatorKey(keys, presented)).toBeUndefined()
   })
 })

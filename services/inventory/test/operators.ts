@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
-import { type OperatorAccess, type OperatorActor, UnverifiableTokenError } from '@trestle/operators/operator.ts'
-import { parseOperatorKeys } from '@trestle/operators/operator-keys.ts'
+import {
+  type OperatorAccess,
+  type OperatorActor,
+  parseOperatorKeys,
+  UnverifiableTokenError,
+} from '@trestle/operators/operator.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 
 const keyOf = (role: OperatorRole) => role.padEnd(43, '-')

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { OperatorAccess, OperatorActor } from '@trestle/operators/operator.ts'
-import { parseOperatorKeys } from '@trestle/operators/operator-keys.ts'
+import { type OperatorAccess, type OperatorActor, parseOperatorKeys } from '@trestle/operators/operator.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { keyDigest } from '../src/access/fingerprint.ts'
 import { testPepper } from './payments-app.ts'

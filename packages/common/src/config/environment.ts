@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { findFileProblem } from '../errors/file-problem.ts'
 
 /** The sources of the variables of a process. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
@@ -115,4 +114,16 @@ export function readText(path: string): string {
   const bytes = readFileSync(path)
   if (!isUtf8(bytes)) throw new Error(`${path} is not UTF-8`)
   return bytes.toString('utf8')
+}
+
+const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
+  ['ENOENT', 'no such file'],
+  ['EEXIST', 'the file exists already'],
+  ['EACCES', 'permission denied'],
+  ['EISDIR', 'a folder, not a file'],
+])
+
+/** Why a file cannot be read or written, such as `no such file`. Undefined for an error whose code is not listed above. */
+export function findFileProblem(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? PROBLEMS.get(error.code) : undefined
 }

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { ConfigError, type EnvFile } from '../config/environment.ts'
-import { findFileProblem } from '../errors/file-problem.ts'
+import { ConfigError, type EnvFile, findFileProblem } from '../config/environment.ts'
 import { printable } from './printable.ts'
 
 const FAILURE = 1

@@ -6,8 +6,8 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isDatabaseUnavailable } from '../unavailable.ts'
 import { overHosts } from './hosts.ts'
-import { internalsOf } from './pg-internals.ts'
 import { openPool } from './pool.ts'
+import { internalsOf } from './session-settings.ts'
 
 const SILENCE_MS = 200
 const database = await createEmptyDatabase()

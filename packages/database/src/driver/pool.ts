@@ -4,7 +4,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { NoConnectionError } from '../unavailable.ts'
 import { connectToAny } from './hosts.ts'
-import { internalsOf } from './pg-internals.ts'
+import { internalsOf } from './session-settings.ts'
 
 interface PoolOptions extends pg.PoolConfig {
   /** A connection that owes an answer and sends nothing for this time is closed; 0: never. */

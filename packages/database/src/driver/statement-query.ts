@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { PgQuery } from './pg-internals.ts'
+import { PgQuery } from './session-settings.ts'
 
 /** A statement with the values of `$1`, `$2` and so on, in their order. */
 export interface Statement {

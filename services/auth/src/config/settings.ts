@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import type { OperatorKey } from '@trestle/operators/operator-keys.ts'
+import type { OperatorKey } from '@trestle/operators/operator.ts'
 import { operatorSettings as shared } from '@trestle/operators/operator-settings.ts'
 import { externalSettings } from './external.ts'
 import { mfaSettings, webauthnSettings } from './factors.ts'

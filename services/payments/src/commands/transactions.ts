@@ -1,7 +1,21 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { type Command, Option } from 'commander'
+import { giveBackAttempt } from '../acquirers/book-answers.ts'
+import {
+  callResolveException,
+  type ExceptionForOperator,
+  listOpenExceptions,
+} from '../acquirers/exception-repository.ts'
+import { viewHeldBack } from '../acquirers/exception-view.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { formatMoney } from '../money/minor-units.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import {
+  findUnknownAttemptById,
+  listUnsettledAttempts,
+  type UnsettledAttempt,
+  updateUnknownAttempt,
+} from '../transactions/attempt-repository.ts'
 import { processingError } from '../transactions/processing-error.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { findTransaction, listAllTransactions } from '../transactions/transaction-repository.ts'
@@ -92,4 +106,93 @@ function statusOf({ errorCode, amount, captured, refunded, voided, disputed }: T
   if (refunded > 0n) return refunded < captured ? 'partly refunded' : 'refunded'
   if (captured > 0n) return captured < amount ? 'partly captured' : 'captured'
   return voided > 0n && voided === amount ? 'voided' : 'authorized'
+}
+
+/** `payments attempts …`: authorizations without a known outcome. */
+export function attemptsCommand(operator: Operator): Command {
+  return commandGroup(operator, 'attempts', 'list and resolve authorizations without a known outcome', attemptCommands)
+}
+
+const ATTEMPTS_MAX = 1_000
+
+const attemptCommands: readonly OperatorCommand[] = [
+  {
+    usage: 'list',
+    description: 'list authorizations without a known outcome, oldest first',
+    run: ({ db }) => listUnsettledAttempts(db, { ageSeconds: 0, limit: ATTEMPTS_MAX }),
+  },
+  {
+    usage: 'resolve <id> <outcome>',
+    choices: { outcome: ['approved', 'declined'] },
+    description: 'record the outcome: approved (the acquirer is asked to take it back) or declined',
+    run: resolve,
+  },
+]
+
+async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: CommandInput): Promise<object> {
+  const { db } = deps
+  const attempt = (await findUnknownAttemptById(db, id)) ?? refuseKnown(id)
+  if (outcome === 'approved') await giveBack(deps, attempt)
+  const state = outcome === 'approved' ? 'reversed' : 'declined'
+  const { merchantId } = attempt
+  return db.transaction().execute(async (trx) => {
+    if (!(await updateUnknownAttempt(trx, attempt, state))) refuseKnown(id)
+    await insertOperatorAudit(trx, { action: 'attempt.resolved', merchantId, payload: { attemptId: id, state } })
+    return { id, state }
+  })
+}
+
+function refuseKnown(id: string): never {
+  throw new Error(`there is no attempt ${id} of unknown outcome`)
+}
+
+async function giveBack(deps: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
+  switch (await giveBackAttempt(deps, attempt)) {
+    case 'no-acquirer':
+      throw new Error(`acquirer ${attempt.acquirer} is not configured`)
+    case 'refused':
+      throw new Error('the acquirer did not take the reversal')
+    case 'reversed':
+  }
+}
+
+/** `payments exceptions …`: answers of acquirers that contradict the books. */
+export function exceptionsCommand(operator: Operator): Command {
+  return commandGroup(
+    operator,
+    'exceptions',
+    'list and close answers of acquirers that contradict the books',
+    exceptionCommands,
+  )
+}
+
+const EXCEPTIONS_MAX = 1_000
+
+const exceptionCommands: readonly OperatorCommand[] = [
+  {
+    usage: 'list',
+    description: 'list open exceptions, oldest first, with the money that payouts hold back for them',
+    run: async ({ db }) => (await listOpenExceptions(db, EXCEPTIONS_MAX)).map(toRow),
+  },
+  {
+    usage: 'resolve <merchant> <id>',
+    description: 'close an exception that needs no booking; adjust --exception books and closes one',
+    run: ({ db }, { words: [merchantId = '', id = ''] }) =>
+      db.transaction().execute(async (trx) => {
+        const { waited, exception } = (await callResolveException(trx, { merchantId, id })) ?? refuseMissing(id)
+        if (!waited) refuseMissing(id)
+        await insertOperatorAudit(trx, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })
+        const freed = viewHeldBack(exception)
+        return { id, resolved: true, ...(freed && { freed, booked: false }) }
+      }),
+  },
+]
+
+function toRow(exception: ExceptionForOperator): object {
+  const { id, merchantId, created, payload } = exception
+  return { id, merchantId, created, heldBack: viewHeldBack(exception), payload }
+}
+
+function refuseMissing(id: string): never {
+  throw new Error(`no exception ${id} waits`)
 }

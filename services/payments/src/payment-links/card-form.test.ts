@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest'
-import { readCardInput, readTokenizedCard } from './card-form.ts'
+import { translatorOf } from '../pages/locale.ts'
+import { statusCodeOf } from '../transactions/processing-error.ts'
+import table from '../transactions/processing-errors.json' with { type: 'json' }
+import { readCardInput, readTokenizedCard, refusalOf, refusalTable } from './card-form.ts'
 
 const now = new Date('2026-03-15T12:00:00Z')
 const good = { number: '1000 0000 0000 0000', expiry: '08/30', code: '111' }
@@ -70,4 +73,34 @@ it('reads a long expiry in linear time', () => {
   const { user, system } = process.threadCpuUsage(before)
   expect(read).toEqual({ verdict: 'problem', problems: { expiry: 'expiryInvalid' } })
   expect(user + system).toBeLessThan(500_000)
+})
+
+it.each([
+  ['PAYMENT_CARD_NUMBER_INVALID', { text: 'refusedNumber', field: 'number' }],
+  ['PAYMENT_CARD_SCHEME_UNSUPPORTED', { text: 'refusedNumber', field: 'number' }],
+  ['PAYMENT_CARD_SECURITY_CODE_INVALID', { text: 'refusedCode', field: 'code' }],
+  ['PAYMENT_CARD_EXPIRED', { text: 'refusedExpiry', field: 'expiry' }],
+  ['PAYMENT_INSUFFICIENT_FUNDS', { text: 'refusedIssuer' }],
+  ['PAYMENT_CARD_LOST', { text: 'refusedIssuer' }],
+  ['PAYMENT_METHOD_ERROR', { text: 'refusedNetwork' }],
+  ['TDSECURE_FAILED', { text: 'refusedTds' }],
+  ['TOKEN_INVALID', { text: 'tooLong' }],
+  ['PAYMENT_INTEGRATION_DISABLED', { text: 'refusedOther' }],
+  ['REQUEST_INVALID', { text: 'refusedOther' }],
+  ['constructor', { text: 'refusedOther' }],
+])('chooses the text and the field for %s', (statusCode, refusal) => {
+  expect(refusalOf(statusCode)).toEqual(refusal)
+})
+
+it('tells the customer nothing about a fault of the merchant', () => {
+  for (const { code } of table.errors.filter(({ client }) => !client)) {
+    expect(refusalOf(statusCodeOf(code)).text, String(code)).toBe('refusedOther')
+  }
+})
+
+it('gives the script of the page the same texts', () => {
+  const table = refusalTable(translatorOf('da'))
+  expect(table['']).toEqual({ text: translatorOf('da')('refusedOther') })
+  expect(table.PAYMENT_CARD_EXPIRED).toEqual({ text: translatorOf('da')('refusedExpiry'), field: 'expiry' })
+  expect(table.REQUEST_INVALID).toBeUndefined()
 })

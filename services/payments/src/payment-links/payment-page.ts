@@ -1,9 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { formatLocalMoney, type PageLocale, type TextName, type Translate, translatorOf } from '../pages/locale.ts'
-import { CARD_FIELDS, type CardField, type FieldProblems } from './card-form.ts'
+import { CARD_FIELDS, type CardField, type FieldProblems, type Refusal, refusalTable } from './card-form.ts'
 import { orderOfLink, type PayableLink } from './link.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
-import { type Refusal, refusalTable } from './refusal.ts'
 
 /** The content of the payment page, and the values for its script. */
 export interface PaymentPage {

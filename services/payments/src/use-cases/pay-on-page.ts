@@ -5,18 +5,25 @@ import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { getPaidOrder } from '../checkout/payment-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { challengeUnavailable } from '../errors.ts'
-import { type CardInput, readCardInput, readTokenizedCard, type TokenizedCard } from '../payment-links/card-form.ts'
+import {
+  type CardInput,
+  readCardInput,
+  readTokenizedCard,
+  refusalOf,
+  type TokenizedCard,
+} from '../payment-links/card-form.ts'
 import { isPayable, type LinkProblem, orderOfLink, type PayableLink } from '../payment-links/link.ts'
 import type { PaymentPage } from '../payment-links/payment-page.ts'
-import { decryptReceipt, encryptReceipt, type Receipt } from '../payment-links/receipt.ts'
-import { refusalOf } from '../payment-links/refusal.ts'
 import {
   type CardPlace,
+  decryptReceipt,
   decryptUnderWay,
+  encryptReceipt,
   encryptUnderWay,
   fingerprintOfCard,
+  type Receipt,
   type UnderWay,
-} from '../payment-links/under-way.ts'
+} from '../payment-links/receipt.ts'
 import { tokenizeCard } from '../vault/card-token.ts'
 import type { CheckoutCiphers } from '../vault/encryption.ts'
 import { type PayDeps, pay } from './pay.ts'

@@ -13,7 +13,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { callAddException } from '../acquirers/exception-repository.ts'
-import { exceptionsCommand } from './exceptions.ts'
+import { exceptionsCommand } from './transactions.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

@@ -14,7 +14,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { fraudsCommand } from './frauds.ts'
+import { fraudsCommand } from './disputes.ts'
 
 let payments: TestPayments
 let app: TestApp

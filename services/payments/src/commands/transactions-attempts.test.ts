@@ -14,7 +14,7 @@ import {
 import { commandRunner } from '../../test/run-command.ts'
 import { createStubAcquirer } from '../../test/stub-acquirer.ts'
 import { processingError } from '../transactions/processing-error.ts'
-import { attemptsCommand } from './attempts.ts'
+import { attemptsCommand } from './transactions.ts'
 
 const north = createStubAcquirer()
 let payments: TestPayments
