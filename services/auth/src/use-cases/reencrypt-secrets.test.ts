@@ -97,7 +97,7 @@ describe('auth keys reseal', () => {
       'mfa_factors.sealed_secret: 1 sealed again',
       `every secret is sealed with key ${alone.current.id}`,
     ])
-    const columns = encryptedColumns.map(({ table, column }) => ({ table, column, encrypted: 0 }))
+    const columns = encryptedColumns.map(({ table, column }) => ({ table, column, sealed: 0 }))
     const [document = '', ...more] = await reseal(changed, '--json')
     expect([JSON.parse(document), more]).toEqual([{ key_id: alone.current.id, columns }, []])
     const others = ['access', 'client', 'refresh', 'request secret', 'signing key', 'verifier']
