@@ -77,43 +77,20 @@ async function insertWantedUser(
   deps: Repeatable<CreateUserDeps>,
   { admin, id, wanted, context, passwordHash }: CreateUserInput & { readonly passwordHash: string },
 ): Promise<Profile> {
-  const { email, phone } = wanted
   const kinds = (['email', 'phone'] as const).filter((kind) => wanted[kind] !== undefined)
   for (const kind of kinds) {
     await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { userId: undefined, refuse: refuseTakenForAdmin })
   }
   const at = deps.now()
+  const { email } = wanted
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.compatibility.inviteCreatedUsers
-  const values = changedColumns(
-    deps.config,
-    { userMetadata: {}, appMetadata: { provider: kinds[0], providers: kinds } },
-    {
-      ...wanted,
-      userMetadata: wanted.userMetadata ?? {},
-      appMetadata: requireOwnConsoleRole(wanted.appMetadata ?? {}, null),
-    },
-  )
   const user = await insertUser(trx, {
     ...(id === undefined ? {} : { id }),
     aud: wanted.audience ?? context.audience,
-    role: wanted.role ?? deps.config.jwt.defaultRole,
-    email: email ?? null,
-    phone: phone ?? null,
     encrypted_password: passwordHash,
-    email_confirmed_at: email !== undefined && wanted.emailConfirm ? at : null,
-    phone_confirmed_at: phone !== undefined && wanted.phoneConfirm ? at : null,
     invited_at: isInvited ? at : null,
     confirmation_sent_at: isInvited ? at : null,
-    keep_unconfirmed: true,
-    claimed_at: at,
-    chosen_metadata: chosenNames(wanted.userMetadata),
-    ...values,
-    ...(wanted.emailConfirm &&
-      email !== undefined && {
-        raw_user_meta_data: confirmedMetadata(deps.config, values.raw_user_meta_data ?? {}, 'email'),
-      }),
-    created_at: at,
-    updated_at: at,
+    ...rowOfWanted(deps.config, wanted, { kinds, at }),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, user.id, wanted.banMs)
   for (const [order, kind] of kinds.entries()) {
@@ -126,6 +103,41 @@ async function insertWantedUser(
   // The mail limit counts only mails that users request.
   if (isInvited) await mailInvitation(trx, deps, { user, email, context })
   return getProfile(trx, user.id)
+}
+
+/** The columns that follow from the request of the admin. */
+function rowOfWanted(
+  config: CreateUserDeps['config'],
+  wanted: AdminUser,
+  { kinds, at }: { readonly kinds: readonly IdentifierKind[]; readonly at: Date },
+) {
+  const values = changedColumns(
+    config,
+    { userMetadata: {}, appMetadata: { provider: kinds[0], providers: kinds } },
+    {
+      ...wanted,
+      userMetadata: wanted.userMetadata ?? {},
+      appMetadata: requireOwnConsoleRole(wanted.appMetadata ?? {}, null),
+    },
+  )
+  const { email, phone } = wanted
+  return {
+    role: wanted.role ?? config.jwt.defaultRole,
+    email: email ?? null,
+    phone: phone ?? null,
+    email_confirmed_at: email !== undefined && wanted.emailConfirm ? at : null,
+    phone_confirmed_at: phone !== undefined && wanted.phoneConfirm ? at : null,
+    keep_unconfirmed: true,
+    claimed_at: at,
+    chosen_metadata: chosenNames(wanted.userMetadata),
+    ...values,
+    ...(wanted.emailConfirm &&
+      email !== undefined && {
+        raw_user_meta_data: confirmedMetadata(config, values.raw_user_meta_data ?? {}, 'email'),
+      }),
+    created_at: at,
+    updated_at: at,
+  }
 }
 
 async function insertOwnIdentity(
