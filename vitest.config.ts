@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ['{migrations,packages,services,scripts,bench}/**/*.test.ts'],
     // These need a PostgreSQL with Citus: `scripts/test-matrix --on citus` runs them, and the workflow
-    // `citus` does so every night (CONTRIBUTING.md, "What the check leaves out").
+    // `citus` does so every night (CONTRIBUTING.md, "Tests that the check leaves out").
     exclude: [...configDefaults.exclude, ...(process.env.TEST_WORKER_URLS ? [] : ['**/*.citus.test.ts'])],
     globalSetup: ['packages/testing/src/postgres-setup.ts'],
     // These end what hangs. A busy machine takes several times as long as an idle one, so they are far above what a test needs.

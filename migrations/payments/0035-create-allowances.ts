@@ -1,6 +1,6 @@
 // An operator may refund so much a day. The sum of the day is one row, which every refund changes before it moves money, so
 // parallel refunds wait for each other and together stay within the limit. A use remembers what a refund has taken: a repeat
-// takes nothing, and a refund that is refused gives back exactly that. (console reference: Refund allowance)
+// takes nothing, and a refund that is refused gives back exactly that. (console reference: Refund quota)
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

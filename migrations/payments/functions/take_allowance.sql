@@ -1,6 +1,6 @@
 -- distribute: coordinator
 -- Takes a part of what an operator may refund on this UTC day in a currency, under the Idempotency-Key of the
--- refund. p_limit: the most of a day, in minor units, as p_amount. (console reference: Refund allowance)
+-- refund. p_limit: the most of a day, in minor units, as p_amount. (console reference: Refund quota)
 --
 -- Verdict: taken, also when the key has taken the same already, or its refund is made; exceeded, with what is left of the day;
 -- key-mismatch when the key has taken something else.

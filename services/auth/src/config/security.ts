@@ -40,7 +40,7 @@ const protectionSettings = group('Protection', {
     .meta({
       aliases: ['AUTH_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS'],
       description:
-        'Earlier keys of that kind. They open what they have sealed, and seal nothing. An entry may be `id:key`, as supabase/auth has it.',
+        'Earlier keys of that kind. They decrypt what they have encrypted, and encrypt nothing. An entry may be `id:key`, as supabase/auth has it.',
     }),
   SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList()
     .default([])

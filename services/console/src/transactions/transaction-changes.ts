@@ -18,7 +18,7 @@ function refundableBy({
 }
 
 /**
- * Sentences about the refund quota of the operator, and who may refund more (console reference: Refund allowance). None
+ * Sentences about the refund quota of the operator, and who may refund more (console reference: Refund quota). None
  * without a quota.
  */
 export function quotaLines({

@@ -80,7 +80,7 @@ const keySettings = group('Keys', {
     'Key of the MACs that API keys are stored as. If it is lost, every API key is void.',
   ),
   VAULT_KEYS: vaultKeys().describe(
-    'Keys that seal card numbers and secrets. The first one seals, all of them open what they have sealed.',
+    'Keys that encrypt card numbers and secrets. The first one encrypts, all of them decrypt what they have encrypted.',
   ),
   DEV: flag()
     .prefault('false')

@@ -3,7 +3,7 @@ import { isCurrency } from '../money/currencies.ts'
 /** Amounts in minor units by currency. */
 export type Amounts = ReadonlyMap<string, number>
 
-/** The most that an operator with the role support may refund (console reference: Refund allowance). */
+/** The most that an operator with the role support may refund (console reference: Refund quota). */
 export interface RefundLimits {
   /** At once. */
   readonly once: Amounts
@@ -18,8 +18,8 @@ interface Refund {
 }
 
 /**
- * The verdict on a refund by itself. `limit` is the most of one refund, `daily` the most of a day. Where it is
- * `within`, the rest of the day decides, of which the refund takes `counted`.
+ * The verdict on a refund by itself. `limit` is the most of one refund, `daily` the most of a day. For `within`, the rest of
+ * the day decides, from which the refund takes `counted`.
  */
 export type RefundVerdict =
   | { readonly verdict: 'not-allowed' }

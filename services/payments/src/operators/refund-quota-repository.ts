@@ -27,7 +27,7 @@ type QuotaUse = Pick<WantedQuota, 'actorId' | 'key'>
 
 /**
  * Takes a part of the refund quota of an operator for today, in a transaction of its own, before the refund is made.
- * A repeat with the same key takes nothing more (console reference: Refund allowance).
+ * A repeat with the same key takes nothing more (console reference: Refund quota).
  * @param db the database as the role of operators
  */
 export async function claimQuota(db: Db, wanted: WantedQuota): Promise<QuotaVerdict> {
@@ -83,7 +83,7 @@ export interface ShownQuota {
 }
 
 /**
- * Finds the amounts that an operator with the role support may refund now in a currency (console reference: Refund allowance).
+ * Finds the amounts that an operator with the role support may refund now in a currency (console reference: Refund quota).
  * @returns twice 0 in a currency without limits; undefined for other roles, which no quota limits
  */
 export async function findShownQuota(

@@ -29,7 +29,7 @@ type OperationDeps = {
 
 /**
  * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an
- * quota first (console reference: Refund allowance).
+ * quota first (console reference: Refund quota).
  * @throws conflict when another request with the same key gave the quota back
  */
 export async function runOperationForOperator(
