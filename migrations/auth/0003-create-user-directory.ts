@@ -1,10 +1,10 @@
-// The users whom an admin may list, in the order of creation, with the text that a search looks through. Staged users are
-// absent. The directory stands beside `users` because the searched text seldom changes, while every refresh writes `users`:
-// here PostgreSQL reads the order from the index alone, and a candidate of a search costs a narrow row. A trigger keeps the
-// directory, whoever writes `users`; it has the rights of its owner, since SQL of other roles may insert a user. Nobody else may
-// make a trigger of its function on a table of their own.
+// The users whom an admin may list, in the order of creation, with the text that a search looks through. Pending sign-ups are
+// absent. The directory is a table beside `users` because the searched text seldom changes, while every refresh writes `users`.
+// So PostgreSQL reads the order from the index alone, and a candidate of a search costs a narrow row. A trigger keeps the
+// directory up to date for every role that writes `users`. It has the rights of its owner, since SQL of other roles may insert
+// a user. No other role may make a trigger of its function on its own table.
 //
-// A user without an audience or a time of creation is listed under none, and as of the zero time.
+// A user without an audience is listed under the empty audience, and a user without a time of creation at the zero time.
 //
 // A search finds substrings through an inverted index of all runs of three characters. Unlike the runs of pg_trgm, they include
 // `@`, `.`, digits, spaces and letters of any script, whatever the locale of the database, and they need no extension.

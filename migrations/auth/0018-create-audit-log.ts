@@ -45,8 +45,8 @@ export const createAuditLog: MigrationSource = (names) => ({
 })
 
 /**
- * The name of an actor is a copy of metadata that the actor chose, of up to 64 KiB. The trigger shortens it, whoever writes the
- * entry, so that strangers cannot make the log grow by their names.
+ * The name of an actor is a copy of metadata that the actor chose, of up to 64 KiB. The trigger shortens the name for every
+ * role that writes an entry, so that strangers cannot make the log grow by their names.
  */
 async function boundNames(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -1,6 +1,6 @@
-// An operator who sends a change twice, by a double click or after a lost connection, must have its effect
-// once, and be told the first answer again. The row is written in the transaction of the change, so there is
-// no change without one. The answer is sealed: it may be a link that signs in, and it names users.
+// An operator may send a change twice, by a double click or after a lost connection. The change must have its effect once, and
+// the second request gets the answer of the first. The row is written in the transaction of the change, so there is no change
+// without a row. The answer is encrypted: it may be a link that signs in, and it names users.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,6 +1,6 @@
-// A product or location that has stock cannot be deleted, whoever deletes it. `check_target` and the foreign keys of levels
-// hold both rows until a movement commits. A deletion waits for such movements, looks at the stock after them, and makes later
-// movements wait for the deletion.
+// A product or location that has stock cannot be deleted by any role. `check_target` and the foreign keys of levels hold both
+// rows until a movement commits. A deletion waits for such movements, looks at the stock after them, and makes later movements
+// wait for the deletion.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -85,7 +85,10 @@ async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`CREATE INDEX ${names.local('merchants_live_ix')} ON ${merchants} (id) WHERE NOT test`.execute(db)
 }
 
-/** A seeded id may end in another tag than that of its merchant. Such an id is listed here with its merchant. */
+/**
+ * The id of a seeded merchant may end in a tag that is not the tag of the merchant. Such an id is listed here with its
+ * merchant.
+ */
 async function createAliases(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('id_aliases')} (

@@ -1,6 +1,6 @@
-// A merchant has one row for what every posting moves: the balance, the last id, and the heads of both chains of hashes.
-// Only the transaction that holds the lock of this row writes below the merchant. So ids become visible in rising order, and
-// links follow each other.
+// A merchant has one row that every posting changes: the balance, the last id, and the heads of both chains of hashes. Only the
+// transaction that holds the lock of this row writes below the merchant. So ids become visible in rising order, and each link
+// of a chain is written after the link before it.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -21,7 +21,7 @@ export const createFxRates: MigrationSource = (names) => ({
     await sql`CREATE INDEX ${names.local('fx_rates_currency_ix')} ON ${names.id('fx_rates')} (currency, date)`.execute(
       db,
     )
-    // Rates to begin with, good enough for test mode. A live deployment imports those of the European Central Bank.
+    // Rates to begin with, good enough for test mode. A live deployment imports the rates of the European Central Bank.
     await sql`
       INSERT INTO ${names.id('fx_rates')} (date, currency, source, rate)
       SELECT (day.value ->> 'date')::date, rate.key, 'embedded', rate.value::numeric

@@ -1,5 +1,5 @@
-// Each payment keeps the card as it was used: its number sealed, and under a keyed digest that finds other uses of the same
-// card. `key_id` names the key of the vault that sealed it, so keys can be rotated.
+// Each payment keeps the card as it was used. The number is encrypted, and a keyed digest beside it finds other payments with
+// the same card. `key_id` names the key of the vault that encrypted the number, so keys can be rotated.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -22,17 +22,16 @@ export const createTransactions: MigrationSource = (names) => ({
 /**
  * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
  *
- * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the
- * merchant is with by then; NULL is the simulator. Live money is reserved by an acquirer alone, and the
- * acquirer names the authorization (`acquirer_ref`). `tds`: how far 3-D Secure has authenticated the customer;
- * NULL: not at all. `plan`, `unplanned`: what the customer agreed to pay later, as it was given; nothing is
- * executed by them. `code_present`: whether a security code came with the payment. `last4`: the last four
- * digits of the card. Operators find payments by them, and a list by an index needs the column in its table.
- * `funding_currency` is that of the merchant when the transaction was made: the trail has worths and fees in it for good, also
- * where the merchant moves to another currency.
+ * `acquirer` authorized the transaction. It goes on moving and reporting the money of the transaction, also after the merchant
+ * has changed to another acquirer. NULL is the simulator. Only an acquirer reserves live money, and it names the authorization
+ * (`acquirer_ref`). `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: what the
+ * customer agreed to pay later, unchanged; the service executes nothing by them. `code_present`: whether a security code came
+ * with the payment. `last4`: the last four digits of the card. Operators find payments by them, and a list by an index needs
+ * the column in its table. `funding_currency` is the currency of the merchant when the transaction was made. The worths and
+ * fees of the trail stay in this currency, also after the merchant moves to another currency.
  *
- * Functions end the trail at 10,000 entries. Corrections of rejected operations may follow, in parts, so the CHECK has room for
- * three to each entry.
+ * Functions end the trail at 10,000 entries. A rejected operation may be corrected by up to three entries, so the CHECK allows
+ * 40,000.
  */
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

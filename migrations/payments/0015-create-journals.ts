@@ -64,9 +64,9 @@ async function createEntries(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * The second check behind `post`: a journal sums to zero in each currency. The end of an INSERT has all new
- * entries at hand, so one query checks a whole batch and reads no table, whatever the statistics say. No row
- * is ever changed, so INSERTs that each sum to zero add up to zero.
+ * The second check behind `post`: a journal sums to zero in each currency. A statement trigger sees all new entries of an
+ * INSERT. So one query checks a whole batch and reads no table, whatever the statistics say. No row is ever changed, so INSERTs
+ * that each sum to zero add up to zero.
  */
 async function createZeroSum(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -84,7 +84,7 @@ async function createZeroSum(db: Kysely<unknown>, names: Names): Promise<void> {
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION ${names.id('check_zero_sum')}()`.execute(db)
 }
 
-/** For every table whose rows are never changed. The role of the service lacks the right to change them besides. */
+/** For every table whose rows are never changed. The role of the service also lacks the right to change them. */
 async function createRefusal(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('refuse_change')}() RETURNS trigger LANGUAGE plpgsql AS $$

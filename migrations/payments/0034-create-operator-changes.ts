@@ -1,6 +1,7 @@
-// An operator who sends a change twice, by a double click or after a lost connection, must have its effect once, and be told the
-// first answer again. Its row is written in the transaction of the change, so there is no change without one. Only functions of
-// operators write here: a role that could change a row could tell an operator what did not happen.
+// An operator may send a change twice, by a double click or after a lost connection. The change must have its effect once, and
+// the second request gets the answer of the first. The row is written in the transaction of the change, so there is no change
+// without a row. Only functions of operators write here: a role that could change a row could show an operator an answer that
+// was never given.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

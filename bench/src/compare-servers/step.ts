@@ -96,7 +96,7 @@ export interface Observation {
 
 export const PASSWORD = 'correct horse battery staple'
 
-/** The first mail to an address, of which later steps need nothing. */
+/** The first mail to an address. Later steps read nothing from it. */
 export function mailTo(address: string, keep: string): MailStep {
   return { name: `mail to ${address}`, mailTo: address, keep }
 }

@@ -22,10 +22,10 @@ import {
   signUp,
 } from './adopt/users.ts'
 
-// Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md): fills it over HTTP, prepares
-// the adoption while requests go on, none of which may fail, kills it, adopts its database, sees that nothing
-// is lost that was acknowledged, and gives the database back. With `--kills` it kills adoptions instead, at
-// random moments. With `--import` it imports from the running service into another database.
+// Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md). It fills the old service over HTTP, and prepares
+// the adoption while requests go on, none of which may fail. It kills the old service, adopts its database, checks that no
+// acknowledged write is lost, and gives the database back. With `--kills` it kills adoptions instead, at random moments. With
+// `--import` it imports from the running service into another database.
 
 interface Options extends Variant {
   readonly program: string

@@ -19,7 +19,7 @@ const WORKERS = 2
 const PROCESSES = 2
 /** How long the load runs before and after each move. */
 const CALM_MS = 10_000
-/** Every process has noticed the end of a move by then. */
+/** After this time every process has noticed the end of a rebalance. */
 const NOTICE_MS = 2_000
 
 const command = new Command('distribute-load')

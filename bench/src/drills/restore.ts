@@ -16,9 +16,9 @@ import {
 
 // Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
 // 20,000 users, transactions and products by default. Clients go on writing while the dump is taken. Afterwards every table
-// must have the rows of the dump's moment, the objects must be those of the migrations, ledger and stock must add up, and the
-// services must accept the tokens and keys that clients hold from before. Exit status 1 when one of these is not so. It needs
-// a PostgreSQL with its client programs; PG_BIN names their folder if it is not found.
+// must have the rows that it had when the dump was taken. The objects must equal the objects of the migrations, and ledger and
+// stock must add up. The services must accept the tokens and keys that clients got before the loss. The exit status is 1 when a
+// check fails. The drill needs a PostgreSQL with its client programs; PG_BIN names their folder if it is not found.
 
 const DATABASE = 'trestle'
 const JOBS = '2'

@@ -12,7 +12,7 @@ export function killTree(roots: readonly number[]): void {
   for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of all) send(pid, signal)
 }
 
-/** The processor time that a process, its descendants and those of its children that have ended have used, in milliseconds. */
+/** The processor time in milliseconds of a process, its descendants, and its children that have ended. */
 export function processorMsOf(root: number): number {
   const running = [root, ...descendantsOf(root)].map((pid) => ticksOf(pid, OWN_TIMES))
   return (running.reduce((sum, ticks) => sum + ticks, 0) + ticksOf(root, TIMES_OF_ENDED_CHILDREN)) * TICK_MS

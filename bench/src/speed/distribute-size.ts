@@ -6,9 +6,9 @@ import { DURABLE, startCitusCluster } from '../servers/citus-cluster.ts'
 import { execute } from '../servers/database.ts'
 import { openWorkplace } from '../servers/workplace.ts'
 
-// Measures how long `payments distribute` stops writes: `CITUS_PG_BIN=… node bench/src/speed/distribute-size.ts`, with a million
-// transactions, of which each is captured once. Prints the slowest steps, and how long the ledger took to verify, which is
-// after the writes go on. It needs an idle machine.
+// Measures how long `payments distribute` stops writes: `CITUS_PG_BIN=… node bench/src/speed/distribute-size.ts`, with a
+// million transactions that are captured once each. It prints the slowest steps, and how long the ledger took to verify after
+// writes had resumed. It needs an idle machine.
 
 const WORKERS = 2
 const MERCHANTS = 200

@@ -44,7 +44,7 @@ interface NodePassword {
 
 export interface DistributeOptions extends MigrateOptions {
   readonly passwords: { readonly service: NodePassword; readonly operators: NodePassword }
-  /** The column by which rows are divided over the servers: that of their owner, which is never changed. */
+  /** The column by which rows are divided over the servers: it names the tenant of the row, and never changes. */
   readonly column: string
   readonly lockTimeoutMs: number
   readonly applicationName: string
@@ -97,7 +97,7 @@ export async function distributionOf(options: DistributeOptions): Promise<Distri
   }
 }
 
-/** The logins between the servers: that of the service's role, and that of the role of operators. None without such roles. */
+/** The logins between the servers: for the role of the service, and for the role of operators. None without such roles. */
 export function loginsOf({
   grants,
   passwords,

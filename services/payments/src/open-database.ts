@@ -114,8 +114,8 @@ export function openServingJobs(config: PaymentsConfig, { meter, now, logger, da
 }
 
 /**
- * Resolves when the tables are those of this release. A process that serves is not ready before its
- * migrations are applied, and a command must not write to tables of an earlier release.
+ * Resolves when the tables are the tables of this release. A process that serves is not ready before its migrations are
+ * applied, and a command must not write to tables of an earlier release.
  * @throws Error when migrations are pending
  */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {

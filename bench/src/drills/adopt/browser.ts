@@ -32,7 +32,7 @@ const DISCARDED = 'AuthRefreshDiscardedError'
 const SETTLE_MS = 30_000
 const SETTLE_STEP_MS = 20
 
-/** The program of Chromium: CHROMIUM, or that of the PATH. @throws Error when there is none */
+/** The program of Chromium: CHROMIUM, or the one in PATH. @throws Error when there is none */
 export function requireChromium(): string {
   const program = process.env.CHROMIUM ?? findProgram('chromium')
   if (program !== undefined) return program

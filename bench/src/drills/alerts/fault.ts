@@ -55,7 +55,7 @@ export type Ending = () => Promise<void>
 /** Alerts use rates of two minutes and increases of five, and fire some time after their limit is crossed. */
 const FIRE_MS = 240_000
 const OVER_MS = 420_000
-/** By then the effect of the previous fault is known: an alert that fires earlier belongs to that fault. */
+/** After this time the effect of the previous fault is known: an alert that fires earlier belongs to that fault. */
 const CALM_MS = 3 * EVERY_SECONDS * 1_000
 const LOOK_MS = 500
 

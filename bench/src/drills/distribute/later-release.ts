@@ -46,7 +46,7 @@ export function createLaterRelease(checkout: string, folder: string): LaterRelea
   for (const name of ['services/payments', 'packages', 'migrations']) {
     cpSync(join(checkout, name), join(folder, name), {
       recursive: true,
-      // The packages of the workspace are linked to each other, and must stay those of this release.
+      // The packages of the workspace are linked to each other, and the links must stay within this release.
       verbatimSymlinks: true,
       filter: (path) => basename(path) !== '.cache',
     })

@@ -49,7 +49,7 @@ const CONNECTION_BOUNDS: ConnectionBounds = {
   lateCheckMs: 1_000,
 }
 
-/** Memory of a waiting answer besides its bytes, roughly: the objects of its request, a compressor, a cursor. */
+/** Memory of a waiting answer in addition to its bytes, roughly: the objects of its request, a compressor, a cursor. */
 const BEHIND_ANSWER_BYTES = 32 * 1_024
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void

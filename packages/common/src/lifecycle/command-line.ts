@@ -27,7 +27,10 @@ interface Commands {
 
 type Instead = Readonly<Record<string, string>>
 
-/** Makes commands by their names. Each loads its own modules: to load those of all commands takes longer than most runs. */
+/**
+ * Makes commands by their names. Each loads its own modules, because loading the modules of all commands takes longer than most
+ * runs.
+ */
 export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 
 /** The parts of a process that a command line needs: its arguments, its signals, its output and its end. */

@@ -318,8 +318,9 @@ class NameLookupFailed extends Error {
 const FORGED_KEYS = 'replace the keys, and sign tokens for anybody'
 
 /**
- * Returns a warning when something that must stay secret or unchanged travels to or from another machine without TLS; by
- * default the keys that verify tokens. It does not stop a start: plain HTTP is common inside the network of a cluster.
+ * Returns a warning when something that must stay secret or unchanged travels to or from another machine without TLS. By
+ * default the warning is about keys that verify tokens. It does not stop a start: plain HTTP is common inside the network of a
+ * cluster.
  * @param setting the full name of the setting
  * @param risk what anyone on the network path can do
  */

@@ -59,7 +59,10 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
   await grantOnObjects(db, options)
 }
 
-/** Makes a role, and lets the owner and the user of a URL take it. @throws Error when the role is not a lower-case name */
+/**
+ * Makes a role, and grants it to the current user and to the login of the URL.
+ * @throws Error when the role is not a lower-case name
+ */
 async function prepareRole(db: Kysely<unknown>, role: string, url: string | undefined): Promise<void> {
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is not a role name`)
   await createRole(db, role)

@@ -75,9 +75,9 @@ export function rateLimit(options: RateLimitOptions): Guard {
 }
 
 /**
- * Counts in memory. At most `keysMax` keys have a window of their own, which no other key takes from them while it lasts.
- * Further keys share counters, several each, of which the lowest counts: they may be refused early, and are never counted
- * too low. Instead of a window, all hits of the last `ttlSeconds` count for them.
+ * Counts in memory. At most `keysMax` keys have their own window until it ends. Each further key uses several shared counters,
+ * and its count is the lowest of them. So such a key may be refused early, and its count is never too low. For shared counters,
+ * all hits of the last `ttlSeconds` count.
  */
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()

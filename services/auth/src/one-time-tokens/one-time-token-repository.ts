@@ -141,7 +141,8 @@ export async function countCodeAttempt(
 type AttemptKeys = Pick<CodeAttempt, 'keyHash' | 'networkHash'>
 
 /**
- * Deletes the counts of attempts at the codes of an address, after its owner has entered one. Lock order: see `countCodeAttempt`.
+ * Deletes the counts of attempts at the codes of an address, after its owner has entered one. Lock order: see
+ * `count_guess.sql`.
  */
 export async function deleteCodeAttempts(db: Db, { keyHash, networkHash = keyHash }: AttemptKeys): Promise<void> {
   const counts = db.selectFrom('code_guesses').select('key_hash').where('key_hash', 'in', [keyHash, networkHash])

@@ -42,7 +42,7 @@ export const requireAdmin = fp(
     app.addHook('onRequest', async (request, reply) => {
       const { deps } = request.server
       request.admin = await checkAdmin(deps, readBearer(deps, request.headers.authorization))
-      // A token without a user may be that of several servers.
+      // Several servers may share a token that names no user, so such a token is not counted.
       if (request.admin.userId !== null) await reply.countForCaller(request.admin.userId)
       if (!READS.has(request.method)) await checkFreshAdmin(deps, request.admin)
     })

@@ -32,8 +32,8 @@ const RUN_MS = 20_000
  */
 const SPARSE_BATCHES_MAX = 1_000
 /**
- * The most rows of a table that a run tries in vain: each costs a statement. The next run continues after them. When all
- * were tried, the walk begins again.
+ * The most rows of a table that a run tries without success: each costs a statement. The next run continues after them. When
+ * all rows were tried, the next run begins with the first row.
  */
 const REFUSED_ROWS_MAX = 1_000
 

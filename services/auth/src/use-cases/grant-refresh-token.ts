@@ -97,9 +97,8 @@ async function exchangeToken(
 }
 
 /**
- * Stores a spent token of the second form of supabase/auth, of which a switch has copied the newest two
- * alone. It is judged as any other spent token is: a client that still sends it may have stolen it. @returns
- * whether the token is one
+ * Stores a spent token of the second form of supabase/auth. An adoption copies only the two newest tokens of a session. The
+ * token is judged as any other spent token: a client that still sends it may have stolen it. @returns whether the token is one
  */
 async function storeAncestor(
   { encryptionKeys, pools }: Pick<GrantRefreshTokenDeps, 'encryptionKeys' | 'pools'>,

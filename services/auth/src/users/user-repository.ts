@@ -178,9 +178,10 @@ export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUse
 }
 
 /**
- * Whether nobody has claimed an account yet. A stranger may have made it with the address of another person, so a user who
- * confirms the address takes the account over. A claimed account keeps its values, even when its addresses change. Its first
- * confirmation claims an account for good. So does an admin who makes it, or a provider that makes it without an address.
+ * Whether an account is unclaimed. A stranger may have made it with the address of another person, so a user who confirms the
+ * address takes the account over. A claimed account keeps its values, even when its addresses change. An account becomes
+ * claimed by its first confirmation, by an admin who makes it, or by a provider that makes it without an address. It then stays
+ * claimed.
  * @param user as they were before the confirmation
  */
 export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>): Promise<boolean> {

@@ -139,7 +139,7 @@ export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): 
   })
 }
 
-/** The first option of a choice that must not be sent by accident. With it the field is required. */
+/** The first option of a choice that must not be sent by accident. The user must choose another option. */
 export const NO_CHOICE = ['', 'Choose…'] as const
 
 export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired' | 'problem'> {

@@ -135,7 +135,10 @@ function identitiesCard({ identities }: ShownUser): Html {
   )
 }
 
-/** When an identity was used last. Auth does not record it for addresses, whose time is that of the user. */
+/**
+ * When an identity was used last. Auth does not record this time for addresses: there it is the time of the user's last
+ * sign-in.
+ */
 function useOf({ provider, last_sign_in_at: at, created_at: created }: ShownUser['identities'][number]): Html | string {
   if (at) return html`last sign-in ${time(at)}`
   return provider === 'email' || provider === 'phone' ? html`since ${time(created)}` : 'never used'

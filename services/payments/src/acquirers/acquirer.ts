@@ -72,7 +72,7 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly acquirerRef: string
       /** Minor units of `currency`. */
       readonly amount: number
-      /** Undefined: that of the transaction. */
+      /** Undefined: the currency of the transaction. */
       readonly currency?: string | undefined
       readonly reasonCode: number | undefined
     }
@@ -85,8 +85,8 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
     }
   | { readonly type: 'settlement'; readonly money: Money }
   /**
-   * An event of an unknown kind or form. Its reference may be any text; its other fields are not stored, but for those of a
-   * dispute: what it says is disputed, null where that cannot be read, and the event as it was received.
+   * An event of an unknown kind or form. Its reference may be any text. Of its other fields, only the fields of a dispute are
+   * stored: the disputed amount, null where it cannot be read, and the event as it was received.
    */
   | {
       readonly type: 'unknown'

@@ -115,8 +115,8 @@ interface AppliedList {
 }
 
 /**
- * Holds back the payouts of each merchant whose events wait, because a dispute may be among them, and frees those of the other
- * merchants of the list (reference: Events of an acquirer). An error is logged, so that it keeps no other event waiting.
+ * Holds back the payouts of each merchant whose events wait, because a dispute may be among them. Releases the payouts of the
+ * other merchants of the list (reference: Events of an acquirer). An error is logged, so that it does not stop other events.
  */
 export async function recordWaiting(
   { db, logger }: { readonly db: Db; readonly logger: Pick<Logger, 'error'> },

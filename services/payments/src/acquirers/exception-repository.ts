@@ -13,7 +13,10 @@ export interface AcquirerException {
   readonly reference: string
   /** Without card data. */
   readonly payload: object
-  /** The amount that a dispute may take although the books cannot follow it. Without a currency: in that of the merchant. */
+  /**
+   * The amount that a dispute may take although the books cannot follow it. Without a currency, it is in the currency of the
+   * merchant.
+   */
   readonly disputed?: { readonly amount: number; readonly currency?: string | undefined } | undefined
 }
 

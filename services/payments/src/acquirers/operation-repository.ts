@@ -22,8 +22,8 @@ interface AcquirerOperationRow {
 
 /**
  * An operation on a live transaction as the acquirer gets it, and the name of the acquirer.
- * @throws Error unless the trail entry is to be handed over. The service may write rows of jobs, so a job alone proves
- * nothing. Entries that correct another entry have no operation
+ * @throws Error unless the trail entry is to be handed over. The service may insert rows of jobs, so a job is no proof that an
+ * operation was booked. Entries that correct another entry have no operation
  */
 export async function getOperation(
   db: Db,

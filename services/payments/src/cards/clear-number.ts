@@ -3,7 +3,7 @@ import { checkDigitsIn, schemeOf, valueOfDigit } from './card-number.ts'
 
 const DIGITS_MIN = 13
 const DIGITS_MAX = 19
-/** Shorter numbers are mostly those of goods: every tenth EAN-13 has the check digit of a card. */
+/** Most shorter numbers are article numbers: every tenth EAN-13 has the check digit of a card. */
 const DIGITS_MIN_IN_ONE = 16
 /** The lengths of the numbers of a scheme, in groups or not, where the range does not say them. */
 const LENGTHS: Readonly<Record<string, readonly [number, number]>> = {

@@ -89,8 +89,8 @@ export interface CheckoutDeps {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended
- * comes first: its tokens are spent by then, and the merchant or the dates may have changed.
+ * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended is
+ * judged first: its tokens are spent, and the merchant or the dates may have changed.
  * @throws
  * - integrationKeyUnknown when no merchant has the key
  * - testMissing and testUnexpected when `test` does not fit the merchant

@@ -10,9 +10,9 @@ export type OpenVerdict =
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
 /**
- * Opens a dispute that an acquirer or an operator reports: of all captured money that is neither refunded nor disputed, or of
- * `requested` minor units, of which that money alone counts as disputed. The model of the SQL function `open_dispute` (reference:
- * Movements).
+ * Opens a dispute that an acquirer or an operator reports. It takes all captured money that is neither refunded nor disputed,
+ * or `requested` minor units. Of `requested`, at most that money counts as disputed. The model of the SQL function
+ * `open_dispute` (reference: Movements).
  */
 export function openDispute(amounts: Amounts, requested: bigint | undefined): OpenVerdict {
   const possible = amounts.captured - amounts.refunded - amounts.disputed

@@ -23,7 +23,7 @@ export interface Dispute {
 export interface NewDispute {
   /** Minor units. Absent: all that can be disputed. */
   readonly amount?: number | undefined
-  /** Absent: that of the transaction. */
+  /** Absent: the currency of the transaction. */
   readonly currency?: string | undefined
   readonly reasonCode: number
   readonly reasonTitle: string

@@ -27,7 +27,7 @@ const TRACES = [
   'account_snapshots',
 ] as const
 
-/** All merchants with a row or a balance, by id; then merchants of which only rows below them are left. */
+/** All merchants with a row or a balance, by id. Then merchants that have lost their own row while rows below them are left. */
 export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
   // The first page begins with an id that is empty. No migration allows one, but it may have been inserted by hand.
   for (let after: string | undefined; ; ) {

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { LineKind } from './ledger-tables.ts'
 
 /**
- * A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency of now, or of
- * `formerCurrency`.
+ * A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the present currency of the
+ * merchant, or of `formerCurrency`.
  */
 export interface Line {
   readonly id: string
@@ -19,7 +19,7 @@ export interface Line {
   /** Minor units of `currency`, the currency of the transaction. Null for payouts and adjustments. */
   readonly amount: bigint | null
   readonly currency: string | null
-  /** The currency that the merchant had then. Null: that of now. */
+  /** The currency of the merchant at the time of the line. Null: the present currency. */
   readonly formerCurrency: string | null
 }
 

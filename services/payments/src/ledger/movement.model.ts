@@ -24,7 +24,10 @@ export interface Movement {
   readonly fee: bigint
   /** The money that a lost dispute takes beyond the captures, with its worth in the merchant's currency. Undefined: none. */
   readonly excess?: { readonly amount: bigint; readonly currency: string; readonly gross: bigint }
-  /** The currency that the merchant had before, for amounts that were authorized or paid out then. Undefined: it has not moved since. */
+  /**
+   * The currency of the merchant before its last change of currency, for amounts that were authorized or paid out before the
+   * change. Undefined: the currency has not changed.
+   */
   readonly formerCurrency?: string
 }
 

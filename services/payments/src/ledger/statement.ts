@@ -42,12 +42,15 @@ const HEADER = [
   'currency',
 ]
 
-/** The header and the opening balance. Amounts are in major units of `currency`, the merchant's of then. */
+/**
+ * The header and the opening balance. Amounts are in major units of `currency`, the currency of the merchant at the beginning
+ * of the period.
+ */
 export function statementHead({ from }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([HEADER, balanceRow(`${from}T00:00:00.000Z`, 'opening balance', currency, balance)])
 }
 
-/** The rows of a statement as CSV: one for each line, without the header. `currency`: the merchant's of now. */
+/** The rows of a statement as CSV: one for each line, without the header. `currency` is the present currency of the merchant. */
 export function statementRows(lines: readonly Line[], currency: string): string {
   return writeCsv(
     lines.map((line) => [
@@ -66,7 +69,11 @@ export function statementRows(lines: readonly Line[], currency: string): string 
   )
 }
 
-/** The row of the closing balance. @param currency the merchant's of then @param balance in minor units */
+/**
+ * The row of the closing balance.
+ * @param currency of the merchant at the end of the period
+ * @param balance in minor units
+ */
 export function statementFoot({ to }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([balanceRow(`${to}T23:59:59.999Z`, 'closing balance', currency, balance)])
 }

@@ -4,7 +4,7 @@ import { AMOUNT_MAX } from '../money/minor-units.ts'
 import type { Move } from './currency-move.ts'
 import { type Finding, INVARIANTS } from './invariants.ts'
 
-/** A row whose money moved at terms that nobody agreed to. */
+/** A row whose fee, rate or currency differs from what the merchant had at the time of the row. */
 export interface StrayTerms {
   readonly table: 'trail_entries' | 'transactions' | 'payouts' | 'account_snapshots'
   readonly id: string
@@ -38,8 +38,8 @@ async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transacti
 }
 
 /**
- * Transactions that no acquirer can have authorized: live ones without an acquirer or its reference, those of one authorization
- * twice, and those beyond the bound of amounts or in no listed currency.
+ * Live transactions that no acquirer can have authorized: without an acquirer or its reference, with an authorization that
+ * another transaction has too, above the largest amount, or in no listed currency.
  */
 async function listUnauthorized(db: Db, merchantId: string) {
   const { rows } = await sql<{ id: string; message: string }>`

@@ -38,7 +38,10 @@ export async function runPayoutExport(
   })
 }
 
-/** The most payouts of a batch. Its files are one answer of the API, of which the console reads at most 16 MiB. */
+/**
+ * The most payouts of a batch. The API sends the files of a batch in one answer, and the console reads at most 16 MiB of an
+ * answer.
+ */
 export const BATCH_PAYOUTS_MAX = 5_000
 
 /** A payout that no file may have, and why: `its IBAN is not one of its country`. */

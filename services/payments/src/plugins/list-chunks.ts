@@ -12,8 +12,9 @@ interface Listing<Row, View> {
 }
 
 /**
- * Sends a page that may be large, a chunk at a time: the next chunk is read, in its turn, when the client has taken the
- * chunk before. A page of one chunk is returned as a whole. Otherwise returns undefined, when the answer has ended.
+ * Sends a page that may be large, a chunk at a time. It reads the next chunk when the client has taken the chunk before, and a
+ * slot is free. A page of one chunk is returned as a whole. A longer page is sent by this function, which then resolves to
+ * undefined.
  */
 export async function answerInChunks<Row extends { readonly id: string }, View extends object>(
   reply: FastifyReply,
@@ -23,7 +24,7 @@ export async function answerInChunks<Row extends { readonly id: string }, View e
   if (first.rest === undefined) return first.views
   const next = (page: PageBounds, rowsMax: number) =>
     reply.request.withSlots(CHUNK.entries, async () => toBytes(await readChunk(listing, page, rowsMax)))
-  // Each chunk has its own turn and statement timeout, and a client that takes nothing is cut.
+  // Each chunk waits for a slot and has its own statement timeout. A client that takes no bytes is disconnected.
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
   await reply.send(Readable.from(writeChunks(toBytes(first), next)))

@@ -5,8 +5,8 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * Turns zod's issues into field errors: at most one for each field, in the order of `fields`, those of the schema. Zod itself
- * puts issues of checks over several fields last. `input` is the validated value.
+ * Turns zod's issues into field errors: at most one for each field, in the order of `fields`, the fields of the schema. Zod
+ * itself puts issues of checks over several fields last. `input` is the validated value.
  */
 export function toFieldErrors(issues: readonly Issue[], input: unknown, fields: readonly string[]): FieldError[] {
   const place = ({ path: [first] }: Issue) => fields.indexOf(String(first))

@@ -10,8 +10,8 @@ export interface Beginning<Begun> {
 }
 
 /**
- * Begins an attempt once no other request asks the acquirer for the same payment. Waits up to 5 s for the end of that request.
- * The result says so when that request is still running by then (reference: Idempotency-Key).
+ * Begins an attempt when no other request asks the acquirer for the same payment. Waits up to 5 s for the end of such a
+ * request. The result says when that request still runs after the wait (reference: Idempotency-Key).
  */
 export async function beginOnceFree<Begun>({ begin, isRunning, wait }: Beginning<Begun>): Promise<Begun> {
   let begun = await begin()

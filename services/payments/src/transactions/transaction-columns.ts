@@ -41,7 +41,7 @@ const AMOUNTS = 'pending captured refunded voided disputed'
 /** The place of each part of a transaction in a query: names of rows, or expressions that are rows. */
 export interface TransactionParts {
   readonly transaction: string
-  /** The amounts, of now or of an earlier moment. */
+  /** The present amounts, or the amounts of an earlier moment. */
   readonly amounts: string
   readonly instrument: string
 }

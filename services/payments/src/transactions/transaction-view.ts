@@ -96,7 +96,7 @@ export function viewTransaction(transaction: Transaction): z.infer<typeof Transa
     plan: transaction.plan ?? undefined,
     unplanned: transaction.unplanned ?? undefined,
     sourceTransactionId: transaction.sourceId ?? undefined,
-    // Only where the merchant may have moved to the euro since: elsewhere it is that of the merchant.
+    // Present only where the merchant may have moved to the euro since. Otherwise the currency of the merchant applies.
     fundingCurrency: hasFixedRate(transaction.fundingCurrency) ? transaction.fundingCurrency : undefined,
     trail: transaction.trail.map(viewTrailEntry),
   }

@@ -18,11 +18,11 @@ const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'
 
 /**
- * Asks once more about every operation that has been open for `confirmationDays`. An operation without an
- * answer counts as rejected (reference: States of an operation): no merchant waits for ever for money, and
- * nobody is paid what the acquirer has not taken. A second run finds only operations that the first could not
- * end. The acquirer knows a repeated question by the id of the operation.
- * @throws any error but that of a statement which the database has ended, so that the job runs again
+ * Asks the acquirer once more about every operation that has been open for `confirmationDays`. An operation without an answer
+ * counts as rejected (reference: States of an operation). So no merchant waits for ever for money, and no merchant is paid
+ * money that the acquirer has not taken. A second run finds only operations that the first run could not end. The acquirer
+ * recognizes a repeated question by the id of the operation.
+ * @throws any error except a statement that the database has ended, so that the job runs again
  */
 export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
   const { db, logger } = deps

@@ -42,7 +42,7 @@ export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): 
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }
 
-/** The keys of which the keys of jobs are derived. The first key encrypts, all keys decrypt. */
+/** The keys from which the keys of jobs are derived. The first key encrypts, all keys decrypt. */
 export interface JobKeySources {
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
 }

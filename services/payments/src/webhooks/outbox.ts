@@ -57,7 +57,7 @@ export const takeRows: TakeRows = async (trx, limit, left) => {
 
 /** The jobs that a row of the outbox asks for: none for an event that no webhook wants. */
 export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow): readonly OutboxEntry[] {
-  // Merchants have a fair share, so that many operations of one delay those of no other.
+  // Each merchant has a fair share, so many operations of one merchant do not delay the others.
   if (kind !== EVENT) return [{ task: kind, data, group: merchant_id }]
   if (webhook_id === null) return []
   const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }

@@ -33,7 +33,7 @@ export function isWebhookUrl(text: string): boolean {
   return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED_PORT_MIN
 }
 
-/** The URL as it is parsed when events are sent, which is how it is stored. A text that is no URL stays as it is. */
+/** Normalizes a URL for storage, as the parser does when events are sent. A text that is no URL stays as it is. */
 export function toWebhookUrl(text: string): string {
   return URL.parse(text)?.href ?? text
 }

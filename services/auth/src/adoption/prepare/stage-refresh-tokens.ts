@@ -77,11 +77,11 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Copies again the sessions whose copies differ from the tokens of the old service. No trigger for rows notes TRUNCATE, nor a
- * write under `session_replication_role = replica`. A token that ended in such a way must not work again. A run that lacked a key
- * has copied nothing of the sessions whose key it encrypts. Tokens that follow from the key of their session have the numbers
- * from `first_derived` on, those before have the numbers of the old service.
- * @returns whether every session with a key has a token that follows from it; false where that is not known
+ * Copies the sessions again whose copies differ from the tokens of the old service. A row trigger does not fire on TRUNCATE, or
+ * on writes under `session_replication_role = replica`. A token that ended by such a write must not work again. If an earlier
+ * run had no encryption key, it skipped the sessions that need the key. Tokens that are derived from the key of their session
+ * have the numbers from `first_derived` on. Earlier tokens have the numbers of the old service.
+ * @returns whether every session with a key has a token that is derived from the key; false where that is not known
  */
 export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
   if (await areComplete(trx, deps.places)) return true
