@@ -55,11 +55,13 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
     return judgeBody(answer, types, (body, type) => validate({ operation: operation.name, status, type }, body))
   }
   // A service that finds the path before the method answers 405 to `DELETE /products/export`, although the document has
-  // `DELETE /products/{productId}`.
+  // `DELETE /products/{productId}`. A GET that changes something refuses HEAD.
   const operationOf = (method: string, path: string, { status }: Answer) => {
     const literal = path.replace(/\/$/, '')
     const isLiteral = document.operations.some((operation) => operation.path === literal && operation.method !== method)
-    return status === 405 && isLiteral ? undefined : findOperation(document.operations, method, path)
+    return status === 405 && (isLiteral || method === 'HEAD')
+      ? undefined
+      : findOperation(document.operations, method, path)
   }
   return (request, answer) => {
     const { method, target } = request
