@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from './customer-payment.ts'
+import { countLockWaits } from './lock-waits.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -108,8 +109,7 @@ describe('races', () => {
       id,
     ])
     const reporting = Promise.resolve(send(payments, `/test/transactions/${id}/frauds`, {}))
-    const waits = 'SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))'
-    await expect.poll(async () => (await owner.query(waits)).rowCount).toBeGreaterThan(0)
+    await expect.poll(() => countLockWaits(payments)).toBeGreaterThan(0)
     const balance = 'SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE NOWAIT'
     expect((await owner.query(balance, [merchantId])).rowCount).toBe(1)
     await owner.query('COMMIT')
