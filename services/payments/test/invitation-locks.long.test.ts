@@ -14,7 +14,7 @@ let payments: TestPayments
 let app: TestApp
 let merchantId: string
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
   const created = new Date()
   const users = Object.entries(EMAILS).map(([id, email]) => ({ id, email, created }))

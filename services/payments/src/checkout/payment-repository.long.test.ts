@@ -12,7 +12,7 @@ import { insertSession } from './session-repository.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
 })
 afterAll(() => payments.close())
 
